@@ -1,0 +1,65 @@
+# Every target sets up what it needs: .venv, with the versions pinned in .ci/constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
+RUN_STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+BENCH_STAMP := $(VENV)/.installed-bench
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format docs bench pictures clean
+
+help:
+	@echo "make demo      set up, then force a JSON record out of the small model and check it"
+	@echo "make test      set up, then run the tests"
+	@echo "make check     lint, types, stale documentation"
+	@echo "make format    rewrite the sources in the project's style"
+	@echo "make docs      write the command reference of the README anew"
+	@echo "make bench     measure, side by side with other libraries"
+	@echo "make pictures  draw the pictures of the README anew"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): pyproject.toml .ci/constraints.txt | $(BIN)/python
+	@echo "setting up $(VENV) (once; about 1.5 GB with torch)"
+	$(PIP) torch==2.13.0
+	$(PIP) --editable .
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP)
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(BENCH_STAMP): $(DEV_STAMP)
+	$(PIP) --editable '.[bench]'
+	@touch $@
+
+demo: $(RUN_STAMP)
+	@.ci/demo $(BIN)
+
+test: $(DEV_STAMP)
+	$(BIN)/python -m pytest
+
+check: $(DEV_STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python tests/docs/reference.py --check
+
+format: $(DEV_STAMP)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: $(DEV_STAMP)
+	$(BIN)/python tests/docs/reference.py
+
+bench: $(BENCH_STAMP)
+	$(BIN)/python tests/bench/index.py
+
+pictures: $(DEV_STAMP)
+	$(BIN)/python tests/docs/pictures.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

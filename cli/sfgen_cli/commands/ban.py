@@ -1,0 +1,91 @@
+"""``sfgen ban``: text without certain words."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from sfgen.errors import UsageError
+from sfgen_cli import options
+from sfgen_cli.constraints import Constraint, read_banned
+from sfgen_cli.generation import Request, run
+from sfgen_cli.prompts import read_prompt
+
+_BANS = "Bans"
+
+
+def ban(
+    prompt: options.Prompt = None,
+    words: options.Words = None,
+    words_file: options.WordsFile = None,
+    match: Annotated[
+        str,
+        typer.Option(
+            help="word: the whole word (talking passes when talk is banned); prefix: all words that begin so; "
+            "substring: anywhere, inside words too.",
+            rich_help_panel=_BANS,
+        ),
+    ] = "word",
+    case_sensitive: Annotated[
+        bool, typer.Option("--case-sensitive", help="Talk passes when talk is banned.", rich_help_panel=_BANS)
+    ] = False,
+    max_rollbacks: options.MaxRollbacks = 10_000,
+    prompt_file: options.PromptFile = None,
+    model: options.Model = "tiny",
+    tokenizer: options.Tokenizer = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    trust_remote_code: options.TrustRemoteCode = False,
+    temperature: options.Temperature = None,
+    seed: options.Seed = None,
+    samples: options.Samples = 1,
+    max_tokens: options.MaxTokens = 256,
+    json: options.Json = False,
+    echo: options.Echo = False,
+    quiet: options.Quiet = False,
+    live: options.Live = None,
+    regex: Annotated[str | None, typer.Option("--regex", "-r", hidden=True)] = None,
+) -> None:
+    """Write text that never contains certain words.
+
+    [bold]sfgen ban --words talk,listen 'Can we talk?'[/]
+
+    A word is found in the text, however the tokenizer cuts it. When one is complete, the text goes back to where it
+    began and takes another way; what was written to stdout is never taken back.
+    """
+    if regex is not None:
+        listed = ",".join(words or ["talk"])
+        raise UsageError(
+            "ban has no --regex: it writes free text",
+            details=(
+                f"  text that matches, without the words:  sfgen gen --regex {shlex.quote(regex)} --ban-words {listed}",
+                "  to ban what a pattern matches is not possible yet",
+            ),
+        )
+    if not words and words_file is None:
+        raise UsageError("no words to ban", hint="For example: sfgen ban --words talk,listen 'Can we talk?'")
+    banned = read_banned(words, words_file, match=match, case_sensitive=case_sensitive)
+    text = read_prompt(prompt, prompt_file, stdin_taken=str(words_file) == "-")
+    run(
+        Request(
+            prompt=text,
+            constraint=Constraint(),
+            banned=banned,
+            model=model,
+            tokenizer=tokenizer,
+            device=device,
+            dtype=dtype,
+            trust_remote_code=trust_remote_code,
+            temperature=temperature,
+            seed=seed,
+            samples=samples,
+            max_tokens=max_tokens,
+            json=json,
+            echo=echo,
+            quiet=quiet,
+            live=live,
+            max_rollbacks=max_rollbacks,
+        )
+    )

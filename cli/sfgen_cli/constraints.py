@@ -1,0 +1,119 @@
+"""From options to a constraint: a pattern, choices, or a saved index; and the words that are banned."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfgen.errors import UsageError
+from sfgen_cli.prompts import read_text
+
+if TYPE_CHECKING:
+    from sfgen import BannedWords, Dfa, Index, Vocabulary
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What the text must match: exactly one of the three, or none of them.
+
+    Attributes:
+        pattern: A regular expression.
+        choices: The texts to choose from.
+        index_file: A saved index.
+    """
+
+    pattern: str | None = None
+    choices: tuple[str, ...] | None = None
+    index_file: Path | None = None
+
+    def __bool__(self) -> bool:
+        return self.pattern is not None or self.choices is not None or self.index_file is not None
+
+    def dfa(self) -> Dfa:
+        """The automaton of the pattern or the choices."""
+        from sfgen import Dfa
+
+        if self.pattern is not None:
+            return Dfa.from_regex(self.pattern)
+        return Dfa.from_choices(self.choices or ())
+
+    def index(self, vocabulary: Vocabulary, dfa: Dfa | None = None) -> Index | None:
+        """The index over a vocabulary; ``None`` for free text. ``dfa``: the automaton, if it was made before."""
+        from sfgen import Index
+
+        if self.index_file is not None:
+            return Index.load(self.index_file, vocabulary)
+        return Index(dfa or self.dfa(), vocabulary) if self else None
+
+
+def read_constraint(
+    regex: str | None,
+    regex_file: Path | None,
+    choices: list[str] | None,
+    choices_file: Path | None,
+    index_file: Path | None = None,
+) -> Constraint:
+    """The one constraint among the options.
+
+    Raises:
+        UsageError: More than one, or no choice in a list of choices.
+        InputError: A file cannot be read.
+    """
+    given = {
+        "--regex": regex,
+        "--regex-file": regex_file,
+        "--choices": choices or None,
+        "--choices-file": choices_file,
+        "--index": index_file,
+    }
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Give one of them.")
+    if regex_file is not None:
+        regex = read_text(regex_file).removesuffix("\n").removesuffix("\r")
+    texts: list[str] | None = None
+    if choices:
+        texts = [text for option in choices for text in split_choices(option)]
+    elif choices_file is not None:
+        texts = [line for line in read_text(choices_file).splitlines() if line]
+    if texts is not None and not texts:
+        raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
+    return Constraint(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file)
+
+
+def split_choices(option: str) -> list[str]:
+    """The texts between the commas; ``\\,`` is a comma, ``\\\\`` a backslash.
+
+    >>> split_choices(r"hot,cold,a\\,b")
+    ['hot', 'cold', 'a,b']
+    """
+    pieces = re.findall(r"(?:\\.|[^\\,]|\\$)+", option, re.DOTALL)
+    return [re.sub(r"\\([\\,])", r"\1", piece) for piece in pieces]
+
+
+def read_banned(
+    words: list[str] | None,
+    words_file: Path | None,
+    *,
+    match: str = "word",
+    case_sensitive: bool = False,
+) -> BannedWords | None:
+    """The banned words of the options; ``None`` if none were given.
+
+    Raises:
+        BannedWordsError: The list means nothing.
+        InputError: The file cannot be read.
+        UsageError: There is no such kind of match.
+    """
+    if not words and words_file is None:
+        return None
+    from sfgen.ban import BannedWords, read_words, split_words
+
+    listed = [word for option in words or () for word in split_words(option)]
+    if words_file is not None:
+        listed += read_words(str(words_file))
+    if match not in ("word", "prefix", "substring"):
+        raise UsageError(f"there is no match {match!r}", hint="Use --match word, prefix or substring.")
+    return BannedWords(listed, match=match, ignore_case=not case_sensitive)

@@ -1,0 +1,121 @@
+"""The live view: the states while they pass, on stderr. It reads events and changes nothing.
+
+It is drawn ten times a second from what was last seen, by Rich's own thread, and erases itself at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from sfgen_cli.output import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+    from sfgen import Event
+    from sfgen_cli.generation import Request
+
+_FRAMES_A_SECOND = 10
+
+
+class View(Protocol):
+    """Something that is shown events."""
+
+    def show(self, event: Event) -> None:
+        """Take note of one event."""
+
+
+class Silent:
+    """The view of nothing."""
+
+    def show(self, event: Event) -> None:
+        """Ignore the event."""
+
+
+class LiveView:
+    """What is known so far, as a panel.
+
+    Args:
+        subject: What constrains the text, for the title.
+        vocabulary_size: Number of tokens, to compare the allowed ones with.
+    """
+
+    def __init__(self, subject: str, vocabulary_size: int) -> None:
+        self._subject = subject
+        self._vocabulary_size = vocabulary_size
+        self._tokens: list[tuple[str, bool]] = []  # text and whether it was forced
+        self._step = "waiting for the model"
+        self._rollback = ""
+        self._rollbacks = 0
+
+    def show(self, event: Event) -> None:
+        """Take note of one event."""
+        from sfgen import RolledBack, TokenChosen
+
+        if isinstance(event, TokenChosen):
+            text = _shown(event.data)
+            self._tokens.append((text, event.forced))
+            how = "forced" if event.forced else f"{event.allowed:,} of {self._vocabulary_size:,} allowed"
+            self._step = f"state {event.state} → {event.next_state}   {how}   token {event.token_id} {text!r}"
+        elif isinstance(event, RolledBack):
+            del self._tokens[event.position :]
+            self._rollbacks += 1
+            why = f"{event.word!r} is banned" if event.word is not None else "nothing else could follow"
+            self._rollback = f"↶ {self._rollbacks}   took back {_shown(event.data)!r}: {why}   state {event.state}"
+
+    def __rich__(self) -> RenderableType:
+        """The panel that shows the present moment."""
+        from rich.panel import Panel
+        from rich.text import Text
+
+        body = Text()
+        for text, forced in self._tokens[-400:]:
+            body.append(text, style="cyan" if forced else "bold")
+        body.append("▏\n", style="dim")
+        body.append(f"{self._step}   {len(self._tokens)} tokens", style="green")
+        if self._rollback:
+            body.append(f"\n{self._rollback}", style="red")
+        return Panel(body, title=self._title(), title_align="left", border_style="dim")
+
+    def _title(self) -> Text:
+        from rich.text import Text
+
+        title = Text(self._subject)
+        title.truncate(60, overflow="ellipsis")
+        return title
+
+
+@contextlib.contextmanager
+def live_view(request: Request, vocabulary_size: int, *, wanted: bool) -> Iterator[View]:
+    """The view for a run: shown if ``wanted``, else silent."""
+    if not wanted:
+        yield Silent()
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    view = LiveView(subject(request), vocabulary_size)
+    console: Console = Console(stderr=True)
+    with Live(console=console, transient=True, refresh_per_second=_FRAMES_A_SECOND, get_renderable=view.__rich__):
+        yield view
+
+
+def subject(request: Request) -> str:
+    """What constrains a run, in a few words."""
+    constraint, parts = request.constraint, []
+    if constraint.pattern is not None:
+        parts.append(visible(constraint.pattern))
+    elif constraint.choices is not None:
+        parts.append(" | ".join(map(visible, constraint.choices)))
+    elif constraint.index_file is not None:
+        parts.append(str(constraint.index_file))
+    if request.banned is not None:
+        parts.append("without " + ", ".join(map(visible, request.banned.words)))
+    return "   ".join(parts) or "free text"
+
+
+def _shown(data: bytes) -> str:
+    return visible(data.decode("utf-8", "backslashreplace"))

@@ -1,0 +1,76 @@
+"""sfgen: make a language model write only what a pattern allows, and never write certain words.
+
+The names below are loaded when they are first used, so that ``import sfgen`` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from sfgen.automata import Dfa
+    from sfgen.ban import BannedWords
+    from sfgen.decoding import (
+        Event,
+        Finished,
+        Result,
+        RolledBack,
+        Sampler,
+        TextReleased,
+        TokenChosen,
+        generate,
+        stream,
+    )
+    from sfgen.errors import SfgenError
+    from sfgen.index import Guide, Index
+    from sfgen.models import load_model
+    from sfgen.vocabulary import Vocabulary
+
+_HOME = {
+    "BannedWords": "sfgen.ban",
+    "Dfa": "sfgen.automata",
+    "Event": "sfgen.decoding",
+    "Finished": "sfgen.decoding",
+    "Guide": "sfgen.index",
+    "Index": "sfgen.index",
+    "Result": "sfgen.decoding",
+    "RolledBack": "sfgen.decoding",
+    "Sampler": "sfgen.decoding",
+    "SfgenError": "sfgen.errors",
+    "TextReleased": "sfgen.decoding",
+    "TokenChosen": "sfgen.decoding",
+    "Vocabulary": "sfgen.vocabulary",
+    "generate": "sfgen.decoding",
+    "load_model": "sfgen.models",
+    "stream": "sfgen.decoding",
+}
+
+__all__ = [
+    "BannedWords",
+    "Dfa",
+    "Event",
+    "Finished",
+    "Guide",
+    "Index",
+    "Result",
+    "RolledBack",
+    "Sampler",
+    "SfgenError",
+    "TextReleased",
+    "TokenChosen",
+    "Vocabulary",
+    "generate",
+    "load_model",
+    "stream",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sfgen' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,10 @@
+"""The second step of the pipeline: a syntax tree, or a list of texts, becomes a minimal automaton over bytes.
+
+:mod:`~sfgen.automata.utf8` turns characters into bytes, :mod:`~sfgen.automata.nfa` the tree into a nondeterministic
+automaton, :mod:`~sfgen.automata.determinize` that into a deterministic one, and :mod:`~sfgen.automata.minimize` finds
+its canonical form. :class:`Dfa` is the result, which the index walks.
+"""
+
+from sfgen.automata.dfa import Dfa
+
+__all__ = ["Dfa"]

@@ -1,0 +1,195 @@
+"""The minimal deterministic automaton over bytes: what a pattern or a list of choices means, ready to be walked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata.acyclic import minimal_acyclic
+from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic, determinize
+from sfgen.automata.minimize import minimize
+from sfgen.automata.nfa import build
+from sfgen.errors import PatternError, PatternTooLarge, UsageError
+from sfgen.regex import parse, settle
+
+
+@dataclass(frozen=True, eq=False)
+class Dfa:
+    """A minimal deterministic automaton over bytes; immutable.
+
+    The start is state 0. Every state is reachable from it and can reach an accepting one. The numbering is fixed by the
+    language alone (see :func:`sfgen.automata.minimize.minimize`). Make one with :meth:`from_regex` or
+    :meth:`from_choices`; the constructor takes arrays that have these properties already.
+
+    Args:
+        transitions: Next state for each state and byte class, int32, shape [states, classes]; -1 is no transition.
+        byte_classes: Class of each byte, uint8, shape [256].
+        accepting: Whether the text may end in each state, shape [states].
+        pattern: The pattern it was made from, for messages and files; ``None`` if there is none.
+
+    >>> dfa = Dfa.from_regex("[0-9]{4}-[0-9]{2}")
+    >>> dfa.accepts("2026-11"), dfa.accepts("2026-1"), len(dfa)
+    (True, False, 8)
+    """
+
+    transitions: NDArray[np.int32]
+    byte_classes: NDArray[np.uint8]
+    accepting: NDArray[np.bool_]
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("transitions", np.int32), ("byte_classes", np.uint8), ("accepting", np.bool_)):
+            # A view, so that the caller's own array stays as it was.
+            array = np.ascontiguousarray(getattr(self, name), dtype=kind).view()
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def from_regex(cls, pattern: str) -> Dfa:
+        """The automaton of the texts, in UTF-8, that ``re.fullmatch(pattern, text, re.ASCII)`` accepts.
+
+        The flag is left out where the pattern says ``(?u)``. Unicode properties are understood too, with the sets of
+        the ``regex`` package.
+
+        Raises:
+            PatternError: The pattern cannot be read, is not supported, or matches no text at all.
+            PatternTooLarge: The automaton passes a limit.
+
+        >>> Dfa.from_regex("(?i)yes|no").accepts("YES")
+        True
+        """
+        try:
+            nfa = build(settle(parse(pattern), pattern), pattern)
+        except RecursionError:
+            raise PatternTooLarge(
+                "groups are nested too deep", pattern, hint="Take away groups inside groups."
+            ) from None
+        minimal = minimize(determinize(nfa, pattern))
+        if len(minimal.accepting) == 1 and not minimal.accepting[0]:
+            raise PatternError(
+                "the pattern matches no text at all",
+                pattern,
+                hint="Look for an anchor that cannot hold where it stands, or for a character class that is empty.",
+            )
+        return cls(*minimal, pattern)
+
+    @classmethod
+    def from_choices(cls, choices: Sequence[str]) -> Dfa:
+        """The automaton of a list of literal texts, in UTF-8; the same text twice is the same as once.
+
+        Raises:
+            UsageError: The list is empty, is one string, contains what is not text, or is too long.
+
+        >>> dfa = Dfa.from_choices(["hot", "hotel"])
+        >>> dfa.accepts("hotel"), dfa.accepts("hote")
+        (True, False)
+        """
+        if isinstance(choices, str) or not choices:
+            raise UsageError("choices must be a list of at least one text")
+        encoded = set()
+        for choice in choices:
+            try:
+                encoded.add(choice.encode())
+            except UnicodeEncodeError:
+                raise UsageError(
+                    f"choice {choice!r} contains a surrogate code point, which is not text",
+                    hint="Read the file that it came from as UTF-8.",
+                ) from None
+        states = minimal_acyclic(sorted(encoded))[::-1]
+        if len(states) > MAX_DFA_STATES:
+            raise UsageError(
+                f"the choices need {len(states):,} states, more than the limit of {MAX_DFA_STATES:,}",
+                hint="Give fewer or shorter choices.",
+            )
+        # A class for each byte that occurs, and the last one for all others.
+        letters = sorted({byte for state in states for byte, _ in state.edges})
+        byte_classes = np.full(256, len(letters), dtype=np.int32)
+        byte_classes[letters] = np.arange(len(letters))
+        transitions = np.full((len(states), len(letters) + 1), -1, dtype=np.int32)
+        for number, state in enumerate(states):
+            for byte, target in state.edges:
+                transitions[number, byte_classes[byte]] = len(states) - 1 - target
+        if len(letters) == 256:
+            transitions = transitions[:, :256]
+        accepting = np.array([state.accepting for state in states], dtype=np.bool_)
+        return cls(*minimize(Deterministic(transitions, byte_classes.astype(np.uint8), accepting)))
+
+    def __len__(self) -> int:
+        """Number of states."""
+        return len(self.accepting)
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one byte; -1 when it is refused.
+
+        >>> Dfa.from_choices(["a"]).step(0, ord("b"))
+        -1
+        """
+        return int(self.transitions[state, self.byte_classes[byte]])
+
+    def walk(self, data: bytes, state: int = 0) -> int:
+        """The state after some bytes; -1 when one of them is refused.
+
+        >>> Dfa.from_choices(["ab"]).walk(b"ab")
+        2
+        """
+        classes, transitions = self.byte_classes.item, self.transitions.item
+        for byte in data:
+            state = transitions(state, classes(byte))
+            if state < 0:
+                return -1
+        return state
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether the whole text is in the language; a string with a lone surrogate is no text and never is."""
+        if isinstance(text, str):
+            try:
+                text = text.encode()
+            except UnicodeEncodeError:
+                return False
+        state = self.walk(text)
+        return state >= 0 and bool(self.accepting[state])
+
+    def shortest(self) -> bytes:
+        """A shortest accepted text; of several, the one with the smaller byte where they first differ.
+
+        Raises:
+            ValueError: The language is empty, which no automaton from a pattern or from choices is.
+
+        >>> Dfa.from_regex("[b-d]+(xy|z)").shortest()
+        b'bz'
+        """
+        # Breadth-first in ascending order of bytes, so each state is first reached by its smallest shortest text.
+        _, smallest_byte = np.unique(self.byte_classes, return_index=True)
+        steps = sorted(zip(smallest_byte.tolist(), range(len(smallest_byte)), strict=True))
+        came_from = {0: (-1, 0)}
+        queue = [0]
+        for state in queue:
+            if self.accepting[state]:
+                text = bytearray()
+                while state:
+                    state, byte = came_from[state]
+                    text.append(byte)
+                return bytes(text[::-1])
+            row = self.transitions[state].tolist()
+            for byte, label in steps:
+                if row[label] >= 0 and row[label] not in came_from:
+                    came_from[row[label]] = (state, byte)
+                    queue.append(row[label])
+        raise ValueError("the language is empty")
+
+    def equivalent(self, other: Dfa) -> bool:
+        """Whether both accept the same texts.
+
+        >>> Dfa.from_regex("a|b").equivalent(Dfa.from_choices(["b", "a"]))
+        True
+        """
+        mine = minimize(Deterministic(self.transitions, self.byte_classes, self.accepting))
+        others = minimize(Deterministic(other.transitions, other.byte_classes, other.accepting))
+        return (
+            np.array_equal(mine.transitions, others.transitions)
+            and np.array_equal(mine.byte_classes, others.byte_classes)
+            and np.array_equal(mine.accepting, others.accepting)
+        )

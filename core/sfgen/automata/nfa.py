@@ -1,0 +1,185 @@
+"""Syntax tree to nondeterministic automaton over bytes, as flat arrays (Thompson's construction, 1968).
+
+Every fragment runs between two given states. It adds no transition into the first and none out of the second, so
+fragments can share them and few empty transitions are needed. A counted repeat is built once and copied with shifted
+state numbers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata.utf8 import byte_automaton
+from sfgen.errors import InternalError, PatternTooLarge
+from sfgen.regex.tree import Alternation, Characters, Concatenation, Empty, Node, Repeat
+
+MAX_NFA_SIZE = 1_000_000
+"""States and transitions together; known from the tree before anything is built."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nfa:
+    """A nondeterministic automaton over bytes; state 0 is the start, state 1 the only accepting state.
+
+    Args:
+        states: Number of states.
+        edges: Source, lowest byte, highest byte, target; shape [edges, 4].
+        epsilons: Source and target of the transitions that read nothing; shape [epsilons, 2].
+    """
+
+    states: int
+    edges: NDArray[np.int32]
+    epsilons: NDArray[np.int32]
+
+
+def build(tree: Node, pattern: str) -> Nfa:
+    """The automaton of a tree without assertions and atomic groups.
+
+    Args:
+        tree: What :func:`sfgen.regex.settle` returned.
+        pattern: The pattern, for messages.
+
+    Raises:
+        PatternTooLarge: More than :data:`MAX_NFA_SIZE` states and transitions.
+    """
+    inner, transitions = _size(tree)
+    if inner + transitions > MAX_NFA_SIZE:
+        largest = _largest_repeat(tree)
+        raise PatternTooLarge(
+            f"the automaton needs {inner + transitions:,} states and transitions before it is made deterministic, "
+            f"more than the limit of {MAX_NFA_SIZE:,}",
+            pattern,
+            None if largest is None else largest.position,
+            hint="Use smaller counts, or * and + in place of large counts.",
+        )
+    builder = _Builder()
+    builder.fragment(tree, 0, 1)
+    return Nfa(
+        builder.states,
+        np.array(builder.edges, dtype=np.int32).reshape(-1, 4),
+        np.array(builder.epsilons, dtype=np.int32).reshape(-1, 2),
+    )
+
+
+def _size(node: Node) -> tuple[int, int]:
+    """States between the two ends of the fragment, and transitions; as :class:`_Builder` makes them."""
+    match node:
+        case Empty():
+            return 0, 1
+        case Characters(ranges):
+            automaton = byte_automaton(ranges)
+            return automaton.inner, len(automaton.edges)
+        case Concatenation(parts):
+            sizes = [_size(part) for part in parts]
+            return sum(inner for inner, _ in sizes) + len(parts) - 1, sum(transitions for _, transitions in sizes)
+        case Alternation(branches):
+            sizes = [_size(branch) for branch in branches]
+            return sum(inner for inner, _ in sizes), sum(transitions for _, transitions in sizes)
+        case Repeat(child, minimum, maximum):
+            inner, transitions = _size(child)
+            if maximum is None:
+                copies, extra = max(minimum, 1), 2 if minimum == 0 else 3
+                return copies * inner + copies + (minimum > 0), copies * transitions + extra
+            return maximum * (inner + 1) + 1, maximum * transitions + 1 + maximum - minimum + 1
+        case _:
+            raise InternalError(f"{type(node).__name__} is not settled")
+
+
+def _largest_repeat(node: Node) -> Repeat | None:
+    """The repeat that makes the most copies."""
+    match node:
+        case Concatenation(children) | Alternation(children):
+            inside = [_largest_repeat(child) for child in children]
+        case Repeat(child):
+            inside = [node, _largest_repeat(child)]
+        case _:
+            return None
+    return max((found for found in inside if found), key=lambda found: found.maximum or found.minimum, default=None)
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.states = 2
+        self.edges = array("i")
+        self.epsilons = array("i")
+
+    def state(self) -> int:
+        self.states += 1
+        return self.states - 1
+
+    def epsilon(self, source: int, target: int) -> None:
+        self.epsilons.extend((source, target))
+
+    def fragment(self, node: Node, start: int, end: int) -> None:
+        match node:
+            case Empty():
+                self.epsilon(start, end)
+            case Characters(ranges):
+                inner, edges = byte_automaton(ranges)
+                if not inner:
+                    for _, low, high, _ in edges:
+                        self.edges.extend((start, low, high, end))
+                    return
+                first = self.states - 2
+                self.states += inner
+                number = [start, end, *range(first + 2, first + 2 + inner)]
+                for source, low, high, target in edges:
+                    self.edges.extend((number[source], low, high, number[target]))
+            case Concatenation(parts):
+                for part in parts[:-1]:
+                    middle = self.state()
+                    self.fragment(part, start, middle)
+                    start = middle
+                self.fragment(parts[-1], start, end)
+            case Alternation(branches):
+                for branch in branches:
+                    self.fragment(branch, start, end)
+            case Repeat(child, minimum, None):
+                self.unlimited(child, minimum, start, end)
+            case Repeat(child, minimum, int() as maximum):
+                self.copies(child, minimum, maximum, start, end)
+
+    def unlimited(self, child: Node, minimum: int, start: int, end: int) -> None:
+        """Copies one after another, of which the last may be repeated (or, from none, a loop)."""
+        if minimum == 0:
+            loop = self.state()
+            self.epsilon(start, loop)
+            self.fragment(child, loop, loop)
+            self.epsilon(loop, end)
+            return
+        joints = self.chain(child, minimum)
+        self.epsilon(start, joints[0])
+        self.epsilon(joints[-1], joints[-2])
+        self.epsilon(joints[-1], end)
+
+    def copies(self, child: Node, minimum: int, maximum: int, start: int, end: int) -> None:
+        """Copies one after another, with a way out after each but the first ``minimum - 1``."""
+        joints = self.chain(child, maximum)
+        self.epsilon(start, joints[0])
+        for joint in joints[minimum:]:
+            self.epsilon(joint, end)
+
+    def chain(self, child: Node, count: int) -> range:
+        """``count`` copies of a fragment between ``count + 1`` new states, which are returned."""
+        start = self.state()
+        edges_before, epsilons_before = len(self.edges), len(self.epsilons)
+        inner, _ = _size(child)
+        # The end of a copy stands right behind its inner states, so that every copy looks the same but for a shift.
+        stride = inner + 1
+        self.fragment(child, start, start + stride)
+        self.states = start + count * stride + 1
+        if count > 1:
+            shifts = np.arange(1, count, dtype=np.int32)[:, None, None] * np.int32(stride)
+            _append_shifted(self.edges, edges_before, shifts * np.array([1, 0, 0, 1], dtype=np.int32))
+            _append_shifted(self.epsilons, epsilons_before, shifts * np.array([1, 1], dtype=np.int32))
+        return range(start, start + count * stride + 1, stride)
+
+
+def _append_shifted(numbers: array[int], start: int, shifts: NDArray[np.int32]) -> None:
+    """Append the rows from ``start`` on once for each shift; ``shifts`` has the shape [copies, 1, columns]."""
+    rows = np.array(numbers[start:], dtype=np.int32).reshape(1, -1, shifts.shape[-1])
+    numbers.frombytes((rows + shifts).astype(np.int32).tobytes())

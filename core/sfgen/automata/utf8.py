@@ -1,0 +1,81 @@
+"""Sets of code points as UTF-8: an automaton over bytes that reads exactly one character of the set.
+
+A range of code points is cut where the length of the encoding changes and then, from the last byte to the first, so
+that each piece is a plain product of byte ranges (the method of Ken Thompson's grep, told by Russ Cox in "Regular
+Expression Matching in the Wild", 2010). The pieces are joined to the smallest automaton, since large
+classes share most endings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from sfgen.automata.acyclic import minimal_acyclic
+from sfgen.regex.characters import Ranges
+
+ByteRange: TypeAlias = tuple[int, int]
+
+# The last code point whose encoding has 1, 2, 3 and 4 bytes.
+_LAST_OF_LENGTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
+
+
+class ByteAutomaton(NamedTuple):
+    """An automaton that reads one character.
+
+    Args:
+        inner: Number of states besides the start (0) and the end (1); they are numbered from 2.
+        edges: (source, lowest byte, highest byte, target).
+    """
+
+    inner: int
+    edges: tuple[tuple[int, int, int, int], ...]
+
+
+def byte_sequences(ranges: Ranges) -> Iterator[tuple[ByteRange, ...]]:
+    """The encodings of a set as products of byte ranges, in ascending order, without overlap.
+
+    >>> list(byte_sequences(((0x61, 0x7A), (0xE9, 0xE9))))
+    [((97, 122),), ((195, 195), (169, 169))]
+    """
+    for first, last in ranges:
+        start = first
+        for length, limit in enumerate(_LAST_OF_LENGTH, 1):
+            if start <= min(last, limit):
+                yield from _split(start, min(last, limit), length)
+                start = limit + 1
+
+
+def _split(first: int, last: int, length: int) -> Iterator[tuple[ByteRange, ...]]:
+    """Cut a range of code points with encodings of one length into products of byte ranges."""
+    for position in range(1, length):
+        mask = (1 << (6 * position)) - 1  # the bits in the last `position` bytes
+        if first | mask < last | mask:  # the bytes before those differ
+            if first & mask:
+                yield from _split(first, first | mask, length)
+                yield from _split((first | mask) + 1, last, length)
+                return
+            if last & mask != mask:
+                yield from _split(first, (last & ~mask) - 1, length)
+                yield from _split(last & ~mask, last, length)
+                return
+    yield tuple(zip(chr(first).encode(), chr(last).encode(), strict=True))
+
+
+@lru_cache(maxsize=4096)
+def byte_automaton(ranges: Ranges) -> ByteAutomaton:
+    """The smallest automaton over bytes that reads one character of the set; an empty set has no edges."""
+    states = minimal_acyclic(byte_sequences(ranges))
+    # The start was closed last; the end, if there is one, first. The others keep their order.
+    number = {len(states) - 1: 0}
+    if len(states) > 1:
+        number[0] = 1
+    for state in range(1, len(states) - 1):
+        number[state] = state + 1
+    edges = tuple(
+        (number[source], low, high, number[target])
+        for source, state in enumerate(states)
+        for (low, high), target in state.edges
+    )
+    return ByteAutomaton(max(0, len(states) - 2), edges)

@@ -1,0 +1,22 @@
+"""Banned words: finding them in a text while it is being written.
+
+::
+
+    words ── BannedWords ── Matcher ── decode loop (rewinds when a match is complete)
+                  └──────── scan (checks the finished text)
+
+A banned word is looked for in the bytes of the text, never in tokens, so it does not matter how a tokenizer cuts it:
+inside a token, across tokens, with punctuation glued on, or at the seam with the prompt.
+
+* :mod:`~sfgen.ban.characters`: case folding, word characters, and the scripts that need no spaces;
+* :mod:`~sfgen.ban.words`: what a banned word means, words files, lists of words;
+* :mod:`~sfgen.ban.automaton`: all words at once: Aho and Corasick's automaton, and a trie with gaps;
+* :mod:`~sfgen.ban.matcher`: the automata over bytes that arrive in pieces, with exact rollback;
+* :mod:`~sfgen.ban.scan`: an independent check of a finished text.
+"""
+
+from sfgen.ban.matcher import Mark, Match, Matcher
+from sfgen.ban.scan import scan
+from sfgen.ban.words import BannedWords, MatchMode, read_words, split_words
+
+__all__ = ["BannedWords", "Mark", "Match", "MatchMode", "Matcher", "read_words", "scan", "split_words"]

@@ -1,0 +1,237 @@
+"""The two automata behind banned words: all words at once, one step per byte or character.
+
+:class:`AhoCorasick` finds byte strings. It serves the entries that are made of word characters and white space, nearly
+all of a usual list, over a stream in which separators are bytes of their own (see :mod:`sfgen.ban.matcher`).
+
+:class:`GapTrie` finds entries that contain literal punctuation. There, a gap between two words swallows any run of
+non-word characters while the very same characters may also be literal (``c++ ++c``), so the set of entries under way
+is not told by the longest one, as failure links need. It is followed as a set of trie nodes instead, never more than
+the trie has nodes that fit the end of the text.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+
+ROOT = 0
+
+
+class AhoCorasick:
+    """The automaton of Aho and Corasick (1975) over bytes: a trie of all keywords with failure and output links.
+
+    A node stands for the longest suffix of the text read so far that begins some keyword; the root is node 0. Steps
+    cost amortised constant time per byte, whatever the number of keywords. Immutable once made.
+
+    Args:
+        keywords: Byte strings, none empty. The same one may come twice.
+
+    Raises:
+        ValueError: For an empty keyword.
+
+    >>> automaton = AhoCorasick([b"she", b"he", b"hers"])
+    >>> node = ROOT
+    >>> for byte in b"ushe":
+    ...     node = automaton.step(node, byte)
+    >>> list(automaton.outputs(node)), automaton.depth(node)
+    ([0, 1], 3)
+    """
+
+    def __init__(self, keywords: Iterable[bytes]) -> None:
+        # goto[node << 8 | byte] is the child of a node; a missing key is the function's "fail".
+        goto: dict[int, int] = {}
+        byte_of = bytearray(1)
+        parent = array("i", [ROOT])
+        depth = array("i", [0])
+        ends: dict[int, list[int]] = {}
+        for index, keyword in enumerate(keywords):
+            if not keyword:
+                raise ValueError(f"keyword {index} is empty")
+            node = ROOT
+            for byte in keyword:
+                edge = node << 8 | byte
+                child = goto.get(edge)
+                if child is None:
+                    child = goto[edge] = len(parent)
+                    parent.append(node)
+                    depth.append(depth[node] + 1)
+                    byte_of.append(byte)
+                node = child
+            ends.setdefault(node, []).append(index)
+        self._goto = goto
+        self._depth = depth
+        self._ends = {node: tuple(indices) for node, indices in ends.items()}
+        self._link(parent, byte_of)
+
+    def _link(self, parent: Sequence[int], byte_of: Sequence[int]) -> None:
+        """Make the failure links, and with them all that is known of a node through its suffixes."""
+        depth, ends = self._depth, self._ends
+        size = len(parent)
+        inner = bytearray(size)
+        for node in range(1, size):
+            inner[parent[node]] = 1
+        fail = array("i", bytes(4 * size))
+        output = array("i", bytes(4 * size))
+        pending = array("i", bytes(4 * size))
+        first = bytearray(size)
+        accepting = bytearray(size)
+        # Breadth first: a failure link leads to a node of smaller depth. Sorting is stable and depths are small.
+        for node in sorted(range(1, size), key=depth.__getitem__):
+            above, byte = parent[node], byte_of[node]
+            if above == ROOT:
+                first[node] = byte
+                suffix = ROOT
+            else:
+                first[node] = first[above]
+                suffix = self._descend(fail[above], byte, fail)
+            fail[node] = suffix
+            output[node] = suffix if suffix in ends else output[suffix]
+            pending[node] = node if inner[node] else pending[suffix]
+            accepting[node] = node in ends or accepting[suffix]
+        self._fail, self._output, self._pending, self._first, self._accepting = fail, output, pending, first, accepting
+
+    def _descend(self, node: int, byte: int, fail: Sequence[int]) -> int:
+        """The child by ``byte`` of the node or of the first of its suffixes that has one, else the root."""
+        goto = self._goto
+        child = goto.get(node << 8 | byte)
+        while child is None:
+            if node == ROOT:
+                return ROOT
+            node = fail[node]
+            child = goto.get(node << 8 | byte)
+        return child
+
+    def __len__(self) -> int:
+        """The number of nodes, the root included."""
+        return len(self._depth)
+
+    def step(self, node: int, byte: int) -> int:
+        """The node after one more byte."""
+        child = self._goto.get(node << 8 | byte)
+        return self._descend(node, byte, self._fail) if child is None else child
+
+    def accepts(self, node: int) -> bool:
+        """Whether some keyword ends here."""
+        return bool(self._accepting[node])
+
+    def outputs(self, node: int) -> Iterator[int]:
+        """Indices of all keywords that end here, longest first."""
+        while node != ROOT:
+            yield from self._ends.get(node, ())
+            node = self._output[node]
+
+    def depth(self, node: int) -> int:
+        """The number of bytes that a node stands for."""
+        return self._depth[node]
+
+    def pending(self, node: int) -> int:
+        """The longest suffix of a node (itself included) that may still grow into a keyword; the root if none.
+
+        >>> automaton = AhoCorasick([b"abc", b"cd"])
+        >>> node = ROOT
+        >>> for byte in b"abc":
+        ...     node = automaton.step(node, byte)
+        >>> automaton.depth(node), automaton.depth(automaton.pending(node))
+        (3, 1)
+        """
+        return self._pending[node]
+
+    def first_byte(self, node: int) -> int:
+        """The first byte of what a node stands for; 0 for the root."""
+        return self._first[node]
+
+
+BOUNDARY = "boundary"
+GAP = "gap"
+"""Symbols of a :class:`GapTrie` beside single characters (both are longer than one character)."""
+
+FREE_ROOT = 0
+BOUND_ROOT = 1
+
+Threads = dict[int, int]
+"""Active node → where its earliest thread began. Never changed in place, so that states can share it."""
+
+
+class GapTrie:
+    """A trie over characters, boundaries and gaps, run as a nondeterministic automaton.
+
+    A keyword is a sequence of symbols: single characters, ``GAP`` between two words (at least one non-word
+    character), and ``BOUNDARY`` as the first or the last symbol. Threads start everywhere; those of keywords that begin
+    with ``BOUNDARY`` start at boundaries only. Immutable once made.
+
+    Args:
+        keywords: Sequences of symbols.
+
+    >>> trie = GapTrie([["c", "+", "+", GAP, "d"]])
+    >>> threads: Threads = {}
+    >>> for place, character in enumerate("c++++d"):
+    ...     threads, done = trie.step(threads, character, character == "+", False, place)
+    >>> done
+    [(0, 0)]
+    """
+
+    def __init__(self, keywords: Iterable[Sequence[str]]) -> None:
+        self._children: list[dict[str, int]] = [{}, {}]
+        self._loops: set[int] = set()
+        self._ends: dict[int, list[int]] = {}
+        for index, keyword in enumerate(keywords):
+            node = BOUND_ROOT if keyword[0] == BOUNDARY else FREE_ROOT
+            for symbol in keyword[1:] if node == BOUND_ROOT else keyword:
+                child = self._children[node].get(symbol)
+                if child is None:
+                    child = self._children[node][symbol] = len(self._children)
+                    self._children.append({})
+                    if symbol == GAP:
+                        self._loops.add(child)
+                node = child
+            self._ends.setdefault(node, []).append(index)
+
+    def at_boundary(self, threads: Threads) -> list[tuple[int, int]]:
+        """The keywords that a boundary after the text completes, as (start, index) pairs."""
+        return [
+            (start, index)
+            for node, start in threads.items()
+            if (closed := self._children[node].get(BOUNDARY)) is not None
+            for index in self._ends[closed]
+        ]
+
+    def step(
+        self, threads: Threads, character: str, non_word: bool, bounded: bool, place: int
+    ) -> tuple[Threads, list[tuple[int, int]]]:
+        """Read one folded character.
+
+        Args:
+            threads: The active nodes.
+            character: What is read.
+            non_word: Whether a gap may swallow it.
+            bounded: Whether there is a boundary before it.
+            place: Where it begins, as the start of new threads.
+
+        Returns:
+            The threads after it, and the keywords that it completes as (start, index) pairs.
+        """
+        children = self._children
+        after: Threads = {}
+
+        def reach(node: int, start: int) -> None:
+            if start < after.get(node, start + 1):
+                after[node] = start
+
+        for node, start in threads.items():
+            child = children[node].get(character)
+            if child is not None:
+                reach(child, start)
+            if non_word:
+                if node in self._loops:
+                    reach(node, start)
+                child = children[node].get(GAP)
+                if child is not None:
+                    reach(child, start)
+        for root in (FREE_ROOT, BOUND_ROOT) if bounded else (FREE_ROOT,):
+            child = children[root].get(character)
+            if child is not None:
+                reach(child, place)
+        if not after:
+            return after, []
+        done = [(start, index) for node, start in after.items() for index in self._ends.get(node, ())]
+        return {node: start for node, start in after.items() if children[node]}, done

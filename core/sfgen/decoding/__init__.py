@@ -1,0 +1,26 @@
+"""The decode loop: a model, a guide and a ban make a text, event by event.
+
+``protocols`` says what the loop asks of each; ``loop`` is the generator; ``path`` the stack of tokens that rollback
+works on; ``sampler`` the choice; ``events`` what is told; ``drive`` runs the loop for one text.
+"""
+
+from sfgen.decoding.drive import generate, stream
+from sfgen.decoding.events import Ask, Event, Finished, Result, RolledBack, TextReleased, TokenChosen
+from sfgen.decoding.protocols import Guide, Model, Session
+from sfgen.decoding.sampler import Sampler
+
+__all__ = [
+    "Ask",
+    "Event",
+    "Finished",
+    "Guide",
+    "Model",
+    "Result",
+    "RolledBack",
+    "Sampler",
+    "Session",
+    "TextReleased",
+    "TokenChosen",
+    "generate",
+    "stream",
+]

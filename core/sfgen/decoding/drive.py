@@ -1,0 +1,157 @@
+"""Drivers: run the loop for one text against one session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sfgen.decoding.events import Ask, Event, Finished, Result
+from sfgen.decoding.loop import Loop, Steps
+from sfgen.decoding.protocols import Guide, Model, Session
+from sfgen.decoding.sampler import Sampler
+from sfgen.errors import InternalError, UsageError
+
+if TYPE_CHECKING:
+    from sfgen.ban import BannedWords
+    from sfgen.index import Index
+
+
+def stream(
+    model: Model,
+    prompt: str | Sequence[int] = "",
+    *,
+    index: Index | None = None,
+    banned: BannedWords | None = None,
+    sampler: Sampler | None = None,
+    max_tokens: int = 256,
+    max_rollbacks: int = 10_000,
+) -> Iterator[Event]:
+    """Generate one text, event by event.
+
+    Args:
+        model: Anything with ``vocabulary``, ``encode(text)`` and ``session()``.
+        prompt: Text, or the ids of its tokens.
+        index: What the text must match; free text without.
+        banned: Words that the text must not contain.
+        sampler: How tokens are chosen; greedy without.
+        max_tokens: The most tokens to generate; the end token does not count.
+        max_rollbacks: After so many rollbacks generation fails.
+
+    Yields:
+        Events; the last is ``Finished`` with the result. The texts of the ``TextReleased`` events, joined, are the
+        result's text, and nothing in them is ever taken back.
+
+    Raises:
+        LimitTooSmall: ``max_tokens`` is below what the shortest match needs (before the model is asked).
+        UsageError: The index belongs to another vocabulary, or ``max_tokens`` is negative.
+        DeadEnd: Nothing that is allowed can follow.
+        GenerationError: More rollbacks than ``max_rollbacks``.
+        ModelError: The model's scores cannot be used.
+    """
+    loop = _loop(model, prompt, index, banned, sampler or Sampler(), max_tokens, max_rollbacks)
+    return drive(loop.run(), model.session)
+
+
+def generate(
+    model: Model,
+    prompt: str | Sequence[int] = "",
+    *,
+    index: Index | None = None,
+    banned: BannedWords | None = None,
+    sampler: Sampler | None = None,
+    max_tokens: int = 256,
+    max_rollbacks: int = 10_000,
+) -> Result:
+    """Generate one text; arguments and errors are those of ``stream``."""
+    for event in stream(
+        model,
+        prompt,
+        index=index,
+        banned=banned,
+        sampler=sampler,
+        max_tokens=max_tokens,
+        max_rollbacks=max_rollbacks,
+    ):
+        if isinstance(event, Finished):
+            return event.result
+    raise InternalError("generation ended without a result")
+
+
+def drive(steps: Steps, new_session: Callable[[], Session]) -> Generator[Event, None, Result]:
+    """Answer the loop's questions from one session, and pass its events on.
+
+    The session is opened at the first question, so that a text that needs none costs no model.
+    """
+    session: Session | None = None
+    answer = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as stop:
+            result: Result = stop.value
+            return result
+        answer = None
+        if isinstance(step, Ask):
+            session = session or new_session()
+            if step.keep is not None:
+                session.rewind(step.keep)
+            answer = session.extend(step.token_ids)
+        else:
+            yield step
+
+
+def _loop(
+    model: Model,
+    prompt: str | Sequence[int],
+    index: Index | None,
+    banned: BannedWords | None,
+    sampler: Sampler,
+    max_tokens: int,
+    max_rollbacks: int,
+) -> Loop:
+    from sfgen.index import FreeGuide
+
+    if max_tokens < 0:
+        raise UsageError(f"max_tokens must be at least 0, not {max_tokens}")
+    vocabulary = model.vocabulary
+    if index is not None and index.vocabulary.fingerprint != vocabulary.fingerprint:
+        raise UsageError("the index was made for another vocabulary than the model's")
+    guide: Guide = FreeGuide(vocabulary) if index is None else index.guide(max_tokens)
+    if isinstance(prompt, str):
+        prompt_ids, prompt_bytes = model.encode(prompt), prompt.encode("utf-8", "replace")
+    else:
+        prompt_ids = list(prompt)
+        prompt_bytes = b"".join(vocabulary.tokens[token] or b"" for token in prompt_ids)
+
+    def check(data: bytes) -> None:
+        _check_promises(data, prompt_bytes, index, banned)
+
+    return Loop(
+        prompt_ids,
+        vocabulary,
+        guide,
+        sampler.start(),
+        max_tokens=max_tokens,
+        constrained=index is not None,
+        matcher=banned.matcher(prompt_bytes) if banned is not None else None,
+        max_rollbacks=max_rollbacks,
+        check=check,
+    )
+
+
+def _check_promises(data: bytes, prompt: bytes, index: Index | None, banned: BannedWords | None) -> None:
+    """Look at the finished text once more, by other means than those that made it."""
+    if index is not None and not index.dfa.accepts(data):
+        raise InternalError(
+            f"the text does not match the pattern: {data!r}",
+            hint="This is a fault of sfgen; nothing was written. Please report it with the command you ran.",
+        )
+    if banned is not None:
+        from sfgen.ban import scan
+
+        found = scan(data.decode("utf-8", "replace"), banned, prompt=prompt.decode("utf-8", "replace"))
+        if found:
+            raise InternalError(
+                f"the text contains the banned word {found[0].word!r}: {data!r}",
+                hint="This is a fault of sfgen. Please report it with the command you ran.",
+            )

@@ -1,0 +1,125 @@
+"""What the decode loop tells: each step as a value. Views, traces and tests all read the same events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+FinishReason: TypeAlias = Literal["complete", "end_token", "limit"]
+"""Why generation stopped.
+
+``complete``: nothing but the end could follow. ``end_token``: the model chose to end. ``limit``: the token limit (free
+text and bans only; with a pattern the limit never cuts).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The loop's question to a session: no event, and never shown.
+
+    Attributes:
+        token_ids: Tokens to read next, at least one unless the prompt is empty.
+        keep: Rewind the session to this many tokens first; ``None``: nothing to take back.
+    """
+
+    token_ids: Sequence[int]
+    keep: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChosen:
+    """A token was appended.
+
+    Attributes:
+        position: Index of the token in the generated sequence.
+        token_id: The token.
+        data: Its bytes; empty for an end token.
+        state: The guide's state before it.
+        next_state: The guide's state after it.
+        allowed: How many tokens were allowed here.
+        forced: Whether it was the only one, so that the model was not asked.
+        probability: Its probability among the allowed tokens under the sampler; ``None`` if it was forced or chosen
+            greedily.
+    """
+
+    position: int
+    token_id: int
+    data: bytes
+    state: int
+    next_state: int
+    allowed: int
+    forced: bool
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """Tokens were taken back.
+
+    Attributes:
+        position: Index of the first token that was taken back; it is forbidden there from now on.
+        word: The banned word whose match was complete; ``None`` if nothing but banned text could have followed.
+        token_ids: The tokens that were taken back.
+        data: Their bytes.
+        state: The guide's state after the rollback.
+        probability: The model's probability of the first of them among the tokens that the guide allows there, at
+            temperature 1; ``None`` if the model was not asked.
+    """
+
+    position: int
+    word: str | None
+    token_ids: tuple[int, ...]
+    data: bytes
+    state: int
+    probability: float | None
+
+    @property
+    def forbidden(self) -> int:
+        """The token that may not stand at ``position`` again while what comes before it stays."""
+        return self.token_ids[0]
+
+    @property
+    def text(self) -> str:
+        """The bytes as text; bytes that are no UTF-8 are replaced."""
+        return self.data.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class TextReleased:
+    """Text that will never be taken back: what a stream may write now. Never half a character."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end, with the result."""
+
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished generation.
+
+    Attributes:
+        text: The joined bytes of the tokens, as text.
+        token_ids: The generated tokens, without the end token.
+        finish_reason: Why it stopped.
+        prompt_tokens: Number of tokens of the prompt.
+        forward_passes: How often the model was asked.
+        forced_tokens: Tokens that were not asked for, since nothing else was allowed.
+        rollbacks: Every rollback, in order.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: FinishReason
+    prompt_tokens: int
+    forward_passes: int
+    forced_tokens: int
+    rollbacks: tuple[RolledBack, ...] = field(default=())
+
+
+Event: TypeAlias = TokenChosen | RolledBack | TextReleased | Finished

@@ -1,0 +1,98 @@
+"""What the decode loop asks of the things around it. Anything of the right shape will do; nothing is inherited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.vocabulary import Vocabulary
+
+Scores: TypeAlias = NDArray[np.floating]
+"""The scores (logits) of the next token: floating point, shape ``[len(vocabulary)]``, any scale, no softmax taken."""
+
+
+class Session(Protocol):
+    """One sequence inside a model: it remembers what it has read."""
+
+    def extend(self, token_ids: Sequence[int]) -> Scores:
+        """Read ``token_ids`` (at least one) and return the scores of the token after them."""
+
+    def rewind(self, length: int) -> None:
+        """Forget everything after the first ``length`` tokens read."""
+
+
+class Model(Protocol):
+    """A language model: a vocabulary, an encoder of prompts, and sessions."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The bytes of each token id that the model scores."""
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of a prompt, with the model's begin token where it has one."""
+
+    def session(self) -> Session:
+        """A new, empty session."""
+
+
+class Guide(Protocol):
+    """What may come next in one sequence. ``sfgen.index.Guide`` (a DFA) is the first; grammars can follow."""
+
+    @property
+    def state(self) -> int:
+        """A number that names the current state, for events and views."""
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text so far is complete."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing can follow."""
+
+    def allowed_tokens(self) -> NDArray[np.int32]:
+        """Ids of the tokens that may follow, ascending; end tokens among them exactly in accepting states."""
+
+    def advance(self, token_id: int) -> None:
+        """Take a token."""
+
+    def rollback(self, count: int) -> None:
+        """Take back the last ``count`` tokens."""
+
+
+class BannedText(Protocol):
+    """What the loop reads of a banned match: offsets in bytes from the start of the generated text."""
+
+    @property
+    def word(self) -> str:
+        """The banned word, as its user wrote it."""
+
+    @property
+    def start(self) -> int:
+        """The first byte of the match; negative if it lies in the prompt."""
+
+    @property
+    def end(self) -> int:
+        """The byte after the last one of the match."""
+
+
+class Matcher(Protocol):
+    """Watches one text for banned words; can go back to any earlier mark."""
+
+    def advance(self, data: bytes) -> BannedText | None:
+        """Read the bytes of one token; the first banned match that they complete."""
+
+    def finish(self) -> BannedText | None:
+        """The banned match that would be complete if the text ended here."""
+
+    def open_from(self) -> int | None:
+        """Where the earliest match that is still possible begins; ``None`` if there is none."""
+
+    def mark(self) -> Any:
+        """The present position, for ``reset``."""
+
+    def reset(self, mark: Any) -> None:
+        """Back to an earlier mark."""

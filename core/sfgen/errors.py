@@ -1,0 +1,135 @@
+"""Every error that a user of sfgen can cause, as one tree.
+
+::
+
+    SfgenError
+    ├── UsageError            options or arguments that have no meaning together (exit code 2)
+    ├── PatternError          a pattern that cannot be read: carries the pattern and the position
+    │   └── PatternTooLarge   a pattern whose automaton passes a limit
+    ├── VocabularyError       a tokenizer or vocabulary that is missing or not understood
+    ├── IndexFileError        a saved index that is damaged, foreign, or cannot be written
+    ├── BannedWordsError      a list of banned words that means nothing
+    ├── ModelError            a model that is missing, cannot be loaded, or gives unusable scores
+    ├── InputError            a prompt or a file that cannot be read
+    ├── GenerationError       generation that cannot go on
+    │   ├── DeadEnd           nothing that the vocabulary can write continues the text
+    │   └── LimitTooSmall     fewer tokens allowed than the shortest match needs
+    └── InternalError         a broken promise of sfgen itself: please report it
+
+The message is one line and names what was wrong; ``details`` are lines that show where (a caret under a pattern, a
+line of a file); ``hint`` says what to do instead.
+"""
+
+from __future__ import annotations
+
+
+class SfgenError(Exception):
+    """The root of the tree.
+
+    Args:
+        message: One line that names what was wrong.
+        details: Lines that show where.
+        hint: What to do instead; empty when there is nothing to say.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, details: tuple[str, ...] = (), hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *self.details, *([self.hint] if self.hint else [])])
+
+
+class UsageError(SfgenError):
+    """Options or arguments that have no meaning, alone or together."""
+
+    exit_code = 2
+
+
+class PatternError(SfgenError):
+    """A pattern that cannot be read, or that no finite automaton can match.
+
+    Args:
+        reason: What was wrong, in one line.
+        pattern: The whole pattern.
+        position: Code-point offset into the pattern at which the trouble starts; ``None`` if it has no one place.
+        hint: What to write instead.
+    """
+
+    def __init__(self, reason: str, pattern: str, position: int | None = None, *, hint: str = "") -> None:
+        self.reason = reason
+        self.pattern = pattern
+        self.position = position
+        where = "" if position is None else f" at position {position}"
+        super().__init__(f"pattern: {reason}{where}", details=caret_lines(pattern, position), hint=hint)
+
+
+class PatternTooLarge(PatternError):
+    """A pattern whose automaton passes a limit; the message names the limit."""
+
+
+class VocabularyError(SfgenError):
+    """A tokenizer or a vocabulary that is missing, or whose bytes cannot be told."""
+
+
+class IndexFileError(SfgenError):
+    """A saved index that is damaged, made for another vocabulary, or cannot be read or written."""
+
+
+class BannedWordsError(SfgenError):
+    """A list of banned words that means nothing: empty, or with an empty word."""
+
+
+class ModelError(SfgenError):
+    """A model that is missing, cannot be loaded, or gives scores that cannot be used."""
+
+
+class InputError(SfgenError):
+    """A prompt or a file that cannot be read."""
+
+
+class GenerationError(SfgenError):
+    """Generation that cannot go on without breaking a promise."""
+
+
+class DeadEnd(GenerationError):
+    """Nothing that the vocabulary can write continues the text as the constraint demands."""
+
+
+class LimitTooSmall(GenerationError):
+    """The token limit is below what the shortest match needs."""
+
+
+class InternalError(SfgenError):
+    """A promise of sfgen that sfgen itself broke. Never the user's fault; nothing was written."""
+
+
+def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[str, ...]:
+    """The text on one line with a caret under ``position`` (a code-point offset), as two lines.
+
+    Control characters are shown as escapes, and a long text is cut to a window of ``width`` columns around the caret.
+
+    >>> print("\\n".join(caret_lines("a(?!b)", 1)))
+      a(?!b)
+       ^
+    >>> print("\\n".join(caret_lines("a\\nb(", 3)))
+      a\\nb(
+          ^
+    """
+    shown = [
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    ]
+    if position is None:
+        line = "".join(shown)
+        return (f"  {line[:width]}{'…' if len(line) > width else ''}",)
+    column = sum(len(piece) for piece in shown[:position])
+    line = "".join(shown)
+    start = max(0, column - width // 2) if len(line) > width else 0
+    cut = line[start : start + width]
+    left = "…" if start else ""
+    right = "…" if start + width < len(line) else ""
+    return (f"  {left}{cut}{right}", " " * (2 + len(left) + column - start) + "^")

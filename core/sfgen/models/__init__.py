@@ -1,0 +1,66 @@
+"""Models: anything that scores the next token. ``load_model`` finds one by name.
+
+``transformers_model`` loads any transformers causal model, ``transformers_session`` is its cache and rewind;
+``uniform`` has no preference; ``tiny`` is the small model that comes with the package.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sfgen.decoding.protocols import Model
+    from sfgen.vocabulary import Vocabulary
+
+
+def load_model(
+    name: str | Path = "tiny",
+    *,
+    tokenizer: str | Path | None = None,
+    device: str = "auto",
+    dtype: str = "auto",
+    trust_remote_code: bool = False,
+) -> Model:
+    """Load a model by name.
+
+    Args:
+        name: ``tiny`` (comes with the package), ``uniform`` (equal scores), a directory of a transformers causal
+            model, or its id on the hub.
+        tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
+        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        trust_remote_code: Whether code that comes with the model may run.
+
+    Raises:
+        ModelError: No such model, or it cannot be read.
+        VocabularyError: Its tokenizer is missing or not understood.
+        UsageError: ``tokenizer`` with a model that has its own.
+    """
+    from sfgen.errors import UsageError
+
+    if str(name) == "uniform":
+        from sfgen.models.uniform import UniformModel
+        from sfgen.vocabulary import Vocabulary
+
+        return UniformModel(
+            Vocabulary.from_pretrained(tokenizer, trust_remote_code=trust_remote_code) if tokenizer else None
+        )
+    if tokenizer is not None:
+        raise UsageError("a tokenizer can be named for the model uniform only; other models have their own")
+    from sfgen.models.transformers_model import TransformersModel
+
+    if str(name) == "tiny":
+        from sfgen.models.tiny import DIRECTORY
+
+        return TransformersModel(DIRECTORY, device=device, dtype=dtype, title="tiny")
+    return TransformersModel(name, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+
+
+def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = False) -> Vocabulary:
+    """The vocabulary of a model, without its weights; arguments and errors as for ``load_model``."""
+    return load_model(name, trust_remote_code=trust_remote_code).vocabulary
+
+
+__all__ = ["load_model", "load_vocabulary"]

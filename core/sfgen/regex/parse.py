@@ -1,0 +1,255 @@
+"""Pattern text to syntax tree.
+
+The dialect is that of Python's ``re`` with ``re.ASCII``, or without that flag where the pattern says ``(?u)``. The
+standard library's own parser reads the pattern, so there is no second opinion on what it means; its tree is then
+translated to :mod:`sfgen.regex.tree`. Two things are added before parsing. Each Unicode property (``\\p{L}``), which
+``re`` does not know, becomes a private-use character that the pattern does not use. Each anchor becomes the empty
+lookahead ``(?=)``: the parser may join equal anchors of neighbouring branches, but never two lookaheads,
+so the n-th of the tree is still the n-th of the pattern and its position is known.
+
+Lazy and greedy repeats are the same language and are not told apart, except inside atomic groups.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser as sre_parser  # type: ignore[attr-defined]
+from typing import Any, NoReturn
+
+import regex
+from sfgen.errors import PatternError, PatternTooLarge
+from sfgen.regex.characters import Ranges, class_ranges, complement, property_ranges, union
+from sfgen.regex.scan import ANCHORS, Construct, Constructs, scan
+from sfgen.regex.tree import (
+    Assertion,
+    AssertionKind,
+    Atomic,
+    Characters,
+    Node,
+    alternation,
+    concatenation,
+    repeat,
+)
+
+_NOT_NEWLINE = complement(((10, 10),))
+_EVERYTHING = complement(())
+
+
+def parse(pattern: str) -> Node:
+    """Read a pattern.
+
+    The tree may contain :class:`~sfgen.regex.tree.Assertion` and :class:`~sfgen.regex.tree.Atomic` nodes.
+
+    Raises:
+        PatternError: A syntax error, or a construct that is not supported; with its position.
+        PatternTooLarge: Groups nested too deep, or a count beyond what ``re`` takes.
+
+    >>> parse("a|b")
+    Characters(ranges=((97, 98),))
+    """
+    try:
+        constructs = scan(pattern)
+        source, properties = _replace_properties(pattern, constructs.properties)
+        parsed = source.parse()
+        anchors = [assertion for assertion in constructs.assertions if assertion.text in ANCHORS]
+        if anchors:
+            parsed = _Source.replace(pattern, [*source.replacements, *((anchor, "(?=)") for anchor in anchors)]).parse()
+        flags = parsed.state.flags
+        return _Translator(pattern, constructs, properties).sequence(parsed, flags)
+    except re.error as error:  # from the scan; the parser's own errors are translated where it is called
+        raise PatternError(error.msg, pattern, error.pos) from None
+    except RecursionError:
+        raise PatternTooLarge("groups are nested too deep", pattern, hint="Take away groups inside groups.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A pattern in which some pieces were replaced, for ``re``'s parser.
+
+    Args:
+        pattern: The user's pattern.
+        text: The pattern to parse.
+        replacements: (piece, what stands for it) in the order of the pattern.
+    """
+
+    pattern: str
+    text: str
+    replacements: tuple[tuple[Construct, str], ...]
+
+    @classmethod
+    def replace(cls, pattern: str, replacements: Iterable[tuple[Construct, str]]) -> _Source:
+        replacements = tuple(sorted(replacements, key=lambda replacement: replacement[0].start))
+        pieces = []
+        done = 0
+        for construct, new in replacements:
+            pieces += [pattern[done : construct.start], new]
+            done = construct.end
+        return cls(pattern, "".join([*pieces, pattern[done:]]), replacements)
+
+    def parse(self) -> Any:
+        """``re``'s own tree of the text, with its flags.
+
+        ``(?u)`` contradicts ``re.ASCII``, which is the default here only.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                try:
+                    return sre_parser.parse(self.text, re.ASCII)
+                except ValueError as error:
+                    if isinstance(error, re.error):
+                        raise
+                    return sre_parser.parse(self.text, 0)
+            except re.error as error:
+                self.fail(error.msg, error.pos)
+            except OverflowError as error:
+                raise PatternTooLarge(str(error), self.pattern) from None
+            except ValueError as error:
+                # (?a) and (?u) together, or a count of more digits than Python converts.
+                raise PatternError(str(error), self.pattern) from None
+
+    def fail(self, reason: str, position: int | None) -> NoReturn:
+        for construct, new in self.replacements:
+            reason = reason.replace(repr(new), repr(construct.text)).replace(new, construct.text)
+        raise PatternError(reason, self.pattern, None if position is None else self.original(position))
+
+    def original(self, position: int) -> int:
+        """The offset in the user's pattern for an offset in the text."""
+        shift = 0
+        for construct, new in self.replacements:
+            if position <= construct.start + shift:
+                break
+            shift += len(new) - (construct.end - construct.start)
+        return position - shift
+
+
+def _replace_properties(pattern: str, properties: list[Construct]) -> tuple[_Source, dict[int, Construct]]:
+    """The pattern with a private-use character for each property, and which character stands for which."""
+    named = {int(digits, 16) for digits in re.findall(r"\\U([0-9a-fA-F]{8})", pattern)}
+    free = (code for code in range(0xF0000, 0xFFFFE) if chr(code) not in pattern and code not in named)
+    codes: dict[str, int] = {}
+    meaning: dict[int, Construct] = {}
+    for construct in properties:
+        if construct.text not in codes:
+            codes[construct.text] = next(free)
+            meaning[codes[construct.text]] = construct
+            try:
+                property_ranges(construct.text, ignore_case=False)
+            except regex.error as error:
+                raise PatternError(f"{error.msg} {construct.text}", pattern, construct.start) from None
+    return _Source.replace(pattern, ((construct, chr(codes[construct.text])) for construct in properties)), meaning
+
+
+class _Translator:
+    """One walk over ``re``'s tree, in step with the constructs that the scan listed."""
+
+    def __init__(self, pattern: str, constructs: Constructs, properties: dict[int, Construct]) -> None:
+        self.pattern = pattern
+        self.constructs = constructs
+        self.properties = properties
+        self.assertions = iter(constructs.assertions)
+        self.repeats = iter(constructs.repeats)
+        self.atomic_groups = iter(constructs.atomic_groups)
+
+    def sequence(self, items: Any, flags: int) -> Node:
+        # Every part is translated, even where one before it matches nothing: the iterators must not fall behind.
+        parts = []
+        for operator, argument in items:
+            parts.append(self.node(operator, argument, flags))
+        return concatenation(parts)
+
+    def node(self, operator: Any, argument: Any, flags: int) -> Node:
+        if operator is sre.LITERAL:
+            return self.characters([(operator, argument)], flags)
+        if operator is sre.NOT_LITERAL:
+            return self.characters([(sre.NEGATE, None), (sre.LITERAL, argument)], flags)
+        if operator is sre.IN:
+            return self.characters(argument, flags)
+        if operator is sre.ANY:
+            return Characters(_EVERYTHING if flags & re.DOTALL else _NOT_NEWLINE)
+        if operator is sre.BRANCH:
+            branches = []
+            for branch in argument[1]:
+                branches.append(self.sequence(branch, flags))
+            return alternation(branches)
+        if operator is sre.SUBPATTERN:
+            _, added, removed, items = argument
+            if added & sre_parser.TYPE_FLAGS:
+                flags &= ~sre_parser.TYPE_FLAGS
+            return self.sequence(items, (flags | added) & ~removed)
+        if operator in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            return self.repeat(operator, argument, flags)
+        if operator is sre.ATOMIC_GROUP:
+            position = next(self.atomic_groups).start
+            return Atomic(self.sequence(argument, flags), position)
+        if operator in (sre.ASSERT, sre.ASSERT_NOT):
+            return self.assertion(next(self.assertions), flags)
+        if operator is sre.GROUPREF:
+            self.refuse_for_ever("a backreference", self.constructs.backreferences[0])
+        if operator is sre.GROUPREF_EXISTS:
+            self.refuse_for_ever("a conditional group", self.constructs.conditionals[0])
+        raise PatternError(f"{operator} is not supported", self.pattern)
+
+    def characters(self, items: Any, flags: int) -> Node:
+        ignore_case = bool(flags & re.IGNORECASE)
+        negated = items[0][0] is sre.NEGATE
+        members = []
+        sets: list[Ranges] = []
+        for kind, value in items[negated:]:
+            if kind is sre.LITERAL and value in self.properties:
+                sets.append(property_ranges(self.properties[value].text, ignore_case=ignore_case))
+            else:
+                members.append((kind, value))
+        if members:
+            sets.append(class_ranges(members, ignore_case=ignore_case, ascii_only=not flags & re.UNICODE))
+        ranges = union(*sets)
+        return Characters(complement(ranges) if negated else ranges)
+
+    def repeat(self, operator: Any, argument: Any, flags: int) -> Node:
+        minimum, maximum, items = argument
+        child = self.sequence(items, flags)
+        position = next(self.repeats).start  # after the child: quantifiers stand behind what they repeat
+        node = repeat(
+            child,
+            minimum,
+            None if maximum is sre.MAXREPEAT else maximum,
+            lazy=operator is sre.MIN_REPEAT,
+            position=position,
+        )
+        return Atomic(node, position) if operator is sre.POSSESSIVE_REPEAT else node
+
+    def assertion(self, construct: Construct, flags: int) -> Node:
+        multiline = flags & re.MULTILINE
+        match construct.text:
+            case "^" if multiline:
+                kind = AssertionKind.LINE_START
+            case "^" | r"\A":
+                kind = AssertionKind.TEXT_START
+            case "$":
+                kind = AssertionKind.LINE_END if multiline else AssertionKind.FINAL_LINE_END
+            case r"\Z" | r"\z":
+                kind = AssertionKind.TEXT_END
+            case r"\b" | r"\B":
+                self.refuse(f"the word boundary {construct.text}", construct, "Write out what may stand on each side.")
+            case "(?<=" | "(?<!":
+                self.refuse(
+                    f"the lookbehind {construct.text}", construct, "Write out what may stand before this place."
+                )
+            case _:
+                self.refuse(f"the lookahead {construct.text}", construct, "Write out what may follow this place.")
+        return Assertion(kind, construct.text, construct.start)
+
+    def refuse(self, what: str, construct: Construct, hint: str) -> NoReturn:
+        raise PatternError(f"{what} is not supported", self.pattern, construct.start, hint=hint)
+
+    def refuse_for_ever(self, what: str, construct: Construct) -> NoReturn:
+        raise PatternError(
+            f"{what} ({construct.text}) is not regular: no finite automaton remembers what a group matched",
+            self.pattern,
+            construct.start,
+            hint="Write out the texts that the group can match, each with what must follow it.",
+        )

@@ -1,0 +1,146 @@
+"""What one token writes in mid-sentence, by the tokenizer's own decoder.
+
+A fast tokenizer carries a description of its decoder: a list of steps that turn token strings into text. Here each
+step becomes a function on a single token, which is right only if the text is the concatenation of what the tokens
+write. Steps for which that is not so are refused with the reason.
+
+What a decoder does at the start of a text only (drop the first space) is left out: it is no property of a token, and
+generation continues a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sfgen.errors import VocabularyError
+from sfgen.vocabulary.byte_level import byte_level_bytes
+
+Description = dict[str, Any]  # one decoder as its JSON object: {"type": "ByteFallback"}
+Step = Callable[[str], str | bytes]
+
+# As strict and as lax as the library: hexadecimal digits of either case, and a sign before a single digit.
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
+
+
+def byte_token(token: str) -> int | None:
+    """The byte that a byte-fallback token such as ``<0xE4>`` stands for; ``None`` for any other token.
+
+    >>> byte_token("<0xE4>"), byte_token("<0x>")
+    (228, None)
+    """
+    match = _BYTE_TOKEN.fullmatch(token)
+    return int(match[1], 16) if match else None
+
+
+@dataclass(frozen=True)
+class TokenDecoder:
+    """A function from a token's string to the bytes it writes in mid-sentence.
+
+    >>> gemma = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}]
+    >>> decoder = TokenDecoder.from_description({"type": "Sequence", "decoders": gemma})
+    >>> decoder("▁talk"), decoder("<0xE4>")
+    (b' talk', b'\\xe4')
+    """
+
+    steps: tuple[Step, ...]
+    has_byte_tokens: bool
+    """Whether tokens such as ``<0xE4>`` are read as bytes."""
+
+    @classmethod
+    def from_description(cls, description: Description | None) -> TokenDecoder:
+        """Read the decoder's description, the JSON object under ``decoder`` in a ``tokenizer.json``.
+
+        Raises:
+            VocabularyError: The text is no concatenation of the tokens' bytes, or a step is not known.
+        """
+        if description is None:
+            raise _refused("it has no decoder, and so a space would stand between any two tokens")
+        steps: list[Step] = []
+        is_fused = False  # the step sees the whole text as one string
+        is_bytes = False  # some tokens are bytes already
+        has_byte_tokens = False
+        for part in _flatten(description):
+            kind = part["type"]
+            if kind == "Fuse":
+                is_fused = True
+            elif kind == "Strip" and part["stop"] != 0:
+                raise _refused("its decoder strips the end of tokens or of the text")
+            elif kind == "Strip" and is_fused:
+                continue  # it strips the start of the text only
+            elif is_bytes:
+                raise _refused(f"its decoder goes on with {kind} after tokens became bytes")
+            elif kind == "Replace":
+                steps.append(_replace(part, is_fused))
+            elif is_fused:
+                raise _refused(f"its decoder applies {kind} to the whole text at once")
+            elif kind == "ByteFallback":
+                steps.append(_byte_fallback)
+                is_bytes = has_byte_tokens = True
+            elif kind == "ByteLevel":
+                steps.append(byte_level_bytes)
+                is_bytes = is_fused = True
+            elif kind == "Metaspace":
+                steps.append(_metaspace(part["replacement"]))
+            elif kind == "Strip":
+                steps.append(_strip_start(part["content"], part["start"]))
+            else:
+                raise _refused(_REASONS.get(kind, f"its decoder has a step that sfgen does not know, {kind}"))
+        return cls(tuple(steps), has_byte_tokens)
+
+    def __call__(self, token: str) -> bytes:
+        """The bytes that ``token`` writes."""
+        text: str | bytes = token
+        for step in self.steps:
+            if isinstance(text, bytes):
+                break
+            text = step(text)
+        return text if isinstance(text, bytes) else text.encode()
+
+
+_REASONS = {
+    "WordPiece": "WordPiece puts spaces between words by rules that look at the neighbouring tokens",
+    "BPEDecoder": "its decoder puts a space after a word, except after the last one",
+    "CTC": "CTC merges repeated tokens, so a token's text depends on its neighbours",
+}
+
+
+def _refused(reason: str) -> VocabularyError:
+    return VocabularyError(
+        f"the bytes of this tokenizer's tokens cannot be told: {reason}",
+        hint="byte-level BPE and SentencePiece tokenizers (GPT-2, Llama, Gemma, Qwen, Mistral, T5) can be read",
+    )
+
+
+def _flatten(description: Description) -> list[Description]:
+    if description["type"] != "Sequence":
+        return [description]
+    return [step for part in description["decoders"] for step in _flatten(part)]
+
+
+def _replace(part: Description, is_fused: bool) -> Step:
+    pattern, content = part["pattern"].get("String"), part["content"]
+    if not pattern:
+        raise _refused("its decoder replaces by a pattern that is no plain string")
+    if is_fused and len(pattern) > 1:
+        raise _refused(f"its decoder replaces {pattern!r} across the borders of tokens")
+    return lambda token: token.replace(pattern, content)
+
+
+def _metaspace(replacement: str) -> Step:
+    return lambda token: token.replace(replacement, " ")
+
+
+def _byte_fallback(token: str) -> str | bytes:
+    byte = byte_token(token)
+    return token if byte is None else bytes([byte])
+
+
+def _strip_start(content: str, count: int) -> Step:
+    def strip(token: str) -> str:
+        kept = token.lstrip(content)
+        return content * max(0, len(token) - len(kept) - count) + kept
+
+    return strip

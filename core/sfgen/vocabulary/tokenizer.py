@@ -1,0 +1,160 @@
+"""From a fast tokenizer to the bytes of its tokens.
+
+The tokenizer's description says which decoder it has; :mod:`sfgen.vocabulary.decoder` turns that into the bytes of one
+token. Beside the model's own vocabulary there are added tokens, which are cut out of the text before the model sees
+it: those marked special are no text, the others are.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sfgen.errors import VocabularyError
+from sfgen.vocabulary.decoder import Description, TokenDecoder, byte_token
+from sfgen.vocabulary.round_trip import check_round_trip
+
+
+def read_tokenizer(hf_tokenizer: Any) -> tuple[list[bytes | None], dict[int, str]]:
+    """The bytes of each token id (``None``: never text), and the names of the special tokens.
+
+    Args:
+        hf_tokenizer: A tokenizer of ``transformers``, or a ``tokenizers.Tokenizer``.
+
+    Raises:
+        VocabularyError: The tokens' bytes cannot be told; the message has the reason.
+    """
+    backend = fast_tokenizer(hf_tokenizer)
+    description = _description(backend)
+    _refuse_models_with_marks(backend.model)
+    decoder = TokenDecoder.from_description(description["decoder"])
+    strings = {token_id: string for string, token_id in backend.get_vocab(with_added_tokens=False).items()}
+    if not decoder.has_byte_tokens:
+        _refuse_byte_tokens(strings)
+    added = backend.get_added_tokens_decoder()
+    special = {token_id: token.content for token_id, token in added.items() if token.special}
+    contents = strings | {token_id: token.content for token_id, token in added.items()}
+    special |= {
+        token_id: contents[token_id] for token_id in _other_special_ids(hf_tokenizer, backend) & contents.keys()
+    }
+    texts = {token_id: token.content for token_id, token in added.items() if token_id not in special}
+
+    tokens: list[bytes | None] = [None] * (1 + max(contents, default=-1))
+    for token_id, string in strings.items():
+        if token_id not in special:
+            tokens[token_id] = decoder(string)
+    for token_id, content in texts.items():
+        tokens[token_id] = _added_bytes(backend, decoder, token_id, content, strings.get(token_id))
+    # An added token that is read otherwise than decode() would is proved by encode() instead.
+    proved = frozenset(token_id for token_id, content in texts.items() if tokens[token_id] != decoder(content))
+    check_round_trip(backend, tokens, proved)
+    return tokens, special
+
+
+def fast_tokenizer(hf_tokenizer: Any) -> Any:
+    """The ``tokenizers.Tokenizer`` inside a tokenizer of ``transformers``.
+
+    Raises:
+        VocabularyError: It is a slow tokenizer (AutoTokenizer has converted those that can be), or no tokenizer at all.
+    """
+    import tokenizers
+
+    if isinstance(hf_tokenizer, tokenizers.Tokenizer):
+        return hf_tokenizer
+    backend = getattr(hf_tokenizer, "backend_tokenizer", None)
+    if isinstance(backend, tokenizers.Tokenizer):
+        return backend
+    name = type(hf_tokenizer).__name__
+    if not hasattr(hf_tokenizer, "convert_ids_to_tokens"):
+        raise VocabularyError(f"{name} is no tokenizer of transformers, nor a tokenizers.Tokenizer")
+    raise VocabularyError(
+        f"{name} is a slow tokenizer: a program, with no description to read its tokens' bytes from",
+        hint="use a tokenizer with a tokenizer.json",
+    )
+
+
+def _description(backend: Any) -> Description:
+    """The tokenizer's JSON description but for its model, whose vocabulary makes it megabytes long."""
+    import tokenizers
+
+    skeleton = tokenizers.Tokenizer(tokenizers.models.BPE())
+    try:
+        skeleton.decoder = backend.decoder
+        description: Description = json.loads(skeleton.to_str())
+    except Exception as error:  # a decoder in Python has no description
+        raise VocabularyError(
+            "the bytes of this tokenizer's tokens cannot be told: its decoder is a program without a description"
+        ) from error
+    return description
+
+
+def _refuse_models_with_marks(model: Any) -> None:
+    """WordPiece and some BPE models mark where a word begins or ends; the marks are not what a token writes."""
+    kind = type(model).__name__
+    if kind == "WordPiece":
+        raise VocabularyError(
+            "WordPiece tokenizers are not supported: whether a token writes a space depends on its neighbours",
+            hint="use a model with a byte-level BPE or SentencePiece tokenizer",
+        )
+    for mark in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if getattr(model, mark, None):
+            raise VocabularyError(
+                f"this {kind} tokenizer is not supported: its tokens carry the mark {getattr(model, mark)!r}"
+                f" ({mark}), and whether a space follows depends on the neighbours",
+                hint="use a model with a byte-level BPE or SentencePiece tokenizer",
+            )
+
+
+def _refuse_byte_tokens(strings: dict[int, str]) -> None:
+    """Byte tokens without a decoder for them: encode() means bytes, decode() writes ``<0xE4>``."""
+    count = sum(byte_token(string) is not None for string in strings.values())
+    if count >= 128:
+        raise VocabularyError(
+            f"the bytes of this tokenizer's tokens cannot be told: it has {count} byte tokens such as <0x41>, and a"
+            " decoder that does not know them",
+            hint="add ByteFallback to the decoder in tokenizer.json",
+        )
+
+
+def _other_special_ids(hf_tokenizer: Any, backend: Any) -> set[int]:
+    """The ids in special roles (padding, unknown, …), marked special or not."""
+    special = set(getattr(hf_tokenizer, "all_special_ids", ()))
+    unknown = getattr(backend.model, "unk_token", None)
+    if unknown is not None:
+        special.add(backend.token_to_id(unknown))
+    return special
+
+
+def _added_bytes(backend: Any, decoder: TokenDecoder, token_id: int, content: str, model_string: str | None) -> bytes:
+    """The bytes of an added token that is text.
+
+    It is cut out of the text as it stands, so it should write what it says. But decode() runs the decoder on it like
+    on any other token: right for Gemma's ``▁▁``, which the model's own vocabulary has too and which is two spaces;
+    wrong for ``café`` beside a byte-level vocabulary, where ``é`` is the byte 0xE9. What encode() makes of the
+    decoder's reading tells the one from the other.
+    """
+    verbatim, decoded = content.encode(), decoder(content)
+    if verbatim == decoded or _encodes_to(backend, decoded, token_id):
+        return decoded
+    if model_string is None:
+        return verbatim
+    if model_string == content and _is_utf8(decoded):
+        return decoded
+    raise VocabularyError(
+        f"token {token_id} is both the added text {content!r} and, in the model's own vocabulary, the bytes"
+        f" {decoder(model_string)!r}",
+        hint="give the added token an id of its own in tokenizer.json",
+    )
+
+
+def _encodes_to(backend: Any, text: bytes, token_id: int) -> bool:
+    """Whether ``text``, in the middle of other text, becomes the token."""
+    return _is_utf8(text) and token_id in backend.encode(f"a{text.decode()}a", add_special_tokens=False).ids
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,190 @@
+"""A vocabulary: the exact bytes that each token id writes."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfgen.errors import VocabularyError
+
+if TYPE_CHECKING:
+    from sfgen.vocabulary.trie import TokenTrie
+
+
+class Vocabulary:
+    """The bytes of every token id, and the ids that end a text. Immutable.
+
+    A token is known by what it writes in mid-sentence, as bytes: a token may hold half of a UTF-8 character. Several
+    ids may write the same bytes. Two vocabularies are equal when their tokens and end tokens are.
+
+    Args:
+        tokens: The bytes of each id, from id 0 on; ``None`` for a token that is never text (a special token, or an
+            output row of the model without a token). ``b""`` writes nothing and becomes ``None``.
+        end_token_ids: The ids that end a text. An end token may have bytes, but it never counts as text.
+        names: What people call some of the tokens, such as ``{2: "<eos>"}``; used by :meth:`text` only.
+
+    Raises:
+        VocabularyError: A token that is no bytes, or an id that is no index into ``tokens``.
+
+    >>> vocabulary = Vocabulary([b"he", b"llo", None], end_token_ids=[2])
+    >>> len(vocabulary), vocabulary.tokens[1], vocabulary.end_token_ids, vocabulary.text(2)
+    (3, b'llo', (2,), '<special:2>')
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes | None],
+        end_token_ids: Iterable[int] = (),
+        *,
+        names: Mapping[int, str] | None = None,
+    ) -> None:
+        self._tokens = _checked_tokens(tokens)
+        self._end_token_ids = tuple(sorted({_checked_id(token_id, len(self._tokens)) for token_id in end_token_ids}))
+        self._names = {_checked_id(token_id, len(self._tokens)): name for token_id, name in (names or {}).items()}
+
+    @classmethod
+    def from_pretrained(cls, name_or_path: str | Path, *, trust_remote_code: bool = False) -> Vocabulary:
+        """The vocabulary of a tokenizer in a directory or on the Hugging Face hub.
+
+        Args:
+            name_or_path: A directory with the tokenizer's files, or a hub id such as ``org/model``.
+            trust_remote_code: Run Python code that comes with the tokenizer.
+
+        Raises:
+            VocabularyError: There is no such tokenizer, it cannot be loaded, or its tokens' bytes cannot be told.
+        """
+        from sfgen.vocabulary.pretrained import load_tokenizer
+
+        return cls.from_tokenizer(load_tokenizer(name_or_path, trust_remote_code=trust_remote_code))
+
+    @classmethod
+    def from_tokenizer(
+        cls, hf_tokenizer: Any, *, end_token_ids: Iterable[int] | None = None, size: int | None = None
+    ) -> Vocabulary:
+        """The vocabulary of a loaded tokenizer.
+
+        Args:
+            hf_tokenizer: A tokenizer of ``transformers``, or a ``tokenizers.Tokenizer``.
+            end_token_ids: The ids that end a text. Default: the tokenizer's ``eos_token_id``, if it has one.
+            size: The number of the model's output rows; when there are more of them than tokens, the vocabulary is
+                filled up with ids that are never text.
+
+        Raises:
+            VocabularyError: The tokens' bytes cannot be told, or an end token is not in the vocabulary.
+        """
+        from sfgen.vocabulary.tokenizer import read_tokenizer
+
+        tokens, names = read_tokenizer(hf_tokenizer)
+        if end_token_ids is None:
+            end_token_id = getattr(hf_tokenizer, "eos_token_id", None)
+            end_token_ids = () if end_token_id is None else (end_token_id,)
+        tokens.extend([None] * ((size or 0) - len(tokens)))
+        return cls(tokens, end_token_ids, names=names)
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, end_token_ids: Iterable[int] = ()) -> Vocabulary:
+        """The vocabulary in a JSON file: a list of token strings, or an object ``{token: id}``.
+
+        The strings are text, and become UTF-8. Ids that the object leaves out and ``null`` in the list are never text.
+
+        Raises:
+            VocabularyError: The file cannot be read, or is no such JSON; the message names the place in it.
+        """
+        from sfgen.vocabulary.json_file import read_json_file
+
+        return cls(read_json_file(Path(path)), end_token_ids)
+
+    @property
+    def tokens(self) -> tuple[bytes | None, ...]:
+        """The bytes of each id; ``None`` for a token that is never text."""
+        return self._tokens
+
+    @property
+    def end_token_ids(self) -> tuple[int, ...]:
+        """The ids that end a text, rising."""
+        return self._end_token_ids
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """What people call some of the tokens, special ones above all."""
+        return MappingProxyType(self._names)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 digest in hexadecimal over all tokens' bytes and the end tokens: equal vocabularies share it."""
+        lengths = np.array([-1 if token is None else len(token) for token in self._tokens], dtype="<i8")
+        digest = hashlib.sha256(b"sfgen vocabulary 1\n")
+        digest.update(len(lengths).to_bytes(8, "little"))
+        digest.update(lengths.tobytes())
+        digest.update(b"".join(token for token in self._tokens if token is not None))
+        digest.update(np.array(self._end_token_ids, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def trie(self) -> TokenTrie:
+        """The prefix tree over all tokens that are text; end tokens are left out. Built on first use, then kept."""
+        from sfgen.vocabulary.trie import TokenTrie
+
+        return TokenTrie.from_tokens(self._tokens, excluded=self._end_token_ids)
+
+    def text(self, token_id: int) -> str:
+        r"""What a token writes, for people and for JSON keys.
+
+        Bytes that are no UTF-8 are shown as ``\xNN``; a backslash in the text stays as it is. A token that is never
+        text shows its name, or ``<special:ID>`` if it has none.
+
+        Raises:
+            VocabularyError: There is no such id.
+
+        >>> vocabulary = Vocabulary(["né".encode(), b"\xc3\n", None], names={2: "<pad>"})
+        >>> vocabulary.text(0), vocabulary.text(1), vocabulary.text(2)
+        ('né', '\\xc3\n', '<pad>')
+        """
+        token = self._tokens[_checked_id(token_id, len(self._tokens))]
+        if token is None:
+            return self._names.get(token_id, f"<special:{token_id}>")
+        return token.decode(errors="backslashreplace")
+
+    def __len__(self) -> int:
+        """The number of token ids, special ones included."""
+        return len(self._tokens)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self._tokens == other._tokens and self._end_token_ids == other._end_token_ids
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} tokens, end_token_ids={list(self._end_token_ids)})"
+
+
+def _checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
+    for token_id, token in enumerate(tokens):
+        if token is not None and not isinstance(token, bytes):
+            raise VocabularyError(
+                f"token {token_id} is {type(token).__name__}, and must be bytes or None: {token!r:.80}",
+                hint="write text as bytes: 'talk'.encode()" if isinstance(token, str) else "",
+            )
+    return tuple(token or None for token in tokens)
+
+
+def _checked_id(token_id: int, size: int) -> int:
+    if isinstance(token_id, bool):
+        raise VocabularyError(f"a token id must be an integer, and {token_id!r} is not")
+    try:
+        index = operator.index(token_id)
+    except TypeError:
+        raise VocabularyError(f"a token id must be an integer, and {token_id!r:.80} is not") from None
+    if not 0 <= index < size:
+        raise VocabularyError(f"there is no token {index}: the vocabulary has {size} tokens, with ids from 0 on")
+    return index

@@ -1,0 +1,45 @@
+"""Run the command line inside the test process, as a shell would see it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from sfgen_cli.__main__ import run
+
+
+@dataclass(frozen=True)
+class Completed:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Sfgen = Callable[..., Completed]
+
+
+@pytest.fixture
+def sfgen(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Sfgen:
+    """``sfgen("gen", "--regex", "a+", stdin="…")`` → what it printed and its exit code."""
+    monkeypatch.delenv("SFGEN_MODEL", raising=False)
+    monkeypatch.delenv("SFGEN_SEED", raising=False)
+
+    def call(*arguments: str, stdin: bytes | str | None = "") -> Completed:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", None if data is None else io.TextIOWrapper(io.BytesIO(data)))
+        capfdbinary.readouterr()
+        code = run([str(argument) for argument in arguments])
+        out, err = capfdbinary.readouterr()
+        return Completed(code, out.decode(), err.decode())
+
+    return call

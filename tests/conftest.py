@@ -1,0 +1,32 @@
+"""Settings and fixtures that all tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def real_tokenizer_directory() -> Callable[[str], Path]:
+    """``real_tokenizer_directory("gemma2")``: the directory of a published tokenizer; skips where it is absent.
+
+    They lie in the folder that SFGEN_TOKENIZERS names, by default ``../shared/tokenizers`` beside the repository.
+    """
+    folder = Path(os.environ.get("SFGEN_TOKENIZERS") or REPOSITORY.parent / "shared" / "tokenizers")
+
+    def find(name: str) -> Path:
+        directory = folder / name
+        if not (directory / "tokenizer.json").is_file():
+            pytest.skip(f"no tokenizer {name} in {folder} (set SFGEN_TOKENIZERS)")
+        return directory
+
+    return find

@@ -1,0 +1,94 @@
+"""TokenTrie against the plain definition: a dictionary from prefixes to the tokens that end there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfgen.vocabulary import TokenTrie, Vocabulary
+
+# Few letters, so that prefixes and duplicates are common; all bytes, so that 0 and 255 occur.
+token = st.one_of(
+    st.none(),
+    st.just(b""),
+    st.lists(st.sampled_from([0, 97, 98, 255]), max_size=5).map(bytes),
+    st.binary(max_size=4),
+)
+
+
+def read_back(trie: TokenTrie) -> dict[bytes, list[int]]:
+    """The string of every node with the ids that end there, from the bytes and depths alone."""
+    path = bytearray()
+    nodes: dict[bytes, list[int]] = {}
+    for node in range(len(trie)):
+        del path[trie.depths[node] - 1 :]
+        path.append(trie.bytes[node])
+        assert len(path) == trie.depths[node]
+        assert bytes(path) not in nodes
+        nodes[bytes(path)] = trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist()
+    return nodes
+
+
+def definition(tokens: list[bytes | None], excluded: set[int]) -> dict[bytes, list[int]]:
+    nodes: dict[bytes, list[int]] = {}
+    for token_id, text in enumerate(tokens):
+        if text and token_id not in excluded:
+            for length in range(1, len(text) + 1):
+                nodes.setdefault(text[:length], [])
+            nodes[text].append(token_id)
+    return nodes
+
+
+@settings(deadline=None, max_examples=300)
+@given(tokens=st.lists(token, max_size=30), excluded=st.sets(st.integers(0, 29)))
+def test_trie_holds_every_prefix_and_every_token_once_in_byte_order(
+    tokens: list[bytes | None], excluded: set[int]
+) -> None:
+    trie = TokenTrie.from_tokens(tokens, excluded)
+    nodes = read_back(trie)
+    expected = definition(tokens, excluded)
+    assert nodes == expected
+    assert list(nodes) == sorted(expected)  # pre-order with children by rising byte is the order of the strings
+    strings = list(nodes)
+    for node, end in enumerate(trie.subtree_ends.tolist()):
+        below = [k for k, string in enumerate(strings) if string.startswith(strings[node])]
+        assert below == list(range(node, end))
+    assert trie.max_depth == max(map(len, strings), default=0)
+    assert trie.vocabulary_size == len(tokens)
+    assert np.flatnonzero(trie.single_bytes).tolist() == sorted(
+        {s[0] for s, ids in nodes.items() if len(s) == 1 and ids}
+    )
+
+
+def test_trie_arrays_have_the_promised_types_and_are_read_only() -> None:
+    trie = TokenTrie.from_tokens([b"a", b"ab"])
+    types: dict[str, type[np.generic]] = {
+        "bytes": np.uint8,
+        "depths": np.int32,
+        "subtree_ends": np.int32,
+        "token_starts": np.int32,
+    }
+    types |= {"token_ids": np.int32, "single_bytes": np.bool_}
+    for name, dtype in types.items():
+        array = getattr(trie, name)
+        assert array.dtype == dtype, name
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_trie_of_nothing_is_empty() -> None:
+    for tokens in ([], [None, b""]):
+        trie = TokenTrie.from_tokens(tokens)
+        assert len(trie) == 0
+        assert trie.token_starts.tolist() == [0]
+        assert trie.token_ids.tolist() == []
+        assert trie.max_depth == 0
+
+
+def test_vocabulary_leaves_end_tokens_out_of_its_trie_and_keeps_it() -> None:
+    vocabulary = Vocabulary([b"a", b"b", b"a", None], end_token_ids=[1, 3])
+    assert read_back(vocabulary.trie) == {b"a": [0, 2]}
+    assert vocabulary.trie is vocabulary.trie
+    assert not vocabulary.trie.single_bytes[ord("b")]
