@@ -12,6 +12,7 @@ from sfgen_cli.prompts import read_text
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, Vocabulary
+    from sfgen.ban import MatchMode
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def read_banned(
     words: list[str] | None,
     words_file: Path | None,
     *,
-    match: str = "word",
+    match: MatchMode = "word",
     case_sensitive: bool = False,
 ) -> BannedWords | None:
     """The banned words of the options; ``None`` if none were given.
@@ -105,7 +106,6 @@ def read_banned(
     Raises:
         BannedWordsError: The list means nothing.
         InputError: The file cannot be read.
-        UsageError: There is no such kind of match.
     """
     if not words and words_file is None:
         return None
@@ -114,6 +114,4 @@ def read_banned(
     listed = [word for option in words or () for word in split_words(option)]
     if words_file is not None:
         listed += read_words(str(words_file))
-    if match not in ("word", "prefix", "substring"):
-        raise UsageError(f"there is no match {match!r}", hint="Use --match word, prefix or substring.")
     return BannedWords(listed, match=match, ignore_case=not case_sensitive)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -69,9 +69,9 @@ Device = Annotated[
     typer.Option(help="auto, cpu, cuda, cuda:N or mps; auto takes cuda, then mps.", rich_help_panel=_MODEL),
 ]
 Dtype = Annotated[
-    str,
+    Literal["auto", "float32", "bfloat16", "float16"],
     typer.Option(
-        help="auto, float32, bfloat16 or float16; auto is the checkpoint's own, float32 on a CPU.",
+        help="auto is the checkpoint's own, float32 on a CPU.",
         rich_help_panel=_MODEL,
     ),
 ]

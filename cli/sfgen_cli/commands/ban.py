@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,7 +21,7 @@ def ban(
     words: options.Words = None,
     words_file: options.WordsFile = None,
     match: Annotated[
-        str,
+        Literal["word", "prefix", "substring"],
         typer.Option(
             help="word: the whole word (talking passes when talk is banned); prefix: all words that begin so; "
             "substring: anywhere, inside words too.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -53,7 +53,7 @@ def index(
         bool, typer.Option("--save", help=f"Write the index to FILE, or to {DEFAULT_FILE}, for gen --index.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that holds something else.")] = False,
-    format_: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    format_: Annotated[Literal["table", "json"], typer.Option("--format", help="How to show it.")] = "table",
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     ids: Annotated[bool, typer.Option("--ids", help="Name tokens by their ids instead of their text.")] = False,
     quiet: options.Quiet = False,
@@ -65,8 +65,6 @@ def index(
     [bold]sfgen index --regex '(hot|cold|hotel)' --save && sfgen gen --index sfgen-index.safetensors 'It is '[/]
     """
     constraint = read_constraint(regex, regex_file, choices, choices_file)
-    if format_ not in ("table", "json"):
-        raise UsageError(f"there is no format {format_!r}", hint="Use --format table or json.")
     _check_meaning(constraint, file, save=save, force=force)
     # The pattern first: a mistake in it is told before a tokenizer is loaded.
     dfa = constraint.dfa() if constraint else None

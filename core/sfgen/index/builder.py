@@ -264,7 +264,7 @@ class Index:
 
     def _bytes_read(self) -> NDArray[np.intp]:
         """The bytes that label at least one transition."""
-        read = (self.dfa.transitions >= 0).any(axis=0)
+        read: NDArray[np.bool_] = np.any(self.dfa.transitions >= 0, axis=0)
         return np.flatnonzero(read[self.dfa.byte_classes])
 
     def _missing_bytes(self) -> str:

@@ -109,7 +109,9 @@ def pattern_of(path: str | PathLike[str]) -> str | None:
 def _arrays_of(index: Index) -> Arrays:
     index.build()
     unique: dict[bytes, int] = {}
-    rows, counts, row_of_state = [], [], []
+    rows: list[NDArray[np.uint32]] = []
+    counts: list[int] = []
+    row_of_state: list[int] = []
     for state in range(len(index.dfa)):
         row = index.row(state)
         number = unique.setdefault(row.tobytes(), len(rows))

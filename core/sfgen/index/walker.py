@@ -36,7 +36,7 @@ def fill_row(
     room: int,
     row: NDArray[np.uint32],
 ) -> int:
-    """Set in ``row`` (uint32 ``[ceil(V / 32)]``) the bit of every token that ``state`` can read; return their number."""
+    """Set in ``row`` (uint32 ``[ceil(V / 32)]``) the bit of each token that ``state`` can read; return their number."""
     stack = np.empty(max_depth + 1, dtype=np.int32)
     stack[0] = state
     count = 0

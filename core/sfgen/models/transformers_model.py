@@ -45,7 +45,7 @@ class TransformersModel:
         self.name = title or str(name)
         self._device, self._dtype, self._trust = device, dtype, trust_remote_code
         self._source, local_files_only = self._locate(name)
-        self._where = {"local_files_only": local_files_only}
+        self._where: dict[str, Any] = {"local_files_only": local_files_only}
         self._config = self._load_config()
         self._tokenizer = load_tokenizer(self._source, trust_remote_code=trust_remote_code)
         text_config = self._config.get_text_config(decoder=True)
@@ -91,6 +91,7 @@ class TransformersModel:
     @cached_property
     def model(self) -> Any:
         """The ``transformers`` model, on its device, in evaluation mode."""
+        model: Any
         from safetensors import SafetensorError
         from transformers import AutoModelForCausalLM
 
@@ -151,9 +152,10 @@ class TransformersModel:
     def _generation_end_tokens(self) -> int | list[int] | None:
         from transformers import GenerationConfig
 
+        configuration: Any = GenerationConfig
         with quiet_transformers():
             try:
-                ids: int | list[int] | None = GenerationConfig.from_pretrained(self._source, **self._where).eos_token_id
+                ids: int | list[int] | None = configuration.from_pretrained(self._source, **self._where).eos_token_id
             except OSError:  # a model may come without one
                 return None
             return ids

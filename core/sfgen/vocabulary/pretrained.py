@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
 from collections.abc import Iterator
@@ -125,11 +124,12 @@ def _hint(message: str, trust_remote_code: bool) -> str:
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
     """Keep the notes and the progress bars of transformers off the terminal."""
-    from transformers.utils import logging as transformers_logging
+    from transformers.utils import logging
 
+    transformers_logging: Any = logging  # its functions are untyped
     verbosity = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity(logging.CRITICAL)
+    transformers_logging.set_verbosity(transformers_logging.CRITICAL)
     transformers_logging.disable_progress_bar()
     try:
         with warnings.catch_warnings():

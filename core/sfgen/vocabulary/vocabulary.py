@@ -73,8 +73,8 @@ class Vocabulary:
         Args:
             hf_tokenizer: A tokenizer of ``transformers``, or a ``tokenizers.Tokenizer``.
             end_token_ids: The ids that end a text. Default: the tokenizer's ``eos_token_id``, if it has one.
-            size: The number of the model's output rows; when there are more of them than tokens, the vocabulary is
-                filled up with ids that are never text.
+            size: The number of the model's output rows. Where there are more of them than tokens, the vocabulary is
+                filled up with ids that are never text; tokens beyond the last row cannot be written and are left out.
 
         Raises:
             VocabularyError: The tokens' bytes cannot be told, or an end token is not in the vocabulary.
@@ -85,7 +85,9 @@ class Vocabulary:
         if end_token_ids is None:
             end_token_id = getattr(hf_tokenizer, "eos_token_id", None)
             end_token_ids = () if end_token_id is None else (end_token_id,)
-        tokens.extend([None] * ((size or 0) - len(tokens)))
+        if size is not None:
+            tokens = [*tokens[:size], *[None] * (size - len(tokens))]
+            names = {token_id: name for token_id, name in names.items() if token_id < size}
         return cls(tokens, end_token_ids, names=names)
 
     @classmethod
