@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import torch
 
 
+_HINT = "Name a directory that save_pretrained() wrote, a hub id, or leave --model out for the embedded one."
+
+
 class TransformersModel:
     """A transformers causal language model.
 
@@ -50,9 +53,9 @@ class TransformersModel:
         self._tokenizer = load_tokenizer(self._source, trust_remote_code=trust_remote_code)
         text_config = self._config.get_text_config(decoder=True)
         self.context_length: int | None = getattr(text_config, "max_position_embeddings", None)
-        self.vocabulary = Vocabulary.from_tokenizer(
-            self._tokenizer, end_token_ids=self._end_token_ids(), size=int(text_config.vocab_size)
-        )
+        rows = int(text_config.vocab_size)
+        end_token_ids = [token for token in self._end_token_ids() if token < rows]
+        self.vocabulary = Vocabulary.from_tokenizer(self._tokenizer, end_token_ids=end_token_ids, size=rows)
 
     def __repr__(self) -> str:
         return f"TransformersModel({self.name!r})"
@@ -118,13 +121,12 @@ class TransformersModel:
         return model.eval()
 
     def _locate(self, name: str | Path) -> tuple[str, bool]:
-        hint = "Name a directory that save_pretrained() wrote, a hub id, or leave --model out for the embedded one."
         try:
             source, local_files_only = locate(name)
         except VocabularyError as error:
-            raise ModelError(f"no model {name}: {error.message}", hint=hint) from error
+            raise ModelError(f"no model {name}: {error.message}", hint=_HINT) from error
         if Path(source).exists() and not (Path(source) / "config.json").is_file():
-            raise ModelError(f"no model in {name}: it has no config.json", hint=hint)
+            raise ModelError(f"no model in {name}: it has no config.json", hint=_HINT)
         return source, local_files_only
 
     def _load_config(self) -> Any:
@@ -134,11 +136,15 @@ class TransformersModel:
             try:
                 return AutoConfig.from_pretrained(self._source, trust_remote_code=self._trust, **self._where)
             except (OSError, ValueError, KeyError, RuntimeError) as error:
+                if self._where["local_files_only"] and not Path(self._source).exists():
+                    raise ModelError(
+                        f"no model {self.name}: there is no such directory, and the hub cannot be reached", hint=_HINT
+                    ) from error
                 raise ModelError(
                     f"cannot read the model {self.name}: {_first_line(error)}",
                     hint="If it comes with code of its own that you trust, add --trust-remote-code."
                     if "trust_remote_code" in str(error)
-                    else "Name a directory, or a hub id that was fetched before or while the hub can be reached.",
+                    else _HINT,
                 ) from error
 
     def _end_token_ids(self) -> list[int]:
