@@ -36,7 +36,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     try:
         code = app(args=list(arguments) if arguments is not None else None, prog_name="sfgen", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        if code == ExitCode.INTERRUPTED:  # what Typer makes of Ctrl-C
+            complain("interrupted", [])
     except SfgenError as error:
         complain(error.message, [*error.details, error.hint])
         return error.exit_code

@@ -65,7 +65,8 @@ def _make(architecture: str, rows: int, directory: Path) -> Path:
             **settings,
         )
         torch.manual_seed(7)
-        model: Any = transformers.AutoModelForCausalLM.from_config(config)
+        auto: Any = transformers.AutoModelForCausalLM  # untyped
+        model: Any = auto.from_config(config)
         model.save_pretrained(directory)
         tokenizer.save_pretrained(directory)
     return directory

@@ -66,8 +66,8 @@ def ban(
         )
     if not words and words_file is None:
         raise UsageError("no words to ban", hint="For example: sfgen ban --words talk,listen 'Can we talk?'")
-    banned = read_banned(words, words_file, match=match, case_sensitive=case_sensitive)
     text = read_prompt(prompt, prompt_file, stdin_taken=str(words_file) == "-")
+    banned = read_banned(words, words_file, match=match, case_sensitive=case_sensitive)
     run(
         Request(
             prompt=text,

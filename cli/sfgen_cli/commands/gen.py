@@ -40,8 +40,8 @@ def gen(
     [bold]sfgen gen --choices hot,cold,hotel --json 'It is ' | jq -r .text[/]
     """
     constraint = read_constraint(regex, regex_file, choices, choices_file, index)
-    banned = read_banned(ban_words, ban_words_file)
     text = read_prompt(prompt, prompt_file, stdin_taken=str(ban_words_file) == "-")
+    banned = read_banned(ban_words, ban_words_file)
     if not constraint and looks_like_a_pattern(text):
         note(f"sfgen: the prompt looks like a pattern; to match it: sfgen gen --regex {text!r}", quiet=quiet)
     run(

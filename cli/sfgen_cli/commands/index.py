@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -33,8 +35,7 @@ def index(
         typer.Option(
             "--model",
             "-m",
-            envvar="SFGEN_MODEL",
-            help="The vocabulary of a model; its weights are not loaded.",
+            help="The vocabulary of a model; its weights are not loaded. Default: SFGEN_MODEL, else tiny.",
             rich_help_panel=_VOCABULARY,
         ),
     ] = None,
@@ -103,7 +104,8 @@ def _check_meaning(constraint: Constraint, file: Path | None, *, save: bool, for
 
 
 def _vocabulary(model: str | None, tokenizer: str | None, file: Path | None) -> Vocabulary:
-    named = [name for name, value in (("--tokenizer", tokenizer), ("--vocabulary", file)) if value is not None]
+    given = {"--model": model, "--tokenizer": tokenizer, "--vocabulary": file}
+    named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Give one of them.")
     from sfgen import Vocabulary
@@ -114,13 +116,11 @@ def _vocabulary(model: str | None, tokenizer: str | None, file: Path | None) -> 
         return Vocabulary.from_file(file)
     from sfgen.models import load_vocabulary
 
-    return load_vocabulary(model or "tiny")
+    return load_vocabulary(model or os.environ.get("SFGEN_MODEL") or "tiny")
 
 
 def _build(index: Index, *, quiet: bool) -> None:
     """Make all rows; on a terminal with a progress bar."""
-    import sys
-
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         index.build()
     else:

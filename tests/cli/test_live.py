@@ -1,0 +1,130 @@
+"""The live view in a real pseudo-terminal, read from the screen that it leaves."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pyte
+
+COLUMNS, LINES = 100, 30
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a terminal was sent, and the screen at the end; ``piped`` is stdout when it was no terminal."""
+
+    code: int
+    raw: str
+    screen: list[str]
+    piped: bytes
+
+
+def in_a_terminal(*arguments: str, stdout_piped: bool = False, **environment: str) -> Seen:
+    """Run sfgen with a pseudo-terminal as stdin, stderr and, unless it is piped, stdout."""
+    master, slave = pty.openpty()
+    pty_size(slave)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sfgen_cli", *arguments],
+        stdin=slave,
+        stdout=subprocess.PIPE if stdout_piped else slave,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(LINES), **environment},
+    )
+    os.close(slave)
+    sent, deadline = b"", time.monotonic() + 120
+    while time.monotonic() < deadline:
+        if select.select([master], [], [], 0.1)[0]:
+            try:
+                chunk = os.read(master, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not chunk:
+                break
+            sent += chunk
+    piped = process.stdout.read() if process.stdout else b""
+    code = process.wait(timeout=60)
+    if process.stdout:
+        process.stdout.close()
+    os.close(master)
+    screen: Any = pyte.Screen(COLUMNS, LINES)
+    terminal: Any = pyte.ByteStream(screen)
+    terminal.feed(sent)
+    return Seen(code, sent.decode(errors="replace"), [line.rstrip() for line in screen.display if line.strip()], piped)
+
+
+def pty_size(descriptor: int) -> None:
+    import fcntl
+    import struct
+    import termios
+
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+
+
+def plain(raw: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", raw)
+
+
+def test_the_states_are_shown_and_erased() -> None:
+    seen = in_a_terminal("gen", "-m", "uniform", "--choices", "hot,cold,hotel", "--seed", "1", "It is ")
+    assert seen.code == 0
+    assert re.search(r"state \d+ → \d+", plain(seen.raw))
+    assert "hot | cold | hotel" in plain(seen.raw)
+    assert seen.screen in (["hot"], ["cold"], ["hotel"])
+
+
+def test_a_rollback_is_shown() -> None:
+    seen = in_a_terminal("ban", "--words", "talk,listen", "Can we talk?")
+    shown = plain(seen.raw)
+    assert "took back" in shown
+    assert "is banned" in shown
+    assert seen.screen[-1].startswith("sfgen: ")
+    assert not re.search(r"\b(talk|listen)\b", " ".join(seen.screen[:-1]))
+
+
+def test_live_works_with_stdout_piped() -> None:
+    seen = in_a_terminal("gen", "-m", "uniform", "-r", "[ab]{30}", "--live", stdout_piped=True)
+    assert re.fullmatch(rb"[ab]{30}\n", seen.piped)
+    assert "state" in plain(seen.raw)
+    assert seen.screen == []
+
+
+def test_there_is_no_view_when_it_is_not_wanted() -> None:
+    for arguments in (["--no-live"], ["--quiet"]):
+        seen = in_a_terminal("gen", "-m", "uniform", "-r", "[ab]{30}", *arguments)
+        assert "state" not in plain(seen.raw)
+        assert re.fullmatch("[ab]{30}", "".join(seen.screen))
+    seen = in_a_terminal("gen", "-m", "uniform", "-r", "[ab]{30}", stdout_piped=True)
+    assert "state" not in plain(seen.raw)
+    assert re.fullmatch(rb"[ab]{30}\n", seen.piped)
+
+
+def test_no_color_is_honoured() -> None:
+    seen = in_a_terminal("gen", "-m", "uniform", "-r", "[ab]{30}", NO_COLOR="1")
+    assert "state" in seen.raw
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", seen.raw)
+
+
+def test_generated_text_cannot_drive_the_terminal() -> None:
+    pattern = r"a\x1b\[2J\x07\x9bb[cd]"
+    for arguments in (["--live"], ["--no-live"]):
+        seen = in_a_terminal("gen", "-m", "uniform", "-r", pattern, *arguments)
+        assert "\x07" not in seen.raw
+        assert "\x1b[2J" not in seen.raw
+        assert seen.screen[-1] in (r"a\x1b[2J\x07\x9bbc", r"a\x1b[2J\x07\x9bbd")
+    piped = in_a_terminal("gen", "-m", "uniform", "-r", pattern, stdout_piped=True).piped
+    assert piped in (b"a\x1b[2J\x07\xc2\x9bbc\n", b"a\x1b[2J\x07\xc2\x9bbd\n")
+
+
+def test_an_error_leaves_a_clean_terminal() -> None:
+    seen = in_a_terminal("gen", "-m", "uniform", "--choices", "hot", "--ban-words", "hot")
+    assert seen.code == 1
+    assert seen.screen[0].startswith("sfgen: only banned text")
+    assert "\x1b[?25l" not in seen.raw or seen.raw.rindex("\x1b[?25h") > seen.raw.rindex("\x1b[?25l")

@@ -1,0 +1,114 @@
+"""The command as a process: how it starts, what it imports, how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "sfgen_cli"]
+HEAVY = ("torch", "transformers", "numba", "numpy", "regex", "interegular")
+
+
+def sfgen(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+        timeout=120,
+        env=environment,
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["gen", "--help"], ["index", "--help"], ["--version"], ["gen", "--x"]]
+)
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    script = (
+        "import sys; from sfgen_cli.__main__ import run; run(sys.argv[1:]); "
+        f"sys.stderr.write('LOADED ' + ' '.join(name for name in {HEAVY} if name in sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr.rpartition("LOADED ")[2] == ""
+
+
+def test_importing_the_library_imports_nothing_heavy() -> None:
+    script = f"import sys, sfgen; dir(sfgen); print([name for name in {HEAVY} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
+
+
+def test_an_error_needs_no_torch() -> None:
+    script = (
+        "import sys; from sfgen_cli.__main__ import run; assert run(['gen', '-r', 'a(?=b)', 'x']) == 1; "
+        "print('torch' in sys.modules)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True, stderr=subprocess.DEVNULL) == "False\n"
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    for arguments in (["gen", "-m", "uniform", "-r", "[a-z]{200}", "-n", "300"], ["--help"]):
+        process = subprocess.Popen(
+            [*COMMAND, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(3)
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+        assert process.stderr.read() == b""
+        process.stderr.close()
+
+
+def test_ctrl_c_ends_with_130() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "gen", "-m", "uniform", "-r", "[a-z]{250}", "-n", "100000"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.read(10)  # it is at work
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == b"sfgen: interrupted\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_told() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "gen", "-m", "uniform", "-r", "abc"],
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_stdin_may_be_closed() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m sfgen_cli gen -m uniform -r abc <&-",
+        shell=True,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, b"abc\n")
+
+
+def test_a_poor_locale_does_not_change_the_text() -> None:
+    environment = {**os.environ, "LANG": "C", "LC_ALL": "C"}
+    done = sfgen("gen", "-m", "uniform", "-r", "ž|é", "--echo", "žluť ", environment=environment)
+    assert done.stdout.decode() in ("žluť ž\n", "žluť é\n")
