@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-    from sfgen import Event
+    from sfgen import BannedWords, Event
+    from sfgen_cli.constraints import Constraint
     from sfgen_cli.generation import Request
 
 _FRAMES_A_SECOND = 10
@@ -97,23 +98,23 @@ def live_view(request: Request, vocabulary_size: int, *, wanted: bool) -> Iterat
     from rich.console import Console
     from rich.live import Live
 
-    view = LiveView(subject(request), vocabulary_size)
+    view = LiveView(subject(request.constraint, request.banned), vocabulary_size)
     console: Console = Console(stderr=True)
     with Live(console=console, transient=True, refresh_per_second=_FRAMES_A_SECOND, get_renderable=view.__rich__):
         yield view
 
 
-def subject(request: Request) -> str:
+def subject(constraint: Constraint, banned: BannedWords | None) -> str:
     """What constrains a run, in a few words."""
-    constraint, parts = request.constraint, []
+    parts = []
     if constraint.pattern is not None:
         parts.append(visible(constraint.pattern))
     elif constraint.choices is not None:
         parts.append(" | ".join(map(visible, constraint.choices)))
     elif constraint.index_file is not None:
         parts.append(str(constraint.index_file))
-    if request.banned is not None:
-        parts.append("without " + ", ".join(map(visible, request.banned.words)))
+    if banned is not None:
+        parts.append("without " + ", ".join(map(visible, banned.words)))
     return "   ".join(parts) or "free text"
 
 

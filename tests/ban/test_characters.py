@@ -3,7 +3,6 @@
 import sys
 
 import regex
-
 from sfgen.ban.characters import MARK, NON_WORD, SPACED, UNSPACED, fold, kind_of, kinds_of
 
 SCRIPTS = ("Hani", "Hira", "Kana", "Bopo", "Thai", "Laoo", "Khmr", "Mymr")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import ScriptedModel, preferring, random_scores
 
+from scripted import ScriptedModel, preferring, random_scores
 from sfgen import Dfa, Index, Sampler, TextReleased, TokenChosen, Vocabulary, generate, stream
 from sfgen.decoding import Finished
 from sfgen.errors import LimitTooSmall, ModelError, UsageError

@@ -7,8 +7,8 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import ScriptedModel, preferring, random_scores
 
+from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
     Dfa,

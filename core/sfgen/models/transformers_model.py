@@ -50,7 +50,9 @@ class TransformersModel:
         self._source, local_files_only = self._locate(name)
         self._where: dict[str, Any] = {"local_files_only": local_files_only}
         self._config = self._load_config()
-        self._tokenizer = load_tokenizer(self._source, trust_remote_code=trust_remote_code)
+        self._tokenizer = load_tokenizer(
+            name, trust_remote_code=trust_remote_code, located=(self._source, local_files_only)
+        )
         text_config = self._config.get_text_config(decoder=True)
         self.context_length: int | None = getattr(text_config, "max_position_embeddings", None)
         rows = int(text_config.vocab_size)

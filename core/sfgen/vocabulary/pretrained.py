@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,20 @@ _TOKENIZER_FILES = (
 _HUB_TIMEOUT = 5.0  # seconds; transformers by itself retries for most of a minute
 
 
-def load_tokenizer(name_or_path: str | Path, *, trust_remote_code: bool = False) -> Any:
+def load_tokenizer(
+    name_or_path: str | Path, *, trust_remote_code: bool = False, located: tuple[str, bool] | None = None
+) -> Any:
     """``AutoTokenizer.from_pretrained``, quiet, and quick to fail.
 
     Args:
         name_or_path: A directory with the tokenizer's files, or a hub id.
         trust_remote_code: Run Python code that comes with the tokenizer.
+        located: What :func:`locate` said of the name, if it was asked before.
 
     Raises:
         VocabularyError: There is no such directory or hub id, the hub cannot be reached, or the files are damaged.
     """
-    source, local_files_only = locate(name_or_path)
+    source, local_files_only = located or locate(name_or_path)
     if Path(source).exists():
         _check_directory(Path(source))
     return _load(source, str(name_or_path), trust_remote_code=trust_remote_code, local_files_only=local_files_only)
@@ -73,7 +75,6 @@ def _could_be_hub_id(name: str) -> bool:
     return re.fullmatch(r"(?:[\w.-]*\w[\w.-]*/)?[\w.-]*\w[\w.-]*", name, re.ASCII) is not None
 
 
-@cache
 def _is_hub_reachable(name: str) -> bool:
     """One question to the hub, with a time limit; a hub id that it does not know is an error at once."""
     from huggingface_hub import HfApi

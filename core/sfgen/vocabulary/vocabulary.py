@@ -72,7 +72,8 @@ class Vocabulary:
 
         Args:
             hf_tokenizer: A tokenizer of ``transformers``, or a ``tokenizers.Tokenizer``.
-            end_token_ids: The ids that end a text. Default: the tokenizer's ``eos_token_id``, if it has one.
+            end_token_ids: The ids that end a text. Default: the tokenizer's ``eos_token_id``, if it has one and the
+                model has a row for it.
             size: The number of the model's output rows. Where there are more of them than tokens, the vocabulary is
                 filled up with ids that are never text; tokens beyond the last row cannot be written and are left out.
 
@@ -83,8 +84,9 @@ class Vocabulary:
 
         tokens, names = read_tokenizer(hf_tokenizer)
         if end_token_ids is None:
-            end_token_id = getattr(hf_tokenizer, "eos_token_id", None)
-            end_token_ids = () if end_token_id is None else (end_token_id,)
+            end_token_id: Any = getattr(hf_tokenizer, "eos_token_id", None)
+            has_row = end_token_id is not None and (size is None or end_token_id < size)
+            end_token_ids = [int(end_token_id)] if has_row else []
         if size is not None:
             tokens = [*tokens[:size], *[None] * (size - len(tokens))]
             names = {token_id: name for token_id, name in names.items() if token_id < size}

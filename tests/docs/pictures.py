@@ -1,0 +1,54 @@
+"""Draw the pictures of the README from real runs, with Rich's own SVG export.
+
+Usage: ``make pictures``
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from sfgen import BannedWords, Dfa, Index, RolledBack, TokenChosen, load_model, stream
+from sfgen_cli.constraints import Constraint
+from sfgen_cli.live import LiveView, subject
+
+FOLDER = Path(__file__).parent
+RECORD = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'
+
+
+def main() -> None:
+    """Write ``gen.svg`` (half-way through a record) and ``ban.svg`` (just after a rollback)."""
+    model = load_model("tiny")
+    size = len(model.vocabulary)
+
+    index = Index(Dfa.from_regex(RECORD), model.vocabulary)
+    view = LiveView(subject(Constraint(pattern=RECORD), None), size)
+    for event in stream(model, "A person: ", index=index):
+        view.show(event)
+        if isinstance(event, TokenChosen) and event.position == 5:
+            break
+    draw(view, "sfgen gen --regex … 'A person: '", FOLDER / "gen.svg")
+
+    banned = BannedWords(["talk", "listen"])
+    view = LiveView(subject(Constraint(), banned), size)
+    rollbacks = 0
+    for event in stream(model, "Can we talk?", banned=banned):
+        view.show(event)
+        rollbacks += isinstance(event, RolledBack)
+        if rollbacks and isinstance(event, TokenChosen):
+            break
+    draw(view, "sfgen ban --words talk,listen 'Can we talk?'", FOLDER / "ban.svg")
+
+
+def draw(view: LiveView, title: str, path: Path) -> None:
+    """One frame of the view as a picture."""
+    console = Console(record=True, width=90, file=io.StringIO(), force_terminal=True)
+    console.print(view)
+    # A fixed id, so that the picture changes only when what it shows does.
+    path.write_text(console.export_svg(title=title, unique_id=path.stem), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
