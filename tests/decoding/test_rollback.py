@@ -106,6 +106,15 @@ def test_a_prohibition_falls_with_its_prefix() -> None:
     assert final.result.text == "bbc"
 
 
+def test_text_before_an_open_match_is_held_when_a_rollback_could_reach_it() -> None:
+    """``bc`` is over once ``ba`` follows, but ``ba`` itself falls, and a space in its place would complete ``bc``."""
+    vocabulary = Vocabulary([b" ", b"bc", b"a b", b"x", None], end_token_ids=[4])
+    model = ScriptedModel(vocabulary, preferring(vocabulary, [b"bc", b"a b", b" ", b" "], prompt_length=1))
+    banned = BannedWords(["bc", "b"])
+    texts = [event.text for event in stream(model, [0], banned=banned, max_tokens=4) if isinstance(event, TextReleased)]
+    assert not found("".join(texts), " ", ["b", "bc"], "word")
+
+
 def test_rolling_back_reuses_the_scores() -> None:
     model = ScriptedModel(VOCABULARY, preferring(VOCABULARY, [b"a", b" talk", b".", b"b"], prompt_length=1))
     result = generate(model, "x", banned=TALK, max_tokens=6)

@@ -188,19 +188,20 @@ class Loop:
     # ---- letting go ------------------------------------------------------------------------------------------------
 
     def _release(self) -> Generator[Event, None, None]:
-        """Let go of the text before the token in which the earliest open match begins."""
-        open_from = self.matcher.open_from() if self.matcher else None
-        held = len(self.path.token_ids) if open_from is None else self.path.position_of(open_from)
-        yield from self._release_tokens(held)
+        """Let go of the text if no match is under way.
 
-    def _release_tokens(self, held: int) -> Generator[Event, None, None]:
-        if held <= self.released:
-            return
-        start, end = self.path.places[self.released].offset, self.path.places[held].offset
-        for place in self.path.places[self.released : held]:
+        While one is, nothing more is safe, not even what lies before it: a rollback to where it began chooses anew
+        there, and another token could complete an earlier match that the present one has put an end to.
+        """
+        if self.matcher is None or self.matcher.open_from() is None:
+            yield from self._release_all()
+
+    def _release_all(self) -> Generator[Event, None, None]:
+        start = self.path.places[self.released].offset
+        for place in self.path.places[self.released : -1]:
             place.scores = place.mark = None
-        self.released = held
-        text = self.decoder.decode(bytes(self.path.data[start:end]))
+        self.released = len(self.path.token_ids)
+        text = self.decoder.decode(bytes(self.path.data[start:]))
         if text:
             yield TextReleased(text)
 
@@ -208,7 +209,7 @@ class Loop:
         data = bytes(self.path.data)
         if self.check:
             self.check(data)
-        yield from self._release_tokens(len(self.path.token_ids))
+        yield from self._release_all()
         rest = self.decoder.decode(b"", final=True)
         if rest:
             yield TextReleased(rest)
