@@ -44,6 +44,12 @@ def test_what_has_no_probability_is_never_chosen() -> None:
     assert {draws.choose(scores)[0] for _ in range(200)} == {1, 3}
 
 
+@pytest.mark.filterwarnings("error")
+def test_near_temperature_zero_the_best_is_chosen() -> None:
+    draws = Sampler(1e-308, 1).start()
+    assert {draws.choose(SCORES)[0] for _ in range(100)} == {1, 3}
+
+
 def test_a_seed_is_drawn_when_absent() -> None:
     first, second = Sampler(1.0), Sampler(1.0)
     assert first.seed is not None

@@ -67,7 +67,8 @@ class Draws:
             raise ModelError(f"the model scores every allowed token {highest}", hint="Try --dtype float32.")
         if self._temperature == 0:
             return best, None
-        weights = np.exp((scores.astype(np.float64) - highest) / self._temperature)
+        with np.errstate(over="ignore"):  # near temperature 0 the rest is rightly minus infinity
+            weights = np.exp((scores.astype(np.float64) - highest) / self._temperature)
         cumulative = np.cumsum(weights)
         chosen = int(np.searchsorted(cumulative, self._random.random() * cumulative[-1], side="right"))
         chosen = min(chosen, scores.size - 1)
