@@ -6,6 +6,7 @@ Usage: ``make pictures``
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 from rich.console import Console
@@ -47,7 +48,9 @@ def draw(view: LiveView, title: str, path: Path) -> None:
     console = Console(record=True, width=90, file=io.StringIO(), force_terminal=True)
     console.print(view)
     # A fixed id, so that the picture changes only when what it shows does.
-    path.write_text(console.export_svg(title=title, unique_id=path.stem), encoding="utf-8")
+    picture = console.export_svg(title=title, unique_id=path.stem)
+    # Without the fonts that Rich would fetch from elsewhere: a picture must stand alone.
+    path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL), encoding="utf-8")
 
 
 if __name__ == "__main__":
