@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 # Typer carries its own copy of click, whose exceptions are not those of the package click.
-from typer import Abort, Exit
+from typer import Abort
 from typer._click.exceptions import NoSuchOption, UsageError
 
 from sfgen.errors import SfgenError
@@ -32,19 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. ``arguments``: ``sys.argv[1:]`` if not given."""
-    from sfgen_cli.app import app
-
     try:
+        from sfgen_cli.app import app
+
         code = app(args=list(arguments) if arguments is not None else None, prog_name="sfgen", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
         if code == ExitCode.INTERRUPTED:  # what Typer makes of Ctrl-C
-            complain("interrupted", [])
+            raise KeyboardInterrupt
     except SfgenError as error:
         complain(error.message, [*error.details, error.hint])
         return error.exit_code
-    except Exit as exit_:
-        return exit_.exit_code
     except UsageError as error:
         if error.message:  # without one the help was asked for by naming no command, and has been shown
             # format_message() names the option at fault; for an unknown one it lists guesses, which the hint does.

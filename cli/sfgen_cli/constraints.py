@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,16 +63,15 @@ def read_constraint(
         UsageError: More than one, or no choice in a list of choices.
         InputError: A file cannot be read.
     """
-    given = {
-        "--regex": regex,
-        "--regex-file": regex_file,
-        "--choices": choices or None,
-        "--choices-file": choices_file,
-        "--index": index_file,
-    }
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) > 1:
-        raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Give one of them.")
+    at_most_one(
+        {
+            "--regex": regex,
+            "--regex-file": regex_file,
+            "--choices": choices or None,
+            "--choices-file": choices_file,
+            "--index": index_file,
+        }
+    )
     if regex_file is not None:
         regex = read_text(regex_file).removesuffix("\n").removesuffix("\r")
     texts: list[str] | None = None
@@ -82,6 +82,13 @@ def read_constraint(
     if texts is not None and not texts:
         raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
     return Constraint(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file)
+
+
+def at_most_one(given: Mapping[str, object]) -> None:
+    """Refuse options that exclude each other: raise ``UsageError`` if more than one of the values is not ``None``."""
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Give one of them.")
 
 
 def split_choices(option: str) -> list[str]:

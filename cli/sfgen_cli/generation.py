@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfgen_cli.constraints import Constraint
-from sfgen_cli.output import note, write, write_json
+from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 from sfgen_cli.record import record
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _sample(request: Request, model: Model, index: Index | None, sampler: Sample
 
 def wants_live(request: Request) -> bool:
     """Whether the live view is shown: on a terminal only, and there unless it was refused."""
-    if request.quiet or request.live is False or sys.stderr is None or not sys.stderr.isatty():
+    if request.quiet or request.live is False or not stderr_is_a_terminal():
         return False
     return request.live is True or (sys.stdout is not None and sys.stdout.isatty())
 
@@ -142,7 +142,7 @@ def _summary(result: Result) -> str:
 @contextlib.contextmanager
 def _busy(message: str, request: Request) -> Iterator[None]:
     """Show on a terminal that something takes a while."""
-    if request.quiet or sys.stderr is None or not sys.stderr.isatty():
+    if request.quiet or not stderr_is_a_terminal():
         yield
         return
     from rich.console import Console

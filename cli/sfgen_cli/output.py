@@ -42,6 +42,11 @@ def visible(text: str) -> str:
     )
 
 
+def stderr_is_a_terminal() -> bool:
+    """Whether a person may be watching: what moves is shown only then."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def note(text: str, *, quiet: bool = False) -> None:
     """Tell a person something on stderr."""
     if not quiet and sys.stderr is not None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from sfgen.ban import scan
+from sfgen_cli.generation import Request
+
 Sfgen = Callable[..., Any]
 
 
@@ -39,23 +42,21 @@ def test_the_record_tells_what_was_taken_back(sfgen: Sfgen) -> None:
         (["--words", "ab", "--case-sensitive"], {"Abc", "Ab"}),
     ],
 )
-def test_kinds_of_match(sfgen: Sfgen, options: list[str], allowed: set[str]) -> None:
-    renamed = [option.replace("--words", "--ban-words") for option in options if option.startswith("--words")]
-    if len(options) > 2:  # gen bans whole words in any case; ban itself has the other kinds
-        from sfgen import BannedWords
-        from sfgen.ban import scan
+def test_kinds_of_match(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, options: list[str], allowed: set[str]) -> None:
+    requests: list[Request] = []
+    monkeypatch.setattr("sfgen_cli.commands.ban.run", requests.append)
+    assert sfgen("ban", *options, "x").code == 0
+    banned = requests[0].banned
+    assert banned is not None
+    assert {text for text in ("ab", "Ab", "Abc") if not scan(text, banned)} == allowed
 
-        words = BannedWords(
-            [options[1]],
-            match=options[3] if options[2] == "--match" else "word",  # type: ignore[arg-type]
-            ignore_case="--case-sensitive" not in options,
-        )
-        assert {text for text in ("ab", "Ab", "Abc") if not scan(text, words)} == allowed
-        return
-    seen = set()
-    for seed in range(12):
-        done = sfgen("gen", "-m", "uniform", "--choices", "ab,Ab,Abc", *renamed, options[1], "--seed", str(seed))
-        seen.add(done.out.strip())
+
+@pytest.mark.parametrize(("words", "allowed"), [("ab", {"Abc"}), ("ab*", set())])
+def test_bans_in_gen_are_whole_words_unless_starred(sfgen: Sfgen, words: str, allowed: set[str]) -> None:
+    seen = {
+        sfgen("gen", "-m", "uniform", "--choices", "ab,Ab,Abc", "--ban-words", words, "--seed", str(seed)).out.strip()
+        for seed in range(12)
+    }
     assert seen - {""} == allowed
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,8 +10,8 @@ import typer
 
 from sfgen.errors import UsageError
 from sfgen_cli import options
-from sfgen_cli.constraints import Constraint, read_constraint
-from sfgen_cli.output import note, write, write_json
+from sfgen_cli.constraints import Constraint, at_most_one, read_constraint
+from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 
 if TYPE_CHECKING:
     from sfgen import Index, Vocabulary
@@ -104,10 +103,7 @@ def _check_meaning(constraint: Constraint, file: Path | None, *, save: bool, for
 
 
 def _vocabulary(model: str | None, tokenizer: str | None, file: Path | None) -> Vocabulary:
-    given = {"--model": model, "--tokenizer": tokenizer, "--vocabulary": file}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) > 1:
-        raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Give one of them.")
+    at_most_one({"--model": model, "--tokenizer": tokenizer, "--vocabulary": file})
     from sfgen import Vocabulary
 
     if tokenizer is not None:
@@ -121,7 +117,7 @@ def _vocabulary(model: str | None, tokenizer: str | None, file: Path | None) -> 
 
 def _build(index: Index, *, quiet: bool) -> None:
     """Make all rows; on a terminal with a progress bar."""
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
+    if quiet or not stderr_is_a_terminal():
         index.build()
     else:
         from rich.console import Console

@@ -24,9 +24,9 @@ class FreeGuide:
         self.vocabulary = vocabulary
         self.max_tokens = max_tokens
         self._taken: list[int] = []
-        text = [token for token, data in enumerate(vocabulary.tokens) if data]
-        self._row = _packed([*text, *vocabulary.end_token_ids], len(vocabulary))
-        self._end_row = _packed(list(vocabulary.end_token_ids), len(vocabulary))
+        end = np.array(vocabulary.end_token_ids, dtype=np.int32)
+        self._row = _packed(np.concatenate([vocabulary.text_token_ids, end]), len(vocabulary))
+        self._end_row = _packed(end, len(vocabulary))
         self._allowed = tokens_of_row(self._row)
 
     @property
@@ -60,7 +60,7 @@ class FreeGuide:
         return b""
 
 
-def _packed(token_ids: list[int], size: int) -> Row:
+def _packed(token_ids: Int32, size: int) -> Row:
     bits = np.zeros((size + 31) // 32 * 32, dtype=np.uint8)
     bits[token_ids] = 1
     row = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)

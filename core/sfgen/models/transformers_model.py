@@ -55,9 +55,9 @@ class TransformersModel:
         )
         text_config = self._config.get_text_config(decoder=True)
         self.context_length: int | None = getattr(text_config, "max_position_embeddings", None)
-        rows = int(text_config.vocab_size)
-        end_token_ids = [token for token in self._end_token_ids() if token < rows]
-        self.vocabulary = Vocabulary.from_tokenizer(self._tokenizer, end_token_ids=end_token_ids, size=rows)
+        self.vocabulary = Vocabulary.from_tokenizer(
+            self._tokenizer, end_token_ids=self._end_token_ids(), size=int(text_config.vocab_size)
+        )
 
     def __repr__(self) -> str:
         return f"TransformersModel({self.name!r})"
@@ -96,14 +96,14 @@ class TransformersModel:
     @cached_property
     def model(self) -> Any:
         """The ``transformers`` model, on its device, in evaluation mode."""
-        model: Any
         from safetensors import SafetensorError
         from transformers import AutoModelForCausalLM
 
+        auto: Any = AutoModelForCausalLM  # untyped
         device = _device(self._device)
         with quiet_transformers():
             try:
-                model = AutoModelForCausalLM.from_pretrained(
+                model = auto.from_pretrained(
                     self._source,
                     dtype=_dtype(self._dtype, device),
                     trust_remote_code=self._trust,
@@ -160,7 +160,7 @@ class TransformersModel:
     def _generation_end_tokens(self) -> int | list[int] | None:
         from transformers import GenerationConfig
 
-        configuration: Any = GenerationConfig
+        configuration: Any = GenerationConfig  # untyped
         with quiet_transformers():
             try:
                 ids: int | list[int] | None = configuration.from_pretrained(self._source, **self._where).eos_token_id

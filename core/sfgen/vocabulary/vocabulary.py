@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.errors import VocabularyError
 
@@ -72,10 +73,10 @@ class Vocabulary:
 
         Args:
             hf_tokenizer: A tokenizer of ``transformers``, or a ``tokenizers.Tokenizer``.
-            end_token_ids: The ids that end a text. Default: the tokenizer's ``eos_token_id``, if it has one and the
-                model has a row for it.
+            end_token_ids: The ids that end a text. Default: the tokenizer's ``eos_token_id``, if it has one.
             size: The number of the model's output rows. Where there are more of them than tokens, the vocabulary is
-                filled up with ids that are never text; tokens beyond the last row cannot be written and are left out.
+                filled up with ids that are never text; tokens beyond the last row cannot be written and are left out,
+                end tokens too.
 
         Raises:
             VocabularyError: The tokens' bytes cannot be told, or an end token is not in the vocabulary.
@@ -84,12 +85,12 @@ class Vocabulary:
 
         tokens, names = read_tokenizer(hf_tokenizer)
         if end_token_ids is None:
-            end_token_id: Any = getattr(hf_tokenizer, "eos_token_id", None)
-            has_row = end_token_id is not None and (size is None or end_token_id < size)
-            end_token_ids = [int(end_token_id)] if has_row else []
+            end_token_id = getattr(hf_tokenizer, "eos_token_id", None)
+            end_token_ids = () if end_token_id is None else (end_token_id,)
         if size is not None:
             tokens = [*tokens[:size], *[None] * (size - len(tokens))]
             names = {token_id: name for token_id, name in names.items() if token_id < size}
+            end_token_ids = [token_id for token_id in end_token_ids if token_id < size]
         return cls(tokens, end_token_ids, names=names)
 
     @classmethod
@@ -130,6 +131,19 @@ class Vocabulary:
         digest.update(b"".join(token for token in self._tokens if token is not None))
         digest.update(np.array(self._end_token_ids, dtype="<i8").tobytes())
         return digest.hexdigest()
+
+    @cached_property
+    def text_token_ids(self) -> NDArray[np.int32]:
+        """The ids of the tokens that are text, rising, int32; end tokens are left out. Found once, then kept.
+
+        >>> Vocabulary([b"a", None, b"b", b"</s>"], end_token_ids=[3]).text_token_ids.tolist()
+        [0, 2]
+        """
+        end = frozenset(self._end_token_ids)
+        ids = [token_id for token_id, token in enumerate(self._tokens) if token is not None and token_id not in end]
+        array = np.array(ids, dtype=np.int32)
+        array.setflags(write=False)
+        return array
 
     @cached_property
     def trie(self) -> TokenTrie:
