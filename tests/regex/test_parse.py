@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from sfgen.errors import PatternError, PatternTooLarge
-from sfgen.regex import Assertion, AssertionKind, Atomic, Characters, Concatenation, Empty, Repeat, parse
+from sfgen.regex import Alternation, Anchor, AnchorKind, Atomic, Characters, Concatenation, Empty, Look, Repeat, parse
 from sfgen.regex.scan import MAX_NESTING, scan
 from sfgen.regex.tree import Node, width
 
@@ -20,15 +20,12 @@ def caret(error: PatternError) -> str:
 
 
 REFUSED = [
-    (r"a\bc", r"\bc", "word boundary"),
-    (r"[\b]\B", r"\B", "word boundary"),
-    ("a(?=b)", "(?=b)", "lookahead"),
-    ("a(?!b)", "(?!b)", "lookahead"),
-    ("(?<=a)b", "(?<=a)b", "lookbehind"),
-    ("a|(?<!a)b", "(?<!a)b", "lookbehind"),
-    (r"^(?#\b)[^\bx](?x: \b)", r"\b)", "word boundary"),
-    ("(?x) # (?=\n a (?!b)", "(?!b)", "lookahead"),
-    ("^a|^b(?=c)", "(?=c)", "lookahead"),
+    ("a(?<=b(?=c))", "(?=c))", "lookahead"),
+    (r"(?=\b)(?<!(?<=(?!b)))", "(?!b)))", "lookahead"),
+    ("(?x) # (?<=\n a (?<=(?!b))", "(?!b))", "lookahead"),
+    ("^a|^b(?<=(?:(?=c)))", "(?=c)))", "lookahead"),
+    ("x(?<=a|bc)", "(?<=a|bc)", "look-behind requires fixed-width"),
+    ("(?=(?<!a*))", "(?<!a*))", "look-behind requires fixed-width"),
     (r"(a)[\1](b)\2", r"\2", "backreference"),
     (r"(a)\0\101\1", r"\1", "backreference"),
     ("(?P<n>a)(?P=n)", "(?P=n)", "backreference"),
@@ -149,20 +146,27 @@ def test_trees() -> None:
     assert parse("(?:a{1}){1}") == a
     assert parse(r"[a](?:^){0}") == a
     assert parse("x|y|[^\\s\\S]") == Characters(((ord("x"), ord("y")),))
+    assert parse("(?<!a)(?=b)") == Concatenation((Look(a, True, True), Look(b, False, False)))
+    assert parse("(?=)(?<=(?<!))?") == Empty()
+    assert parse("a(?!)") == parse("(?<!)a") == parse("[^\\s\\S]")
+
+
+def test_the_order_of_branches_is_kept_where_their_widths_differ() -> None:
+    assert parse("(?>a|b|ab|c)") == Atomic(Alternation((parse("[ab]"), parse("ab"), parse("c"))), 0)
 
 
 def test_equal_anchors_of_branches_keep_their_positions() -> None:
     tree = parse(r"^a|^b(?m:^)|\A")
-    found: list[tuple[AssertionKind, int]] = []
+    found: list[tuple[AnchorKind, int]] = []
 
     def collect(node: object) -> None:
-        if isinstance(node, Assertion):
+        if isinstance(node, Anchor):
             found.append((node.kind, node.position))
         for child in getattr(node, "parts", getattr(node, "branches", ())):
             collect(child)
 
     collect(tree)
-    start, line = AssertionKind.TEXT_START, AssertionKind.LINE_START
+    start, line = AnchorKind.TEXT_START, AnchorKind.LINE_START
     assert found == [(start, 0), (start, 3), (line, 9), (start, 12)]
 
 

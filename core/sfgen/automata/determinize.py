@@ -49,11 +49,7 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
     Raises:
         PatternTooLarge: It passes :data:`MAX_DFA_STATES` or :data:`MAX_WORK`.
     """
-    boundaries = np.zeros(257, dtype=np.bool_)
-    boundaries[nfa.edges[:, 1]] = True
-    boundaries[nfa.edges[:, 2] + 1] = True
-    boundaries[0] = False
-    byte_classes = np.cumsum(boundaries[:256]).astype(np.int32)
+    byte_classes = byte_classes_of(nfa.edges)
     edges = nfa.edges[np.argsort(nfa.edges[:, 0], kind="stable")]
     epsilons = nfa.epsilons[np.argsort(nfa.epsilons[:, 0], kind="stable")]
     classes = int(byte_classes[-1]) + 1
@@ -77,6 +73,19 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
             hint="Use smaller counts, or avoid a counted repeat after something that can match the same text.",
         )
     return Deterministic(transitions.reshape(-1, classes), byte_classes.astype(np.uint8), accepting)
+
+
+def byte_classes_of(edges: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The class of each byte: neighbours that no edge tells apart are one class; int32, shape [256].
+
+    Args:
+        edges: Source, lowest byte, highest byte, target; shape [edges, 4].
+    """
+    boundaries = np.zeros(257, dtype=np.bool_)
+    boundaries[edges[:, 1]] = True
+    boundaries[edges[:, 2] + 1] = True
+    boundaries[0] = False
+    return np.cumsum(boundaries[:256]).astype(np.int32)
 
 
 def _first_of_each(sources: NDArray[np.int32], states: int) -> NDArray[np.int32]:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.acyclic import minimal_acyclic
+from sfgen.automata.atomic import without_atomics
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic, determinize
+from sfgen.automata.lookaround import determinize_lookarounds
 from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import build
 from sfgen.errors import PatternError, PatternTooLarge, UsageError
@@ -62,12 +64,12 @@ class Dfa:
         True
         """
         try:
-            nfa = build(settle(parse(pattern), pattern), pattern)
+            nfa = build(without_atomics(settle(parse(pattern)), pattern), pattern)
         except RecursionError:
             raise PatternTooLarge(
                 "groups are nested too deep", pattern, hint="Take away groups inside groups."
             ) from None
-        minimal = minimize(determinize(nfa, pattern))
+        minimal = minimize(determinize_lookarounds(nfa, pattern) if nfa.lookarounds else determinize(nfa, pattern))
         if len(minimal.accepting) == 1 and not minimal.accepting[0]:
             raise PatternError(
                 "the pattern matches no text at all",

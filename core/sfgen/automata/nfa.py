@@ -3,19 +3,22 @@
 Every fragment runs between two given states. It adds no transition into the first and none out of the second, so
 fragments can share them and few empty transitions are needed. A counted repeat is built once and copied with shifted
 state numbers.
+
+A lookahead or lookbehind is an automaton of its own, and an empty transition that may be taken only where it holds.
 """
 
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.utf8 import byte_automaton
 from sfgen.errors import InternalError, PatternTooLarge
-from sfgen.regex.tree import Alternation, Characters, Concatenation, Empty, Node, Repeat
+from sfgen.regex.tree import Alternation, Characters, Concatenation, Empty, Look, Node, Repeat, children
 
 MAX_NFA_SIZE = 1_000_000
 """States and transitions together; known from the tree before anything is built."""
@@ -28,47 +31,71 @@ class Nfa:
     Args:
         states: Number of states.
         edges: Source, lowest byte, highest byte, target; shape [edges, 4].
-        epsilons: Source and target of the transitions that read nothing; shape [epsilons, 2].
+        epsilons: Source, target and guard of the transitions that read nothing; shape [epsilons, 3]. Guard 0 is none,
+            ``k`` says that the lookaround ``lookarounds[k - 1]`` of the whole pattern must hold, ``-k`` that it must
+            not.
+        lookarounds: All of the whole pattern, those inside others before these.
     """
 
     states: int
     edges: NDArray[np.int32]
     epsilons: NDArray[np.int32]
+    lookarounds: tuple[Lookaround, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Lookaround:
+    """What a lookahead or, if ``behind``, a lookbehind looks for."""
+
+    behind: bool
+    nfa: Nfa
 
 
 def build(tree: Node, pattern: str) -> Nfa:
-    """The automaton of a tree without assertions and atomic groups.
+    """The automaton of a tree without anchors and atomic groups.
 
     Args:
-        tree: What :func:`sfgen.regex.settle` returned.
+        tree: What :func:`sfgen.regex.settle` and :func:`sfgen.automata.atomic.without_atomics` made of the pattern.
         pattern: The pattern, for messages.
 
     Raises:
         PatternTooLarge: More than :data:`MAX_NFA_SIZE` states and transitions.
     """
-    inner, transitions = _size(tree)
-    if inner + transitions > MAX_NFA_SIZE:
+    looks = _looks(tree)
+    sizes = [_size(tree), *(_size(child) for _, child in looks)]
+    size = sum(inner + transitions for inner, transitions in sizes)
+    if size > MAX_NFA_SIZE:
         largest = _largest_repeat(tree)
         raise PatternTooLarge(
-            f"the automaton needs {inner + transitions:,} states and transitions before it is made deterministic, "
+            f"the automaton needs {size:,} states and transitions before it is made deterministic, "
             f"more than the limit of {MAX_NFA_SIZE:,}",
             pattern,
             None if largest is None else largest.position,
             hint="Use smaller counts, or * and + in place of large counts.",
         )
-    builder = _Builder()
-    builder.fragment(tree, 0, 1)
-    return Nfa(
-        builder.states,
-        np.array(builder.edges, dtype=np.int32).reshape(-1, 4),
-        np.array(builder.epsilons, dtype=np.int32).reshape(-1, 2),
-    )
+    numbers = {key: number for number, key in enumerate(looks, 1)}
+    lookarounds = tuple(Lookaround(behind, _Builder(numbers).build(child)) for behind, child in looks)
+    return replace(_Builder(numbers).build(tree), lookarounds=lookarounds)
+
+
+_Key: TypeAlias = tuple[bool, Node]
+"""What a lookaround looks for, and whether behind; equal ones are built once."""
+
+
+def _looks(tree: Node) -> dict[_Key, None]:
+    """The lookarounds of a tree, as an ordered set: those inside others first."""
+    found: dict[_Key, None] = {}
+    for child in children(tree):
+        found.update(_looks(child))
+    if isinstance(tree, Look):
+        found[tree.behind, tree.child] = None
+    return found
 
 
 def _size(node: Node) -> tuple[int, int]:
     """States between the two ends of the fragment, and transitions; as :class:`_Builder` makes them."""
     match node:
-        case Empty():
+        case Empty() | Look():
             return 0, 1
         case Characters(ranges):
             automaton = byte_automaton(ranges)
@@ -92,17 +119,16 @@ def _size(node: Node) -> tuple[int, int]:
 def _largest_repeat(node: Node) -> Repeat | None:
     """The repeat that makes the most copies."""
     match node:
-        case Concatenation(children) | Alternation(children):
-            inside = [_largest_repeat(child) for child in children]
         case Repeat(child):
             inside = [node, _largest_repeat(child)]
         case _:
-            return None
+            inside = [_largest_repeat(child) for child in children(node)]
     return max((found for found in inside if found), key=lambda found: found.maximum or found.minimum, default=None)
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, looks: dict[_Key, int]) -> None:
+        self.looks = looks  # the number of each lookaround
         self.states = 2
         self.edges = array("i")
         self.epsilons = array("i")
@@ -111,13 +137,24 @@ class _Builder:
         self.states += 1
         return self.states - 1
 
-    def epsilon(self, source: int, target: int) -> None:
-        self.epsilons.extend((source, target))
+    def epsilon(self, source: int, target: int, guard: int = 0) -> None:
+        self.epsilons.extend((source, target, guard))
+
+    def build(self, tree: Node) -> Nfa:
+        self.fragment(tree, 0, 1)
+        return Nfa(
+            self.states,
+            np.array(self.edges, dtype=np.int32).reshape(-1, 4),
+            np.array(self.epsilons, dtype=np.int32).reshape(-1, 3),
+        )
 
     def fragment(self, node: Node, start: int, end: int) -> None:
         match node:
             case Empty():
                 self.epsilon(start, end)
+            case Look(child, behind, negative):
+                number = self.looks[behind, child]
+                self.epsilon(start, end, -number if negative else number)
             case Characters(ranges):
                 inner, edges = byte_automaton(ranges)
                 if not inner:
@@ -126,9 +163,9 @@ class _Builder:
                     return
                 first = self.states - 2
                 self.states += inner
-                number = [start, end, *range(first + 2, first + 2 + inner)]
+                states = [start, end, *range(first + 2, first + 2 + inner)]
                 for source, low, high, target in edges:
-                    self.edges.extend((number[source], low, high, number[target]))
+                    self.edges.extend((states[source], low, high, states[target]))
             case Concatenation(parts):
                 for part in parts[:-1]:
                     middle = self.state()
@@ -175,7 +212,7 @@ class _Builder:
         if count > 1:
             shifts = np.arange(1, count, dtype=np.int32)[:, None, None] * np.int32(stride)
             _append_shifted(self.edges, edges_before, shifts * np.array([1, 0, 0, 1], dtype=np.int32))
-            _append_shifted(self.epsilons, epsilons_before, shifts * np.array([1, 1], dtype=np.int32))
+            _append_shifted(self.epsilons, epsilons_before, shifts * np.array([1, 1, 0], dtype=np.int32))
         return range(start, start + count * stride + 1, stride)
 
 

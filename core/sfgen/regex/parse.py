@@ -25,13 +25,16 @@ from sfgen.errors import PatternError, PatternTooLarge
 from sfgen.regex.characters import Ranges, class_ranges, complement, property_ranges, union
 from sfgen.regex.scan import ANCHORS, Construct, Constructs, scan
 from sfgen.regex.tree import (
-    Assertion,
-    AssertionKind,
+    NOTHING,
+    Anchor,
+    AnchorKind,
     Atomic,
     Characters,
+    Look,
     Node,
     alternation,
     concatenation,
+    look,
     repeat,
 )
 
@@ -42,7 +45,8 @@ _EVERYTHING = complement(())
 def parse(pattern: str) -> Node:
     """Read a pattern.
 
-    The tree may contain :class:`~sfgen.regex.tree.Assertion` and :class:`~sfgen.regex.tree.Atomic` nodes.
+    The tree may contain :class:`~sfgen.regex.tree.Anchor`, :class:`~sfgen.regex.tree.Look` and
+    :class:`~sfgen.regex.tree.Atomic` nodes. A word boundary is two lookarounds.
 
     Raises:
         PatternError: A syntax error, or a construct that is not supported; with its position.
@@ -154,6 +158,7 @@ class _Translator:
         self.assertions = iter(constructs.assertions)
         self.repeats = iter(constructs.repeats)
         self.atomic_groups = iter(constructs.atomic_groups)
+        self.lookbehinds = 0  # open around the node that is being translated
 
     def sequence(self, items: Any, flags: int) -> Node:
         # Every part is translated, even where one before it matches nothing: the iterators must not fall behind.
@@ -187,7 +192,10 @@ class _Translator:
             position = next(self.atomic_groups).start
             return Atomic(self.sequence(argument, flags), position)
         if operator in (sre.ASSERT, sre.ASSERT_NOT):
-            return self.assertion(next(self.assertions), flags)
+            return self.assertion(next(self.assertions), argument, flags)
+        if operator is sre.FAILURE:  # an empty negative lookaround
+            next(self.assertions)
+            return NOTHING
         if operator is sre.GROUPREF:
             self.refuse_for_ever("a backreference", self.constructs.backreferences[0])
         if operator is sre.GROUPREF_EXISTS:
@@ -222,29 +230,45 @@ class _Translator:
         )
         return Atomic(node, position) if operator is sre.POSSESSIVE_REPEAT else node
 
-    def assertion(self, construct: Construct, flags: int) -> Node:
+    def assertion(self, construct: Construct, argument: Any, flags: int) -> Node:
         multiline = flags & re.MULTILINE
         match construct.text:
             case "^" if multiline:
-                kind = AssertionKind.LINE_START
+                kind = AnchorKind.LINE_START
             case "^" | r"\A":
-                kind = AssertionKind.TEXT_START
+                kind = AnchorKind.TEXT_START
             case "$":
-                kind = AssertionKind.LINE_END if multiline else AssertionKind.FINAL_LINE_END
+                kind = AnchorKind.LINE_END if multiline else AnchorKind.FINAL_LINE_END
             case r"\Z" | r"\z":
-                kind = AssertionKind.TEXT_END
+                kind = AnchorKind.TEXT_END
             case r"\b" | r"\B":
-                self.refuse(f"the word boundary {construct.text}", construct, "Write out what may stand on each side.")
-            case "(?<=" | "(?<!":
-                self.refuse(
-                    f"the lookbehind {construct.text}", construct, "Write out what may stand before this place."
-                )
-            case _:
-                self.refuse(f"the lookahead {construct.text}", construct, "Write out what may follow this place.")
-        return Assertion(kind, construct.text, construct.start)
+                return word_boundary(construct.text == r"\b", ascii_only=not flags & re.UNICODE)
+            case opening:
+                return self.lookaround(construct, argument, flags, behind="<" in opening, negative="!" in opening)
+        return Anchor(kind, construct.text, construct.start)
 
-    def refuse(self, what: str, construct: Construct, hint: str) -> NoReturn:
-        raise PatternError(f"{what} is not supported", self.pattern, construct.start, hint=hint)
+    def lookaround(self, construct: Construct, argument: Any, flags: int, *, behind: bool, negative: bool) -> Node:
+        items = argument[1]
+        if behind:
+            fewest, most = items.getwidth()
+            if fewest != most:  # `re` says so too, when it compiles
+                raise PatternError(
+                    "look-behind requires fixed-width pattern",
+                    self.pattern,
+                    construct.start,
+                    hint="Write one lookbehind for each width, as in (?:(?<=a)|(?<=bc)).",
+                )
+        elif self.lookbehinds:
+            raise PatternError(
+                f"the lookahead {construct.text} inside a lookbehind is not supported",
+                self.pattern,
+                construct.start,
+                hint="Put the lookahead outside, behind the lookbehind: (?<=a)(?=b) in place of (?<=a(?=b)).",
+            )
+        self.lookbehinds += behind
+        child = self.sequence(items, flags)
+        self.lookbehinds -= behind
+        return look(child, behind=behind, negative=negative)
 
     def refuse_for_ever(self, what: str, construct: Construct) -> NoReturn:
         raise PatternError(
@@ -253,3 +277,21 @@ class _Translator:
             construct.start,
             hint="Write out the texts that the group can match, each with what must follow it.",
         )
+
+
+def word_boundary(holds: bool, *, ascii_only: bool) -> Node:
+    r"""``\b``, or ``\B`` if it must not hold: exactly one of the two sides has a word character."""
+    word = Characters(class_ranges([(sre.CATEGORY, sre.CATEGORY_WORD)], ignore_case=False, ascii_only=ascii_only))
+    sides: list[list[Node]] = []
+    for word_before in (True, False):
+        word_after = word_before != holds
+        sides.append(
+            [Look(word, behind=True, negative=not word_before), Look(word, behind=False, negative=not word_after)]
+        )
+    if not holds and re.fullmatch(r"\B", "") is None:
+        # Before Python 3.14 the empty text has no place where \B holds: one side must have a character.
+        anything = Characters(_EVERYTHING)
+        sides[1].append(
+            alternation([Look(anything, behind=True, negative=False), Look(anything, behind=False, negative=False)])
+        )
+    return alternation(map(concatenation, sides))

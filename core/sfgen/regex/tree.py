@@ -1,9 +1,9 @@
 """The syntax tree of a pattern: what it means, without how it was written.
 
 The nodes are the operators of regular expressions over code points (empty text, character set, concatenation,
-alternation, repeat) plus two that plain automata do not have: :class:`Assertion`, which looks at the text around a
-place without reading it, and :class:`Atomic`, which gives up the other ways to match what it contains. Groups, flags
-and escapes are gone: they were resolved while the tree was made.
+alternation, repeat) plus three that plain automata do not have: :class:`Anchor` and :class:`Look`, which look at the
+text around a place without reading it, and :class:`Atomic`, which gives up the other ways to match what it contains.
+Groups, flags and escapes are gone: they were resolved while the tree was made.
 
 Nodes are made through the functions :func:`concatenation`, :func:`alternation` and :func:`repeat`, which keep the tree
 flat and drop what cannot matter.
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from typing import TypeAlias
 
 from sfgen.regex.characters import Ranges, union
@@ -64,8 +65,8 @@ class Repeat:
     position: int | None = None
 
 
-class AssertionKind(Enum):
-    """What an assertion demands; the value is the name for messages."""
+class AnchorKind(Enum):
+    """What an anchor demands; the value is the name for messages."""
 
     TEXT_START = "start of the text"
     LINE_START = "start of a line"
@@ -75,12 +76,24 @@ class AssertionKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Assertion:
+class Anchor:
     """Matches the empty text where ``kind`` holds; ``text`` and ``position`` say how and where it was written."""
 
-    kind: AssertionKind
+    kind: AnchorKind
     text: str
     position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Matches the empty text at a place where ``child`` matches there too (or does not, if ``negative``).
+
+    ``behind`` says whether the match of ``child`` must end at the place (lookbehind) or begin there (lookahead).
+    """
+
+    child: Node
+    behind: bool
+    negative: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +107,7 @@ class Atomic:
     position: int
 
 
-Node: TypeAlias = Empty | Characters | Concatenation | Alternation | Repeat | Assertion | Atomic
+Node: TypeAlias = Empty | Characters | Concatenation | Alternation | Repeat | Anchor | Look | Atomic
 
 NOTHING = Characters(())
 
@@ -119,25 +132,27 @@ def concatenation(parts: Iterable[Node]) -> Node:
 
 
 def alternation(branches: Iterable[Node]) -> Node:
-    """One of the branches, flattened; branches that are character sets become one set.
+    """One of the branches, flattened; neighbours that are character sets become one set.
+
+    Only neighbours: inside :class:`Atomic` the order of branches of different length decides.
 
     >>> alternation([Characters(((97, 97),)), Characters(((98, 98),))])
     Characters(ranges=((97, 98),))
     """
+    options = [
+        option
+        for branch in branches
+        for option in (branch.branches if isinstance(branch, Alternation) else (branch,))
+        if option != NOTHING
+    ]
     flat: list[Node] = []
-    sets: list[Ranges] = []
-    for branch in branches:
-        for option in branch.branches if isinstance(branch, Alternation) else (branch,):
-            if isinstance(option, Characters):
-                if not sets:
-                    flat.append(NOTHING)  # holds the place of the joined set
-                sets.append(option.ranges)
-            elif not (isinstance(option, Empty) and option in flat):
+    for are_sets, run in groupby(options, lambda option: isinstance(option, Characters)):
+        if are_sets:
+            flat.append(Characters(union(*(option.ranges for option in run if isinstance(option, Characters)))))
+            continue
+        for option in run:
+            if not (isinstance(option, Empty) and option in flat):
                 flat.append(option)
-    if sets:
-        joined = Characters(union(*sets))
-        flat = [joined if option == NOTHING else option for option in flat]
-        flat = [option for option in flat if option != NOTHING]
     if len(flat) > 1:
         return Alternation(tuple(flat))
     return flat[0] if flat else NOTHING
@@ -154,6 +169,45 @@ def repeat(child: Node, minimum: int, maximum: int | None, *, lazy: bool = False
     if child == NOTHING or (minimum, maximum) == (1, 1):
         return child
     return Repeat(child, minimum, maximum, lazy, position)
+
+
+def look(child: Node, *, behind: bool, negative: bool) -> Node:
+    """A lookahead or lookbehind for ``child``.
+
+    >>> look(Empty(), behind=False, negative=True)
+    Characters(ranges=())
+    """
+    if isinstance(child, Empty):
+        return NOTHING if negative else child
+    if child == NOTHING:
+        return Empty() if negative else NOTHING
+    return Look(child, behind, negative)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes right below a node, in the order of the pattern."""
+    match node:
+        case Concatenation(nodes) | Alternation(nodes):
+            return nodes
+        case Repeat(child) | Atomic(child) | Look(child):
+            return (child,)
+        case _:
+            return ()
+
+
+def contains(tree: Node, kinds: type[Node] | tuple[type[Node], ...]) -> bool:
+    """Whether a node of one of the kinds is in the tree.
+
+    >>> contains(Repeat(Empty(), 0, 1), Empty)
+    True
+    """
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, kinds):
+            return True
+        waiting.extend(children(node))
+    return False
 
 
 def width(node: Node) -> tuple[int, int | None]:

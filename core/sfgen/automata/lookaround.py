@@ -1,0 +1,304 @@
+"""The subset construction for patterns with lookaheads and lookbehinds.
+
+A lookahead is a promise about text that is not read yet. So a thread is more than a state of the NFA: it is a state and
+a set of obligations, and an obligation is a polarity and the threads of the lookahead's own automaton, which read on
+beside the thread. When one of them accepts, the obligation is met (or, if negative, broken); when none is left, the
+other way round. A thread with a broken obligation is dropped, and so is one whose obligations include those of another
+thread in the same state. A lookbehind is a fact about text that has been read: its automaton starts anew at every place
+of the text, and the lookbehind holds where it accepts. This makes an alternating automaton (Chandra, Kozen and
+Stockmeyer, 1981) deterministic, with sets of threads for the formulas in disjunctive form.
+
+The automata read bytes, but every guard stands between two characters, since only whole characters lead from and to
+states with empty transitions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic, byte_classes_of
+from sfgen.automata.nfa import Nfa
+from sfgen.errors import PatternTooLarge
+
+MAX_LOOKAROUND_WORK = 1_000_000
+"""Elementary steps of this construction, which is slower than that of plain patterns."""
+
+# The types are recursive: an obligation holds threads, and these hold obligations.
+Obligations: TypeAlias = "frozenset[tuple[bool, Threads]]"
+Thread: TypeAlias = tuple[int, Obligations]
+Threads: TypeAlias = frozenset[Thread]
+
+_NONE: Obligations = frozenset()
+
+
+def determinize_lookarounds(nfa: Nfa, pattern: str) -> Deterministic:
+    """The reachable part of the automaton over sets of threads.
+
+    Args:
+        nfa: The automaton of the pattern, with its lookarounds.
+        pattern: The pattern, for messages.
+
+    Raises:
+        PatternTooLarge: It passes :data:`~sfgen.automata.determinize.MAX_DFA_STATES` or :data:`MAX_LOOKAROUND_WORK`.
+    """
+    machine = _Machine(nfa, pattern)
+    start = _Place(machine).follow(None, 0)
+    numbers = {start: 0}
+    waiting = [start]
+    sources: list[int] = []
+    labels: list[int] = []
+    targets: list[int] = []
+    for number, here in enumerate(waiting):
+        cuts = machine.cuts(here)
+        readable = machine.readable(here[0])
+        for low, high in zip(cuts, [*cuts[1:], machine.classes], strict=True):
+            if not readable[low]:
+                continue
+            there = _Place(machine).follow(here, low)
+            if not there[0]:
+                continue
+            target = numbers.get(there)
+            if target is None:
+                target = numbers[there] = len(waiting)
+                waiting.append(there)
+                if target == MAX_DFA_STATES:
+                    machine.refuse(f"{MAX_DFA_STATES:,} states")
+            for label in range(low, high):
+                sources.append(number)
+                labels.append(label)
+                targets.append(target)
+    transitions = np.full((len(waiting), machine.classes), -1, dtype=np.int32)
+    transitions[sources, labels] = targets
+    accepting = np.array([machine.accepts(threads) for threads, _ in waiting], dtype=np.bool_)
+    return Deterministic(transitions, machine.byte_classes.astype(np.uint8), accepting)
+
+
+State: TypeAlias = "tuple[Threads, tuple[Threads | None, ...]]"
+"""The threads of the pattern, and those of each lookbehind; ``None`` where it will not be asked for any more."""
+
+
+class _Machine:
+    """All automata of a pattern under one numbering of states: the pattern's own, then its lookarounds'."""
+
+    def __init__(self, nfa: Nfa, pattern: str) -> None:
+        self.pattern = pattern
+        automata = [nfa, *(lookaround.nfa for lookaround in nfa.lookarounds)]
+        self.byte_classes = byte_classes_of(np.concatenate([automaton.edges for automaton in automata]))
+        self.classes = int(self.byte_classes[-1]) + 1
+        self.work = 0
+        self.edges: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        self.epsilons: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        offsets = np.cumsum([0, *(automaton.states for automaton in automata)]).tolist()
+        for offset, automaton in zip(offsets, automata, strict=False):
+            self.spend(len(automaton.edges) + len(automaton.epsilons))
+            for source, low, high, target in automaton.edges.tolist():
+                first, last = self.byte_classes[low], self.byte_classes[high]
+                self.edges[source + offset].append((int(first), int(last), target + offset))
+            for source, target, guard in automaton.epsilons.tolist():
+                self.epsilons[source + offset].append((target + offset, guard))
+        self.behind = [lookaround.behind for lookaround in nfa.lookarounds]
+        self.starts = offsets[1:-1]
+        self.ends = frozenset(start + 1 for start in self.starts)  # the accepting states of the lookarounds
+        self.asked = self._lookbehinds_asked()
+        self._cuts: dict[Threads, frozenset[int]] = {}
+        self._needed: dict[Threads, int] = {}
+
+    def spend(self, steps: int) -> None:
+        self.work += steps
+        if self.work > MAX_LOOKAROUND_WORK:
+            self.refuse(f"{MAX_LOOKAROUND_WORK:,} steps of construction for patterns with lookarounds")
+
+    def refuse(self, limit: str) -> None:
+        raise PatternTooLarge(
+            f"the deterministic automaton passes the limit of {limit}",
+            self.pattern,
+            hint="Use smaller counts, or write the pattern without lookarounds and word boundaries.",
+        )
+
+    def _lookbehinds_asked(self) -> defaultdict[int, int]:
+        """For each state, as bits, the lookbehinds that some way from it asks for."""
+        before = defaultdict(list)
+        asked: defaultdict[int, int] = defaultdict(int)
+        for source, edges in self.edges.items():
+            for _, _, target in edges:
+                before[target].append(source)
+        for source, epsilons in self.epsilons.items():
+            for target, guard in epsilons:
+                before[target].append(source)
+                if guard:
+                    before[self.starts[abs(guard) - 1]].append(source)
+                    if self.behind[abs(guard) - 1]:
+                        asked[source] |= 1 << (abs(guard) - 1)
+        waiting = list(asked)
+        while waiting:
+            state = waiting.pop()
+            for source in before[state]:
+                if asked[source] | asked[state] != asked[source]:
+                    asked[source] |= asked[state]
+                    waiting.append(source)
+        return asked
+
+    def needed(self, threads: Threads) -> int:
+        """The lookbehinds that the threads may still ask for, as bits."""
+        if threads not in self._needed:
+            bits = 0
+            for state, obligations in threads:
+                bits |= self.asked.get(state, 0)
+                for _, inner in obligations:
+                    bits |= self.needed(inner)
+            self._needed[threads] = bits
+        return self._needed[threads]
+
+    def cuts(self, state: State) -> list[int]:
+        """The byte classes at which some edge begins or has ended; between two of them all lead to the same state."""
+        found = {0}
+        for threads in (state[0], *(tracker for tracker in state[1] if tracker)):
+            found |= self._cuts_of(threads)
+        return sorted(found - {self.classes})
+
+    def _cuts_of(self, threads: Threads) -> frozenset[int]:
+        if threads not in self._cuts:
+            found: set[int] = set()
+            for state, obligations in threads:
+                for low, high, _ in self.edges.get(state, ()):
+                    found.update((low, high + 1))
+                for _, inner in obligations:
+                    found |= self._cuts_of(inner)
+            self._cuts[threads] = frozenset(found)
+        return self._cuts[threads]
+
+    def readable(self, threads: Threads) -> bytearray:
+        """Which byte classes some thread has an edge for."""
+        readable = bytearray(self.classes)
+        for state, _ in threads:
+            for low, high, _ in self.edges.get(state, ()):
+                readable[low : high + 1] = b"\x01" * (high + 1 - low)
+        return readable
+
+    def accepts(self, threads: Threads) -> bool:
+        """Whether the text may end here."""
+        return any(state == 1 and all(map(self._met_at_end, obligations)) for state, obligations in threads)
+
+    def _met_at_end(self, obligation: tuple[bool, Threads]) -> bool:
+        negative, threads = obligation
+        matched = any(state in self.ends and all(map(self._met_at_end, inner)) for state, inner in threads)
+        return matched != negative
+
+
+class _Place:
+    """One place of the text, between two bytes: what lookarounds say there, each worked out once."""
+
+    def __init__(self, machine: _Machine) -> None:
+        self.machine = machine
+        self.trackers: list[Threads | None] = [None] * len(machine.behind)
+        self.guards: dict[int, bool | Obligations] = {}
+        self.advanced: dict[tuple[bool, Threads], bool | Obligations] = {}
+        self.label = 0
+
+    def follow(self, before: State | None, label: int) -> State:
+        """The state at this place, which byte class ``label`` leads to from ``before``; without one, at the start."""
+        machine = self.machine
+        self.label = label
+        needed = sum(1 << number for number, behind in enumerate(machine.behind) if behind)
+        if before is not None:
+            needed = machine.needed(before[0])
+        for number, start in enumerate(machine.starts):
+            if needed >> number & 1:
+                # The lookbehinds inside others come first, so what is asked for here is known.
+                going = list(self.read(before[1][number] or (), ends_stay=False)) if before else []
+                self.trackers[number] = self.closure([(start, _NONE), *going])
+        threads = self.closure(self.read(before[0], ends_stay=False) if before else [(0, _NONE)])
+        needed = machine.needed(threads)
+        return threads, tuple(tracker if needed >> number & 1 else None for number, tracker in enumerate(self.trackers))
+
+    def read(self, threads: Iterable[Thread], *, ends_stay: bool) -> Iterator[Thread]:
+        """Where the byte leads each thread. A lookahead that has accepted stays so, whatever follows."""
+        machine, label = self.machine, self.label
+        for state, obligations in threads:
+            if ends_stay and state in machine.ends:
+                targets = [state]
+            else:
+                targets = [target for low, high, target in machine.edges.get(state, ()) if low <= label <= high]
+            machine.spend(1)
+            if targets:
+                left = self.keep(obligations)
+                if left is not None:
+                    for target in targets:
+                        yield target, left
+
+    def keep(self, obligations: Obligations) -> Obligations | None:
+        """What is left of obligations after the byte; ``None`` if one is broken."""
+        left: Obligations = _NONE
+        for obligation in obligations:
+            if obligation not in self.advanced:
+                negative, threads = obligation
+                self.advanced[obligation] = self.decide(negative, self.closure(self.read(threads, ends_stay=True)))
+            outcome = self.advanced[obligation]
+            if outcome is False:
+                return None
+            if outcome is not True:
+                left |= outcome
+        return left
+
+    def closure(self, seeds: Iterable[Thread]) -> Threads:
+        """The threads that the seeds become without reading; only those in states that read or accept are kept."""
+        machine = self.machine
+        found: dict[int, list[Obligations]] = {}
+        stack = list(seeds)
+        while stack:
+            state, obligations = stack.pop()
+            machine.spend(1)
+            known = found.get(state)
+            if known is None:
+                found[state] = [obligations]
+            elif any(fewer <= obligations for fewer in known):
+                continue
+            else:
+                found[state] = [more for more in known if not obligations <= more] + [obligations]
+            for target, guard in machine.epsilons.get(state, ()):
+                if not guard:
+                    stack.append((target, obligations))
+                    continue
+                outcome = self.guard(guard)
+                if outcome is True:
+                    stack.append((target, obligations))
+                elif outcome is not False and not any((not negative, t) in obligations for negative, t in outcome):
+                    stack.append((target, obligations | outcome))
+        return frozenset(
+            (state, obligations)
+            for state, sets in found.items()
+            if state in machine.edges or state == 1 or state in machine.ends
+            for obligations in sets
+        )
+
+    def guard(self, guard: int) -> bool | Obligations:
+        """Whether a guard holds at this place, as far as that is known: else the obligations under which it does."""
+        if guard not in self.guards:
+            number = abs(guard) - 1
+            start = self.machine.starts[number]
+            if self.machine.behind[number]:
+                threads = frozenset(thread for thread in self.trackers[number] or () if thread[0] == start + 1)
+            else:
+                threads = self.closure([(start, _NONE)])
+            self.guards[guard] = self.decide(guard < 0, threads)
+        return self.guards[guard]
+
+    def decide(self, negative: bool, threads: Threads) -> bool | Obligations:
+        """An obligation as simple as it can be: met, broken, or what remains to be met."""
+        if not threads:
+            return negative
+        if any(state in self.machine.ends and not inner for state, inner in threads):
+            return not negative
+        if len(threads) == 1:
+            ((state, inner),) = threads
+            if state in self.machine.ends:
+                if not negative:
+                    return inner
+                if len(inner) == 1:
+                    ((inner_negative, inner_threads),) = inner
+                    return frozenset([(not inner_negative, inner_threads)])
+        return frozenset([(negative, threads)])

@@ -1,0 +1,209 @@
+"""The oracle: what ``re`` itself says of a text.
+
+Everywhere else sfgen reads a pattern by way of an automaton of its own. Here ``re`` is asked, so that a fault of that
+automaton comes to light before its text is given out. ``re`` backtracks, and may think for years about a text that
+matches (``(a+)+b|a+c`` and forty times ``a`` before ``c``), and meanwhile no other thread runs. So it is asked with a
+time limit, and where none can be set, only if the pattern cannot keep it long.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+import warnings
+from functools import lru_cache
+from re import _compiler as sre_compiler  # type: ignore[attr-defined]
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser as sre_parser  # type: ignore[attr-defined]
+from typing import Any, TypeAlias
+
+from sfgen.errors import SfgenError
+from sfgen.regex.characters import Ranges, property_ranges
+from sfgen.regex.scan import scan
+
+Tree: TypeAlias = Any
+"""A pattern as ``re``'s own parser gives it."""
+
+_MOST_STEPS = 1_000_000  # what is asked without a time limit: some ten milliseconds at worst
+_REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
+_CHARACTERS = (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY, sre.AT)
+
+
+def fullmatch(pattern: str, text: str, *, seconds: float = 0.25) -> bool | None:
+    r"""Whether ``re.fullmatch(pattern, text, re.ASCII)`` matches; without the flag where the pattern says ``(?u)``.
+
+    Unicode properties (``\p{L}``), which ``re`` does not know, are the sets of the ``regex`` package.
+
+    Args:
+        pattern: The pattern.
+        text: The text.
+        seconds: How long ``re`` may take.
+
+    Returns:
+        ``None`` if ``re`` cannot tell: it cannot read the pattern, or does not come to an end in time.
+
+    >>> fullmatch("[0-9]+", "2026"), fullmatch("[0-9]+", "20x6"), fullmatch(r"\p{Lu}+", "ÄÖ")
+    (True, False, True)
+    >>> fullmatch("(a+)+b|a+c", "a" * 40 + "c", seconds=0.01) is None
+    True
+    """
+    compiled = _compiled(pattern)
+    if compiled is None:
+        return None
+    oracle, tree = compiled
+    if _can_set_an_alarm():
+        return _within(seconds, oracle, text)
+    if _ways(tree, len(text)) * (len(text) + 1) <= _MOST_STEPS:
+        return oracle.fullmatch(text) is not None
+    return None
+
+
+# ---- a limit of time -------------------------------------------------------------------------------------------------
+
+
+class _TimeUp(Exception):
+    """Raised by the alarm, through ``re``, which looks for signals every few thousand steps."""
+
+
+def _can_set_an_alarm() -> bool:
+    """Whether this is the main thread, of a system that has alarms, and nobody else uses them."""
+    return (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    )
+
+
+def _within(seconds: float, oracle: re.Pattern[str], text: str) -> bool | None:
+    waiting = True
+
+    def ring(number: int, frame: object) -> None:
+        if waiting:  # an alarm that comes late must not disturb what follows
+            raise _TimeUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            matches = oracle.fullmatch(text) is not None
+        finally:
+            waiting = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except _TimeUp:
+        return None
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    return matches
+
+
+def _ways(tree: Tree, length: int) -> int:
+    """A bound on the ways that ``re`` can go wrong on a text of this length; more than ``_MOST_STEPS`` is not counted.
+
+    >>> [_ways(sre_parser.parse(pattern), 9) for pattern in ("abc", "a|b*", "a{2,4}(b?c)*")]
+    [1, 11, 3069]
+    """
+    ways = 1
+    for operator, argument in tree:
+        if operator is sre.BRANCH:
+            here = sum(_ways(branch, length) for branch in argument[1])
+        elif operator is sre.SUBPATTERN:
+            here = _ways(argument[3], length)
+        elif operator is sre.ATOMIC_GROUP:
+            here = _ways(argument, length)
+        elif operator in (sre.ASSERT, sre.ASSERT_NOT):
+            here = _ways(argument[1], length)
+        elif operator in _REPEATS:
+            minimum, maximum, repeated = argument
+            each = _ways(repeated, length)
+            longest = max(int(minimum), min(int(maximum), length))
+            here = 0
+            for count in range(int(minimum), longest + 1):
+                here += each ** min(count, 20)  # beyond twenty it is one, or too many anyway
+                if here > _MOST_STEPS:
+                    break
+        elif operator in _CHARACTERS:
+            here = 1
+        else:
+            here = _MOST_STEPS + 1
+        ways *= here
+        if ways > _MOST_STEPS:
+            return _MOST_STEPS + 1
+    return ways
+
+
+# ---- the pattern -----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> tuple[re.Pattern[str], Tree] | None:
+    try:
+        text, sets = _without_properties(pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = _parse(text)
+            if sets and not _put_sets(tree, tree.state.flags, sets):
+                return None
+            oracle: re.Pattern[str] = sre_compiler.compile(tree)
+    except (re.error, ValueError, OverflowError, RecursionError, SfgenError):
+        return None
+    return oracle, tree
+
+
+def _parse(text: str) -> Tree:
+    try:
+        return sre_parser.parse(text, re.ASCII)
+    except ValueError as error:
+        if isinstance(error, re.error):
+            raise
+        return sre_parser.parse(text, 0)  # `(?u)` contradicts the flag
+
+
+def _without_properties(pattern: str) -> tuple[str, dict[int, str]]:
+    """The pattern with a private-use character for each Unicode property, and which stands for which."""
+    properties = scan(pattern).properties if "\\p" in pattern or "\\P" in pattern else []
+    lower = pattern.lower()
+    free = (code for code in range(0xF0000, 0xFFFFE) if chr(code) not in pattern and f"{code:08x}" not in lower)
+    codes = {text: next(free) for text in dict.fromkeys(construct.text for construct in properties)}
+    for construct in reversed(properties):
+        pattern = pattern[: construct.start] + chr(codes[construct.text]) + pattern[construct.end :]
+    return pattern, {code: text for text, code in codes.items()}
+
+
+def _put_sets(tree: Tree, flags: int, sets: dict[int, str]) -> bool:
+    """Put the sets of the properties into the tree; false if one is under ``(?i)``, where ``re`` folds sets anew."""
+    done = True
+    for place, (operator, argument) in enumerate(tree):
+        if operator in (sre.LITERAL, sre.NOT_LITERAL) and argument in sets:
+            members = [(sre.NEGATE, None)] if operator is sre.NOT_LITERAL else []
+            tree[place] = (sre.IN, [*members, *_members(sets[argument])])
+            done = done and not flags & re.IGNORECASE
+        elif operator is sre.IN and any(kind is sre.LITERAL and value in sets for kind, value in argument):
+            members = [
+                [(kind, value)] if kind is not sre.LITERAL or value not in sets else _members(sets[value])
+                for kind, value in argument
+            ]
+            tree[place] = (sre.IN, [member for group in members for member in group])
+            done = done and not flags & re.IGNORECASE
+        elif operator is sre.SUBPATTERN:
+            _, added, removed, inner = argument
+            done = _put_sets(inner, (flags | added) & ~removed, sets) and done
+        else:
+            done = all([_put_sets(inner, flags, sets) for inner in _inner(operator, argument)]) and done
+    return done
+
+
+def _inner(operator: Any, argument: Any) -> list[Tree]:
+    if operator is sre.BRANCH:
+        return list(argument[1])
+    if operator in _REPEATS:
+        return [argument[2]]
+    if operator in (sre.ASSERT, sre.ASSERT_NOT):
+        return [argument[1]]
+    return [argument] if operator is sre.ATOMIC_GROUP else []
+
+
+def _members(text: str) -> list[tuple[Any, Any]]:
+    ranges: Ranges = property_ranges(text, ignore_case=False)
+    return [(sre.RANGE, pair) for pair in ranges]
