@@ -15,7 +15,7 @@ states with empty transitions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
@@ -24,7 +24,7 @@ from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic, byte_class
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import PatternTooLarge
 
-MAX_LOOKAROUND_WORK = 1_000_000
+MAX_LOOKAROUND_WORK = 500_000
 """Elementary steps of this construction, which is slower than that of plain patterns."""
 
 # The types are recursive: an obligation holds threads, and these hold obligations.
@@ -46,7 +46,7 @@ def determinize_lookarounds(nfa: Nfa, pattern: str) -> Deterministic:
         PatternTooLarge: It passes :data:`~sfgen.automata.determinize.MAX_DFA_STATES` or :data:`MAX_LOOKAROUND_WORK`.
     """
     machine = _Machine(nfa, pattern)
-    start = _Place(machine).follow(None, 0)
+    start = machine.start()
     numbers = {start: 0}
     waiting = [start]
     sources: list[int] = []
@@ -58,7 +58,7 @@ def determinize_lookarounds(nfa: Nfa, pattern: str) -> Deterministic:
         for low, high in zip(cuts, [*cuts[1:], machine.classes], strict=True):
             if not readable[low]:
                 continue
-            there = _Place(machine).follow(here, low)
+            there = machine.follow(here, low)
             if not there[0]:
                 continue
             target = numbers.get(there)
@@ -77,8 +77,11 @@ def determinize_lookarounds(nfa: Nfa, pattern: str) -> Deterministic:
     return Deterministic(transitions, machine.byte_classes.astype(np.uint8), accepting)
 
 
-State: TypeAlias = "tuple[Threads, tuple[Threads | None, ...]]"
-"""The threads of the pattern, and those of each lookbehind; ``None`` where it will not be asked for any more."""
+Trackers: TypeAlias = "tuple[Threads | None, ...]"
+"""The threads of each lookbehind; ``None`` for a lookahead, and where it will not be asked for any more."""
+
+State: TypeAlias = tuple[Threads, Trackers]
+"""The threads of the pattern, and what the lookbehinds know."""
 
 
 class _Machine:
@@ -104,6 +107,7 @@ class _Machine:
         self.starts = offsets[1:-1]
         self.ends = frozenset(start + 1 for start in self.starts)  # the accepting states of the lookarounds
         self.asked = self._lookbehinds_asked()
+        self._places: dict[tuple[Trackers, int], _Place] = {}
         self._cuts: dict[Threads, frozenset[int]] = {}
         self._needed: dict[Threads, int] = {}
 
@@ -141,6 +145,24 @@ class _Machine:
                     asked[source] |= asked[state]
                     waiting.append(source)
         return asked
+
+    def start(self) -> State:
+        place = _Place(self, None, 0)
+        return self._state(place.closure([(0, _NONE)]), place)
+
+    def follow(self, before: State, label: int) -> State:
+        """Where a byte class leads."""
+        threads, trackers = before
+        place = self._places.get((trackers, label))
+        if place is None:
+            place = self._places[trackers, label] = _Place(self, trackers, label)
+        return self._state(place.read(threads), place)
+
+    def _state(self, threads: Threads, place: _Place) -> State:
+        needed = self.needed(threads)
+        return threads, tuple(
+            tracker if needed >> number & 1 else None for number, tracker in enumerate(place.trackers)
+        )
 
     def needed(self, threads: Threads) -> int:
         """The lookbehinds that the threads may still ask for, as bits."""
@@ -190,89 +212,82 @@ class _Machine:
 
 
 class _Place:
-    """One place of the text, between two bytes: what lookarounds say there, each worked out once."""
+    """A kind of place in the text: behind some byte, where the lookbehinds know something.
 
-    def __init__(self, machine: _Machine) -> None:
+    All that it answers depends on these two alone, so it is worked out once and holds wherever they are the same.
+    """
+
+    def __init__(self, machine: _Machine, before: Trackers | None, label: int) -> None:
+        """The place behind byte class ``label`` and what the lookbehinds knew before; ``None``: the start of the text."""
         self.machine = machine
+        self.label = label
         self.trackers: list[Threads | None] = [None] * len(machine.behind)
         self.guards: dict[int, bool | Obligations] = {}
         self.advanced: dict[tuple[bool, Threads], bool | Obligations] = {}
-        self.label = 0
-
-    def follow(self, before: State | None, label: int) -> State:
-        """The state at this place, which byte class ``label`` leads to from ``before``; without one, at the start."""
-        machine = self.machine
-        self.label = label
-        needed = sum(1 << number for number, behind in enumerate(machine.behind) if behind)
-        if before is not None:
-            needed = machine.needed(before[0])
+        self.steps: dict[Thread, Threads] = {}
         for number, start in enumerate(machine.starts):
-            if needed >> number & 1:
-                # The lookbehinds inside others come first, so what is asked for here is known.
-                going = list(self.read(before[1][number] or (), ends_stay=False)) if before else []
-                self.trackers[number] = self.closure([(start, _NONE), *going])
-        threads = self.closure(self.read(before[0], ends_stay=False) if before else [(0, _NONE)])
-        needed = machine.needed(threads)
-        return threads, tuple(tracker if needed >> number & 1 else None for number, tracker in enumerate(self.trackers))
+            going = before[number] if before is not None else frozenset() if machine.behind[number] else None
+            if going is not None:
+                # The lookbehinds inside others come first, so what is asked for here is known. Each starts anew.
+                self.trackers[number] = _smallest([*self.read(going), *self.closure([(start, _NONE)])])
 
-    def read(self, threads: Iterable[Thread], *, ends_stay: bool) -> Iterator[Thread]:
-        """Where the byte leads each thread. A lookahead that has accepted stays so, whatever follows."""
-        machine, label = self.machine, self.label
-        for state, obligations in threads:
-            if ends_stay and state in machine.ends:
-                targets = [state]
-            else:
-                targets = [target for low, high, target in machine.edges.get(state, ()) if low <= label <= high]
-            machine.spend(1)
-            if targets:
-                left = self.keep(obligations)
+    def read(self, threads: Threads, *, ends_stay: bool = False) -> Threads:
+        """Where the byte leads the threads. A lookahead that has accepted stays so, whatever follows."""
+        self.machine.spend(len(threads))
+        found: list[Thread] = []
+        for thread in threads:
+            if ends_stay and thread[0] in self.machine.ends:
+                left = self.keep(thread[1])
                 if left is not None:
-                    for target in targets:
-                        yield target, left
+                    found.append((thread[0], left))
+                continue
+            targets = self.steps.get(thread)
+            if targets is None:
+                targets = self.steps[thread] = self.step(thread)
+            found.extend(targets)
+        return _smallest(found)
+
+    def step(self, thread: Thread) -> Threads:
+        """Where the byte leads one thread."""
+        state, obligations = thread
+        targets = [target for low, high, target in self.machine.edges.get(state, ()) if low <= self.label <= high]
+        left = self.keep(obligations) if targets else None
+        return self.closure([(target, left) for target in targets]) if left is not None else frozenset()
 
     def keep(self, obligations: Obligations) -> Obligations | None:
         """What is left of obligations after the byte; ``None`` if one is broken."""
         left: Obligations = _NONE
         for obligation in obligations:
-            if obligation not in self.advanced:
+            outcome = self.advanced.get(obligation)
+            if outcome is None:
                 negative, threads = obligation
-                self.advanced[obligation] = self.decide(negative, self.closure(self.read(threads, ends_stay=True)))
-            outcome = self.advanced[obligation]
+                outcome = self.advanced[obligation] = self.decide(negative, self.read(threads, ends_stay=True))
             if outcome is False:
                 return None
             if outcome is not True:
                 left |= outcome
         return left
 
-    def closure(self, seeds: Iterable[Thread]) -> Threads:
+    def closure(self, seeds: list[Thread]) -> Threads:
         """The threads that the seeds become without reading; only those in states that read or accept are kept."""
         machine = self.machine
-        found: dict[int, list[Obligations]] = {}
-        stack = list(seeds)
+        seen: set[Thread] = set()
+        stack = seeds
         while stack:
-            state, obligations = stack.pop()
-            machine.spend(1)
-            known = found.get(state)
-            if known is None:
-                found[state] = [obligations]
-            elif any(fewer <= obligations for fewer in known):
+            thread = stack.pop()
+            if thread in seen:
                 continue
-            else:
-                found[state] = [more for more in known if not obligations <= more] + [obligations]
+            seen.add(thread)
+            state, obligations = thread
             for target, guard in machine.epsilons.get(state, ()):
-                if not guard:
-                    stack.append((target, obligations))
-                    continue
-                outcome = self.guard(guard)
+                outcome = self.guard(guard) if guard else True
                 if outcome is True:
                     stack.append((target, obligations))
                 elif outcome is not False and not any((not negative, t) in obligations for negative, t in outcome):
                     stack.append((target, obligations | outcome))
-        return frozenset(
-            (state, obligations)
-            for state, sets in found.items()
-            if state in machine.edges or state == 1 or state in machine.ends
-            for obligations in sets
+        machine.spend(len(seen))
+        return _smallest(
+            thread for thread in seen if thread[0] in machine.edges or thread[0] == 1 or thread[0] in machine.ends
         )
 
     def guard(self, guard: int) -> bool | Obligations:
@@ -302,3 +317,17 @@ class _Place:
                     ((inner_negative, inner_threads),) = inner
                     return frozenset([(not inner_negative, inner_threads)])
         return frozenset([(negative, threads)])
+
+
+def _smallest(threads: Iterable[Thread]) -> Threads:
+    """Threads without those whose obligations include another's in the same state."""
+    unique = frozenset(threads)
+    states = {state for state, _ in unique}
+    if len(states) == len(unique):
+        return unique
+    found: dict[int, list[Obligations]] = {}
+    for state, obligations in sorted(unique, key=lambda thread: len(thread[1])):
+        known = found.setdefault(state, [])
+        if not any(fewer <= obligations for fewer in known):
+            known.append(obligations)
+    return frozenset((state, obligations) for state, sets in found.items() for obligations in sets)
