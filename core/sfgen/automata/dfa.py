@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.acyclic import minimal_acyclic
-from sfgen.automata.atomic import without_atomics
-from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic, determinize
-from sfgen.automata.lookaround import determinize_lookarounds
+from sfgen.automata.algebra import Keep, complement, concatenation, product
+from sfgen.automata.compile import compile_pattern
+from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
+from sfgen.automata.fsm import over_bytes
 from sfgen.automata.minimize import minimize
-from sfgen.automata.nfa import build
-from sfgen.errors import PatternError, PatternTooLarge, UsageError
-from sfgen.regex import parse, settle
+from sfgen.errors import PatternError, UsageError
+
+if TYPE_CHECKING:
+    from interegular.fsm import FSM
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +66,7 @@ class Dfa:
         >>> Dfa.from_regex("(?i)yes|no").accepts("YES")
         True
         """
-        try:
-            nfa = build(without_atomics(settle(parse(pattern)), pattern), pattern)
-        except RecursionError:
-            raise PatternTooLarge(
-                "groups are nested too deep", pattern, hint="Take away groups inside groups."
-            ) from None
-        minimal = minimize(determinize_lookarounds(nfa, pattern) if nfa.lookarounds else determinize(nfa, pattern))
+        minimal = compile_pattern(pattern)
         if len(minimal.accepting) == 1 and not minimal.accepting[0]:
             raise PatternError(
                 "the pattern matches no text at all",
@@ -118,6 +115,23 @@ class Dfa:
             transitions = transitions[:, :256]
         accepting = np.array([state.accepting for state in states], dtype=np.bool_)
         return cls(*minimize(Deterministic(transitions, byte_classes.astype(np.uint8), accepting)))
+
+    @classmethod
+    def from_fsm(cls, fsm: FSM) -> Dfa:
+        """The automaton of the texts, in UTF-8, that a finite state machine of interegular accepts.
+
+        ``anything_else`` stands for every character that is no symbol of the machine.
+
+        Raises:
+            UsageError: It is no ``interegular.FSM``, or a symbol of its alphabet is not a single character.
+            PatternTooLarge: The automaton passes a limit.
+
+        >>> import interegular
+        >>> dfa = Dfa.from_fsm(interegular.parse_pattern("(é|[^a-z])+").to_fsm())
+        >>> dfa.accepts("éÈ😀"), dfa.accepts("e")
+        (True, False)
+        """
+        return cls(*minimize(over_bytes(fsm)))
 
     def __len__(self) -> int:
         """Number of states."""
@@ -182,16 +196,99 @@ class Dfa:
                     queue.append(row[label])
         raise ValueError("the language is empty")
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no text at all is accepted, which can be for what ``& - ~ +`` and :meth:`from_fsm` make.
+
+        >>> (Dfa.from_regex("[0-9]+") & Dfa.from_regex("[a-z]+")).is_empty
+        True
+        """
+        return not self.accepting.any()
+
     def equivalent(self, other: Dfa) -> bool:
         """Whether both accept the same texts.
 
         >>> Dfa.from_regex("a|b").equivalent(Dfa.from_choices(["b", "a"]))
         True
         """
-        mine = minimize(Deterministic(self.transitions, self.byte_classes, self.accepting))
-        others = minimize(Deterministic(other.transitions, other.byte_classes, other.accepting))
+        mine, others = minimize(self._arrays), minimize(other._arrays)
         return (
             np.array_equal(mine.transitions, others.transitions)
             and np.array_equal(mine.byte_classes, others.byte_classes)
             and np.array_equal(mine.accepting, others.accepting)
         )
+
+    def issubset(self, other: Dfa) -> bool:
+        """Whether ``other`` accepts every text that this one accepts; also written ``self <= other``.
+
+        Raises:
+            PatternTooLarge: The automata are too large to be walked side by side.
+
+        >>> Dfa.from_choices(["2026", "07"]).issubset(Dfa.from_regex("[0-9]+"))
+        True
+        """
+        return not self._product(other, Keep.LEFT_ONLY, "-").accepting.any()
+
+    def __le__(self, other: Dfa) -> bool:
+        """:meth:`issubset`.
+
+        >>> Dfa.from_regex("a+") <= Dfa.from_regex("a*"), Dfa.from_regex("a+") >= Dfa.from_regex("a*")
+        (True, False)
+        """
+        return self.issubset(other) if isinstance(other, Dfa) else NotImplemented
+
+    def __and__(self, other: Dfa) -> Dfa:
+        """The texts that both accept.
+
+        >>> (Dfa.from_regex("[a-z]+") & Dfa.from_regex(".*x.*")).shortest()
+        b'x'
+        """
+        return Dfa(*minimize(self._product(other, Keep.BOTH, "&"))) if isinstance(other, Dfa) else NotImplemented
+
+    def __or__(self, other: Dfa) -> Dfa:
+        """The texts that one of them accepts, or both.
+
+        >>> (Dfa.from_regex("[0-9]+") | Dfa.from_choices(["none"])).accepts("none")
+        True
+        """
+        return Dfa(*minimize(self._product(other, Keep.EITHER, "|"))) if isinstance(other, Dfa) else NotImplemented
+
+    def __sub__(self, other: Dfa) -> Dfa:
+        """The texts that this one accepts and ``other`` does not.
+
+        >>> names = Dfa.from_regex("[a-z]+") - Dfa.from_choices(["if", "else"])
+        >>> names.accepts("if"), names.accepts("iff")
+        (False, True)
+        """
+        return Dfa(*minimize(self._product(other, Keep.LEFT_ONLY, "-"))) if isinstance(other, Dfa) else NotImplemented
+
+    def __add__(self, other: Dfa) -> Dfa:
+        """The texts that are one of this automaton followed by one of ``other``.
+
+        >>> (Dfa.from_choices(["id-"]) + Dfa.from_regex("[0-9]{3}")).accepts("id-042")
+        True
+        """
+        if not isinstance(other, Dfa):
+            return NotImplemented
+        return Dfa(*minimize(concatenation(self._arrays, other._arrays, f"{self._name} + {other._name}")))
+
+    def __invert__(self) -> Dfa:
+        """The texts that this one does not accept. They are text: what is not UTF-8 is never accepted.
+
+        >>> other = ~Dfa.from_regex("[0-9]+")
+        >>> other.accepts("x1"), other.accepts(""), other.accepts("12"), other.accepts(b"\\xff")
+        (True, True, False, False)
+        """
+        return Dfa(*minimize(complement(self._arrays, f"~{self._name}")))
+
+    def _product(self, other: Dfa, keep: Keep, operator: str) -> Deterministic:
+        return product(self._arrays, other._arrays, keep, f"{self._name} {operator} {other._name}")
+
+    @property
+    def _arrays(self) -> Deterministic:
+        return Deterministic(self.transitions, self.byte_classes, self.accepting)
+
+    @property
+    def _name(self) -> str:
+        """What stands for this automaton in messages about what is made of it."""
+        return f"({len(self):,} states)" if self.pattern is None else f"({self.pattern})"

@@ -218,7 +218,7 @@ class _Place:
     """
 
     def __init__(self, machine: _Machine, before: Trackers | None, label: int) -> None:
-        """The place behind byte class ``label`` and what the lookbehinds knew before; ``None``: the start of the text."""
+        """The place behind byte class ``label``, and what lookbehinds knew before it (``None``: at the start)."""
         self.machine = machine
         self.label = label
         self.trackers: list[Threads | None] = [None] * len(machine.behind)

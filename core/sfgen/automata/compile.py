@@ -1,0 +1,59 @@
+"""From the text of a pattern to its minimal automaton: the steps of this package one after another.
+
+A lookahead at the very start of a pattern says something about the whole text, and so does a lookbehind at its very
+end. Such a pattern is the intersection of plain languages, ``(?=A)R`` that of ``R`` and ``A.*``, which the fast kernels
+make; only what is left of lookarounds needs :mod:`sfgen.automata.lookaround`.
+"""
+
+from __future__ import annotations
+
+from sfgen.automata.algebra import Keep, product
+from sfgen.automata.atomic import without_atomics
+from sfgen.automata.determinize import Deterministic, determinize
+from sfgen.automata.lookaround import determinize_lookarounds
+from sfgen.automata.minimize import minimize
+from sfgen.automata.nfa import build
+from sfgen.errors import PatternTooLarge
+from sfgen.regex import parse, settle
+from sfgen.regex.characters import TEXT
+from sfgen.regex.tree import Characters, Concatenation, Look, Node, concatenation, repeat
+
+_ANYTHING = repeat(Characters(TEXT), 0, None)
+
+
+def compile_pattern(pattern: str) -> Deterministic:
+    """The minimal automaton of the texts that a pattern matches; it may be that of the empty language.
+
+    Raises:
+        PatternError: The pattern cannot be read, or is not supported.
+        PatternTooLarge: The automaton passes a limit.
+    """
+    try:
+        tree = without_atomics(settle(parse(pattern)), pattern)
+        demands, rest = demands_on_the_whole(tree)
+        automaton = _automaton(rest, pattern)
+        for demand in demands:
+            parts = [_ANYTHING, demand.child] if demand.behind else [demand.child, _ANYTHING]
+            keep = Keep.LEFT_ONLY if demand.negative else Keep.BOTH
+            automaton = minimize(product(automaton, _automaton(concatenation(parts), pattern), keep, pattern))
+    except RecursionError:
+        raise PatternTooLarge("groups are nested too deep", pattern, hint="Take away groups inside groups.") from None
+    return automaton
+
+
+def demands_on_the_whole(tree: Node) -> tuple[list[Look], Node]:
+    """The lookaheads at the start of a tree and the lookbehinds at its end, and the tree without them."""
+    parts = list(tree.parts) if isinstance(tree, Concatenation) else [tree]
+    demands: list[Look] = []
+    while parts and isinstance(part := parts[0], Look) and not part.behind:
+        demands.append(part)
+        del parts[0]
+    while parts and isinstance(part := parts[-1], Look) and part.behind:
+        demands.append(part)
+        del parts[-1]
+    return demands, concatenation(parts)
+
+
+def _automaton(tree: Node, pattern: str) -> Deterministic:
+    nfa = build(tree, pattern)
+    return minimize(determinize_lookarounds(nfa, pattern) if nfa.lookarounds else determinize(nfa, pattern))
