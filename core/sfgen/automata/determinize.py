@@ -143,6 +143,7 @@ def _subsets(  # type: ignore[no-untyped-def]
     entry_target = np.empty(1024, dtype=np.int32)
     entry_next = np.empty(1024, dtype=np.int32)
     cut = np.zeros(classes + 1, dtype=np.int32)
+    set_of = np.full(len(keys), -1, dtype=np.int32)  # the set that a single target became, once it is known
     stamp = 0
     count = 0
     current = -1  # -1: the set of the start state is made from an entry of its own
@@ -186,7 +187,12 @@ def _subsets(  # type: ignore[no-untyped-def]
             work += classes
         found = -1
         for label in range(last_class):
-            if cut[label] == current + 2:
+            single = -1
+            if cut[label] == current + 2 and head[label] >= 0 and entry_next[head[label]] < 0:
+                single = entry_target[head[label]]
+            if single >= 0 and set_of[single] >= 0:
+                found = set_of[single]
+            elif cut[label] == current + 2:
                 # The closure of the targets, written behind the last set.
                 stamp += 1
                 size = 0
@@ -257,6 +263,8 @@ def _subsets(  # type: ignore[no-untyped-def]
                                 slot = (slot + 1) & (len(slots) - 1)
                             slots[slot] = number
                         work += count
+                if single >= 0:
+                    set_of[single] = found
                 if work > max_work:
                     return 2, transitions[:0], np.zeros(0, dtype=np.bool_)
             if current >= 0:
