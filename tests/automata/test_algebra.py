@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sfgen.automata import Dfa, algebra
 from sfgen.automata.algebra import Keep, all_texts, product
 from sfgen.automata.determinize import Deterministic
+from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternError, PatternTooLarge
 from sfgen.index import Index
 from sfgen.vocabulary import Vocabulary
@@ -222,6 +223,25 @@ def test_many_pairs_and_many_classes() -> None:
         assert left_only.accepts(word) == (in_wide and not in_other)
 
 
+def test_pairs_that_share_a_slot() -> None:
+    # The slot is the fraction of the key times the golden ratio, so keys that differ by a large Fibonacci number mostly
+    # have the same. Each "b" leads from a pair to the one that lies this much further; "c" asks for the first again.
+    jump, steps = 832_040, 100
+    states = np.arange(jump + steps + 1, dtype=np.int32)
+    none = np.full_like(states, -1)
+    transitions = np.stack([states + 1, np.where(states <= steps, states + jump, -1), states, none], axis=1)
+    transitions[[steps, jump + steps], 0] = -1
+    byte_classes = np.full(256, 3, dtype=np.uint8)
+    byte_classes[list(b"abc")] = 0, 1, 2
+    large = Deterministic(transitions, byte_classes, states >= jump)
+    anything = Deterministic(
+        np.zeros((1, 1), dtype=np.int32), np.zeros(256, dtype=np.uint8), np.ones(1, dtype=np.bool_)
+    )
+    for both in (product(large, anything, Keep.BOTH, ""), product(anything, large, Keep.BOTH, "")):
+        assert len(both.accepting) == 2 * (steps + 1)
+        assert_same(Dfa(*minimize(both)), Dfa(*minimize(large)))
+
+
 def lowest_limit(monkeypatch: pytest.MonkeyPatch, limit: str, combine: Callable[[], object]) -> int:
     low, high = 0, 10_000
     while low + 1 < high:
@@ -237,8 +257,12 @@ def lowest_limit(monkeypatch: pytest.MonkeyPatch, limit: str, combine: Callable[
 
 
 def test_the_limits_are_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = Dfa.from_regex("a{20}"), Dfa.from_regex("(?:aa)*")
+    # In both, the class of the letter comes before that of all other bytes.
+    a, b = Dfa.from_regex(r"\0{20}"), Dfa.from_regex(r"(?:\0\0)*")
     assert lowest_limit(monkeypatch, "MAX_DFA_STATES", lambda: a & b) == 21
+    # The second alone can go on behind 20 letters. Where both are dead is no state.
+    assert lowest_limit(monkeypatch, "MAX_DFA_STATES", lambda: a | b) == 23
+    assert lowest_limit(monkeypatch, "MAX_DFA_STATES", lambda: a - b) == 21
     # One step for each of two classes in each of 21 states, and the start; four for each state that is looked up.
     assert lowest_limit(monkeypatch, "MAX_WORK", lambda: a & b) == 21 * 2 + 1 + 21 * 4
     # The larger of the two: 21 states and 20 transitions.

@@ -31,7 +31,7 @@ def minimize(automaton: Deterministic) -> Deterministic:
     rank[order] = np.arange(len(order), dtype=np.int32)
     used = np.unique(automaton.byte_classes)[order]
     transitions = np.ascontiguousarray(automaton.transitions[:, used], dtype=np.int32)
-    accepting = np.ascontiguousarray(automaton.accepting, dtype=np.bool_)
+    accepting = np.array(automaton.accepting, dtype=np.bool_)  # a copy: read-only arrays would be compiled for anew
     blocks, block_of = _equal_states(transitions, accepting)
     if blocks == 0:
         return Deterministic(

@@ -38,6 +38,9 @@ from sfgen.regex.tree import (
     repeat,
 )
 
+# As plain numbers, which are combined faster than the flags that `re` shows.
+_DOT_ALL, _IGNORE_CASE, _MULTI_LINE, _UNICODE = map(int, (re.DOTALL, re.IGNORECASE, re.MULTILINE, re.UNICODE))
+
 _NOT_NEWLINE = complement(((10, 10),))
 _EVERYTHING = complement(())
 
@@ -62,7 +65,7 @@ def parse(pattern: str) -> Node:
         anchors = [assertion for assertion in constructs.assertions if assertion.text in ANCHORS]
         if anchors:
             parsed = _Source.replace(pattern, [*source.replacements, *((anchor, "(?=)") for anchor in anchors)]).parse()
-        flags = parsed.state.flags
+        flags = int(parsed.state.flags)
         return _Translator(pattern, constructs, properties).sequence(parsed, flags)
     except re.error as error:  # from the scan; the parser's own errors are translated where it is called
         raise PatternError(error.msg, pattern, error.pos) from None
@@ -111,7 +114,7 @@ class _Source:
             except re.error as error:
                 self.fail(error.msg, error.pos)
             except OverflowError as error:
-                raise PatternTooLarge(str(error), self.pattern) from None
+                raise PatternTooLarge(str(error), self.pattern, hint="Use smaller counts, or * and +.") from None
             except ValueError as error:
                 # (?a) and (?u) together, or a count of more digits than Python converts.
                 raise PatternError(str(error), self.pattern) from None
@@ -144,7 +147,12 @@ def _replace_properties(pattern: str, properties: list[Construct]) -> tuple[_Sou
             try:
                 property_ranges(construct.text, ignore_case=False)
             except regex.error as error:
-                raise PatternError(f"{error.msg} {construct.text}", pattern, construct.start) from None
+                raise PatternError(
+                    f"{error.msg} {construct.text}",
+                    pattern,
+                    construct.start,
+                    hint=r"Properties are those of Unicode: \p{L} letters, \p{Lu} capitals, \p{N} numbers, \p{Greek}.",
+                ) from None
     return _Source.replace(pattern, ((construct, chr(codes[construct.text])) for construct in properties)), meaning
 
 
@@ -169,13 +177,15 @@ class _Translator:
 
     def node(self, operator: Any, argument: Any, flags: int) -> Node:
         if operator is sre.LITERAL:
-            return self.characters([(operator, argument)], flags)
+            if flags & _IGNORE_CASE or argument in self.properties or 0xD800 <= argument <= 0xDFFF:
+                return self.characters([(operator, argument)], flags)
+            return Characters(((argument, argument),))
         if operator is sre.NOT_LITERAL:
             return self.characters([(sre.NEGATE, None), (sre.LITERAL, argument)], flags)
         if operator is sre.IN:
             return self.characters(argument, flags)
         if operator is sre.ANY:
-            return Characters(_EVERYTHING if flags & re.DOTALL else _NOT_NEWLINE)
+            return Characters(_EVERYTHING if flags & _DOT_ALL else _NOT_NEWLINE)
         if operator is sre.BRANCH:
             branches = []
             for branch in argument[1]:
@@ -203,7 +213,7 @@ class _Translator:
         raise PatternError(f"{operator} is not supported", self.pattern)
 
     def characters(self, items: Any, flags: int) -> Node:
-        ignore_case = bool(flags & re.IGNORECASE)
+        ignore_case = bool(flags & _IGNORE_CASE)
         negated = items[0][0] is sre.NEGATE
         members = []
         sets: list[Ranges] = []
@@ -213,7 +223,7 @@ class _Translator:
             else:
                 members.append((kind, value))
         if members:
-            sets.append(class_ranges(members, ignore_case=ignore_case, ascii_only=not flags & re.UNICODE))
+            sets.append(class_ranges(members, ignore_case=ignore_case, ascii_only=not flags & _UNICODE))
         ranges = union(*sets)
         return Characters(complement(ranges) if negated else ranges)
 
@@ -231,7 +241,7 @@ class _Translator:
         return Atomic(node, position) if operator is sre.POSSESSIVE_REPEAT else node
 
     def assertion(self, construct: Construct, argument: Any, flags: int) -> Node:
-        multiline = flags & re.MULTILINE
+        multiline = flags & _MULTI_LINE
         match construct.text:
             case "^" if multiline:
                 kind = AnchorKind.LINE_START
@@ -242,7 +252,7 @@ class _Translator:
             case r"\Z" | r"\z":
                 kind = AnchorKind.TEXT_END
             case r"\b" | r"\B":
-                return word_boundary(construct.text == r"\b", ascii_only=not flags & re.UNICODE)
+                return word_boundary(construct.text == r"\b", ascii_only=not flags & _UNICODE)
             case opening:
                 return self.lookaround(construct, argument, flags, behind="<" in opening, negative="!" in opening)
         return Anchor(kind, construct.text, construct.start)
