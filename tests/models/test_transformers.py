@@ -114,6 +114,25 @@ def test_all_end_tokens_of_the_generation_configuration_count(model_directory: M
     assert TransformersModel(directory).vocabulary.end_token_ids == (1, 3)
 
 
+@pytest.mark.parametrize(
+    ("architecture", "rows"), [*((name, 0) for name in ARCHITECTURES), ("llama", 1500), ("gpt2", 300)]
+)
+def test_a_directory_and_its_model_have_one_vocabulary(
+    model_directory: ModelDirectory, architecture: str, rows: int
+) -> None:
+    directory = model_directory(architecture, rows=rows)
+    assert Vocabulary.from_pretrained(directory) == TransformersModel(directory).vocabulary
+
+
+def test_an_index_over_the_vocabulary_of_a_directory_fits_its_model(
+    model_directory: ModelDirectory, tmp_path: Path
+) -> None:
+    directory = shutil.copytree(model_directory("llama", rows=1500), tmp_path / "model")
+    (directory / "generation_config.json").write_text(json.dumps({"eos_token_id": [801, 804]}))
+    index = Index(Dfa.from_regex("[a-c]{5}"), Vocabulary.from_pretrained(directory))
+    assert re.fullmatch("[a-c]{5}", generate(load_model(directory), "It is", index=index).text)
+
+
 def test_the_begin_token_is_not_doubled(model_directory: ModelDirectory) -> None:
     llama = TransformersModel(model_directory("llama"))
     begin = llama._tokenizer.bos_token

@@ -27,8 +27,8 @@ class Dfa:
 
     The start is state 0. Every state is reachable from it and can reach an accepting one (but the empty language has
     its start). The numbering is fixed by the language alone (see :func:`sfgen.automata.minimize.minimize`). Make one
-    with :meth:`from_regex`, :meth:`from_choices` or :meth:`from_fsm`, or from others with ``&``, ``|``, ``-``, ``~`` and
-    ``+`` (one after the other); the constructor takes arrays that have these properties already.
+    with :meth:`from_regex`, :meth:`from_choices` or :meth:`from_fsm`, or from others with ``&``, ``|``, ``-``, ``~``
+    and ``+`` (one after the other); the constructor takes arrays that have these properties already.
 
     Args:
         transitions: Next state for each state and byte class, int32, shape [states, classes]; -1 is no transition.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfgen.decoding.events import Ask, Event, Finished, Result
 from sfgen.decoding.loop import Loop, Steps
+from sfgen.decoding.promises import Promises
 from sfgen.decoding.protocols import Guide, Model, Session
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import InternalError, UsageError
@@ -47,6 +48,8 @@ def stream(
         DeadEnd: Nothing that is allowed can follow.
         GenerationError: More rollbacks than ``max_rollbacks``.
         ModelError: The model's scores cannot be used.
+        InternalError: The finished text does not keep a promise: a fault of sfgen. There is no result then, but the
+            ``TextReleased`` events of a stream were before it.
     """
     loop = _loop(model, prompt, index, banned, sampler or Sampler(), max_tokens, max_rollbacks)
     return drive(loop.run(), model.session)
@@ -123,9 +126,6 @@ def _loop(
         prompt_ids = list(prompt)
         prompt_bytes = b"".join(vocabulary.tokens[token] or b"" for token in prompt_ids)
 
-    def check(data: bytes) -> None:
-        _check_promises(data, prompt_bytes, index, banned)
-
     return Loop(
         prompt_ids,
         vocabulary,
@@ -135,23 +135,5 @@ def _loop(
         constrained=index is not None,
         matcher=banned.matcher(prompt_bytes) if banned is not None else None,
         max_rollbacks=max_rollbacks,
-        check=check,
+        check=Promises(index, banned, prompt_bytes, model, sampler, max_tokens).check,
     )
-
-
-def _check_promises(data: bytes, prompt: bytes, index: Index | None, banned: BannedWords | None) -> None:
-    """Look at the finished text once more, by other means than those that made it."""
-    if index is not None and not index.dfa.accepts(data):
-        raise InternalError(
-            f"the text does not match the pattern: {data!r}",
-            hint="This is a fault of sfgen; nothing was written. Please report it with the command you ran.",
-        )
-    if banned is not None:
-        from sfgen.ban import scan
-
-        found = scan(data.decode("utf-8", "replace"), banned, prompt=prompt.decode("utf-8", "replace"))
-        if found:
-            raise InternalError(
-                f"the text contains the banned word {found[0].word!r}: {data!r}",
-                hint="This is a fault of sfgen. Please report it with the command you ran.",
-            )

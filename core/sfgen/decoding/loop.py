@@ -99,6 +99,8 @@ class Loop:
         if place.forbidden:
             allowed = allowed[~np.isin(allowed, np.fromiter(place.forbidden, dtype=np.int32))]
         if allowed.size == 0:
+            if self.constrained and self.guide.is_accepting:  # a vocabulary without an end token
+                return "complete"
             yield self._back_out()
             return None
         forced = allowed.size == 1 and place.scores is None

@@ -18,8 +18,9 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any, TypeAlias
 
+import regex
 from sfgen.errors import SfgenError
-from sfgen.regex.characters import Ranges, property_ranges
+from sfgen.regex.characters import property_ranges
 from sfgen.regex.scan import scan
 
 Tree: TypeAlias = Any
@@ -143,10 +144,9 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], Tree] | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = _parse(text)
-            if sets and not _put_sets(tree, tree.state.flags, sets):
-                return None
+            _put_sets(tree, tree.state.flags, sets)
             oracle: re.Pattern[str] = sre_compiler.compile(tree)
-    except (re.error, ValueError, OverflowError, RecursionError, SfgenError):
+    except (re.error, regex.error, ValueError, OverflowError, RecursionError, SfgenError):
         return None
     return oracle, tree
 
@@ -171,27 +171,27 @@ def _without_properties(pattern: str) -> tuple[str, dict[int, str]]:
     return pattern, {code: text for text, code in codes.items()}
 
 
-def _put_sets(tree: Tree, flags: int, sets: dict[int, str]) -> bool:
-    """Put the sets of the properties into the tree; false if one is under ``(?i)``, where ``re`` folds sets anew."""
-    done = True
+def _put_sets(tree: Tree, flags: int, sets: dict[int, str]) -> None:
+    """Put the sets of the properties into the tree.
+
+    Raises:
+        ValueError: A property is under ``(?i)``, where ``re`` would fold its set anew.
+    """
     for place, (operator, argument) in enumerate(tree):
-        if operator in (sre.LITERAL, sre.NOT_LITERAL) and argument in sets:
-            members = [(sre.NEGATE, None)] if operator is sre.NOT_LITERAL else []
-            tree[place] = (sre.IN, [*members, *_members(sets[argument])])
-            done = done and not flags & re.IGNORECASE
-        elif operator is sre.IN and any(kind is sre.LITERAL and value in sets for kind, value in argument):
-            members = [
-                [(kind, value)] if kind is not sre.LITERAL or value not in sets else _members(sets[value])
-                for kind, value in argument
-            ]
-            tree[place] = (sre.IN, [member for group in members for member in group])
-            done = done and not flags & re.IGNORECASE
-        elif operator is sre.SUBPATTERN:
+        if operator is sre.SUBPATTERN:
             _, added, removed, inner = argument
-            done = _put_sets(inner, (flags | added) & ~removed, sets) and done
+            _put_sets(inner, (flags | added) & ~removed, sets)
+        elif operator in (sre.LITERAL, sre.NOT_LITERAL, sre.IN):
+            members = argument if operator is sre.IN else [(sre.LITERAL, argument)]
+            if not any(kind is sre.LITERAL and value in sets for kind, value in members):
+                continue
+            if flags & re.IGNORECASE:
+                raise ValueError("a property under (?i)")
+            negation = [(sre.NEGATE, None)] if operator is sre.NOT_LITERAL else []
+            tree[place] = (sre.IN, [*negation, *(new for member in members for new in _members(member, sets))])
         else:
-            done = all([_put_sets(inner, flags, sets) for inner in _inner(operator, argument)]) and done
-    return done
+            for inner in _inner(operator, argument):
+                _put_sets(inner, flags, sets)
 
 
 def _inner(operator: Any, argument: Any) -> list[Tree]:
@@ -204,6 +204,8 @@ def _inner(operator: Any, argument: Any) -> list[Tree]:
     return [argument] if operator is sre.ATOMIC_GROUP else []
 
 
-def _members(text: str) -> list[tuple[Any, Any]]:
-    ranges: Ranges = property_ranges(text, ignore_case=False)
-    return [(sre.RANGE, pair) for pair in ranges]
+def _members(member: tuple[Any, Any], sets: dict[int, str]) -> list[tuple[Any, Any]]:
+    kind, value = member
+    if kind is not sre.LITERAL or value not in sets:
+        return [member]
+    return [(sre.RANGE, pair) for pair in property_ranges(sets[value], ignore_case=False)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,38 @@ def load_tokenizer(
     if Path(source).exists():
         _check_directory(Path(source))
     return _load(source, str(name_or_path), trust_remote_code=trust_remote_code, local_files_only=local_files_only)
+
+
+def configured(located: tuple[str, bool], *, trust_remote_code: bool = False) -> tuple[list[int] | None, int | None]:
+    """What a model's configuration says of its vocabulary, where one lies beside the tokenizer.
+
+    Args:
+        located: What :func:`locate` said of the name.
+        trust_remote_code: Run Python code that comes with the model.
+
+    Returns:
+        The ids that end a text (the generation configuration's, else the model's; ``None``: not said), and the number
+        of output rows (``None``: not said).
+    """
+    source, local_files_only = located
+    with quiet_transformers():
+        from transformers import AutoConfig, GenerationConfig
+
+        automatic: Any = AutoConfig  # untyped, like the next
+        generation: Any = GenerationConfig
+        try:
+            config = automatic.from_pretrained(
+                source, trust_remote_code=trust_remote_code, local_files_only=local_files_only
+            )
+            size = getattr(config.get_text_config(decoder=True), "vocab_size", None)
+        except Exception:  # none, or one that only the model's own code understands
+            return None, None
+        end_token_ids = getattr(config, "eos_token_id", None)
+        # A model may come without a generation configuration.
+        with suppress(OSError):
+            loaded = generation.from_pretrained(source, local_files_only=local_files_only)
+            end_token_ids = end_token_ids if loaded.eos_token_id is None else loaded.eos_token_id
+    return [end_token_ids] if isinstance(end_token_ids, int) else end_token_ids, size
 
 
 def locate(name_or_path: str | Path) -> tuple[str, bool]:

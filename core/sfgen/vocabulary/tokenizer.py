@@ -37,7 +37,8 @@ def read_tokenizer(hf_tokenizer: Any) -> tuple[list[bytes | None], dict[int, str
     special |= {
         token_id: contents[token_id] for token_id in _other_special_ids(hf_tokenizer, backend) & contents.keys()
     }
-    texts = {token_id: token.content for token_id, token in added.items() if token_id not in special}
+    # Not `content`: a normaliser may have changed it, and the token writes what became of it (`▁<note>`, ` <note>`).
+    texts = {token_id: backend.id_to_token(token_id) for token_id in added if token_id not in special}
 
     tokens: list[bytes | None] = [None] * (1 + max(contents, default=-1))
     for token_id, string in strings.items():
@@ -119,9 +120,12 @@ def _refuse_byte_tokens(strings: dict[int, str]) -> None:
 def _other_special_ids(hf_tokenizer: Any, backend: Any) -> set[int]:
     """The ids in special roles (padding, unknown, …), marked special or not."""
     special = set(getattr(hf_tokenizer, "all_special_ids", ()))
-    unknown = getattr(backend.model, "unk_token", None)
+    model = backend.model
+    unknown = getattr(model, "unk_token", None)
     if unknown is not None:
         special.add(backend.token_to_id(unknown))
+    if type(model).__name__ == "Unigram":  # it names its unknown token by id, and in its description only
+        special.add(json.loads(model.__getstate__())["unk_id"])
     return special
 
 
@@ -132,13 +136,23 @@ def _added_bytes(backend: Any, decoder: TokenDecoder, token_id: int, content: st
     on any other token: right for Gemma's ``▁▁``, which the model's own vocabulary has too and which is two spaces;
     wrong for ``café`` beside a byte-level vocabulary, where ``é`` is the byte 0xE9. What encode() makes of the
     decoder's reading tells the one from the other.
+
+    Args:
+        backend: The ``tokenizers.Tokenizer``.
+        decoder: What it writes for a string.
+        token_id: The token.
+        content: Its string after the normaliser.
+        model_string: The string of this id in the model's own vocabulary, if it has one.
     """
     verbatim, decoded = content.encode(), decoder(content)
-    if verbatim == decoded or _encodes_to(backend, decoded, token_id):
-        return decoded
-    if model_string is None:
-        return verbatim
-    if model_string == content and _is_utf8(decoded):
+    if model_string is None or model_string == content:
+        if verbatim == decoded or _encodes_to(backend, decoded, token_id):
+            return decoded
+        if model_string is None:
+            return verbatim
+        if _is_utf8(decoded):
+            return decoded
+    elif decoder(model_string) == decoded:
         return decoded
     raise VocabularyError(
         f"token {token_id} is both the added text {content!r} and, in the model's own vocabulary, the bytes"

@@ -54,6 +54,9 @@ class Vocabulary:
     def from_pretrained(cls, name_or_path: str | Path, *, trust_remote_code: bool = False) -> Vocabulary:
         """The vocabulary of a tokenizer in a directory or on the Hugging Face hub.
 
+        Where a model's configuration lies beside the tokenizer, the vocabulary is that of the model: it has all the end
+        tokens that the configuration names, and an id for each row of the output layer.
+
         Args:
             name_or_path: A directory with the tokenizer's files, or a hub id such as ``org/model``.
             trust_remote_code: Run Python code that comes with the tokenizer.
@@ -61,9 +64,12 @@ class Vocabulary:
         Raises:
             VocabularyError: There is no such tokenizer, it cannot be loaded, or its tokens' bytes cannot be told.
         """
-        from sfgen.vocabulary.pretrained import load_tokenizer
+        from sfgen.vocabulary.pretrained import configured, load_tokenizer, locate
 
-        return cls.from_tokenizer(load_tokenizer(name_or_path, trust_remote_code=trust_remote_code))
+        located = locate(name_or_path)
+        hf_tokenizer = load_tokenizer(name_or_path, trust_remote_code=trust_remote_code, located=located)
+        end_token_ids, size = configured(located, trust_remote_code=trust_remote_code)
+        return cls.from_tokenizer(hf_tokenizer, end_token_ids=end_token_ids, size=size)
 
     @classmethod
     def from_tokenizer(

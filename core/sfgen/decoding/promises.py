@@ -1,0 +1,100 @@
+"""The last look at a finished text: the promises are checked by other means than those that kept them.
+
+A pattern is asked of ``re`` itself, banned words are searched for in the plain text. What is found here is a fault of
+sfgen, and an error with all that a report needs; the text is never a result.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sfgen
+from sfgen.decoding.protocols import Model
+from sfgen.decoding.sampler import Sampler
+from sfgen.errors import InternalError
+
+if TYPE_CHECKING:
+    from sfgen.ban import BannedWords
+    from sfgen.index import Index
+
+_SHOWN = 2000  # characters of a pattern or a text in a report
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What was promised of one text, and how it was made, for the report.
+
+    Args:
+        index: What it must match; ``None``: anything.
+        banned: What it must not contain; ``None``: nothing.
+        prompt: The bytes before it.
+        model: What wrote it.
+        sampler: How its tokens were chosen.
+        max_tokens: The most tokens that it was allowed.
+    """
+
+    index: Index | None
+    banned: BannedWords | None
+    prompt: bytes
+    model: Model
+    sampler: Sampler
+    max_tokens: int
+
+    def check(self, data: bytes) -> None:
+        """Look at the finished text.
+
+        Raises:
+            InternalError: It breaks a promise.
+        """
+        if self.index is not None:
+            doubter = self._who_refuses(data, self.index)
+            if doubter:
+                pattern = self.index.dfa.pattern
+                raise self._broken(
+                    "the text does not match the pattern",
+                    data,
+                    {"pattern": "(none)" if pattern is None else _shown(pattern), "refused by": doubter},
+                )
+        if self.banned is not None:
+            from sfgen.ban import scan
+
+            found = scan(data.decode("utf-8", "replace"), self.banned, prompt=self.prompt.decode("utf-8", "replace"))
+            if found:
+                raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
+
+    @staticmethod
+    def _who_refuses(data: bytes, index: Index) -> str:
+        """Who says that the text does not match; empty if nobody does."""
+        if not index.dfa.accepts(data):
+            return "the automaton"
+        if index.dfa.pattern is None:  # choices and the algebra of automata: there is nobody else to ask
+            return ""
+        from sfgen.regex.oracle import fullmatch
+
+        try:
+            matches = fullmatch(index.dfa.pattern, data.decode())
+        except UnicodeDecodeError:
+            return "UTF-8"
+        return "re.fullmatch" if matches is False else ""  # `None`: it cannot tell, and the automaton's word stands
+
+    def _broken(self, what: str, data: bytes, more: dict[str, str]) -> InternalError:
+        vocabulary, sampler = self.model.vocabulary, self.sampler
+        facts = {
+            **more,
+            "text": _shown(data.decode("utf-8", "backslashreplace")),
+            "model": str(getattr(self.model, "name", type(self.model).__name__)),
+            "vocabulary": f"{len(vocabulary)} tokens, fingerprint {vocabulary.fingerprint[:16]}",
+            "sampling": f"temperature {sampler.temperature}, seed {sampler.seed}, at most {self.max_tokens} tokens",
+            "versions": f"sfgen {sfgen.__version__}, Python {platform.python_version()}",
+        }
+        return InternalError(
+            f"internal error: {what}",
+            details=tuple(f"  {name:<10}  {fact}" for name, fact in facts.items()),
+            hint="This is a fault of sfgen, so there is no result. Please report it with these lines.",
+        )
+
+
+def _shown(text: str) -> str:
+    return repr(text[:_SHOWN]) + ("…" if len(text) > _SHOWN else "")
