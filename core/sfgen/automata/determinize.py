@@ -19,10 +19,15 @@ from sfgen.errors import PatternTooLarge
 MAX_DFA_STATES = 200_000
 """States of the deterministic automaton before it is minimised."""
 
-MAX_WORK = 64_000_000
+_FIRST_ROOM = 512  # sets
+
+MAX_WORK = 200_000_000
 """Elementary steps of the construction, and cells of the tables that it fills."""
 
-_DONE, _TOO_MANY_STATES, _TOO_MUCH_WORK = 0, 1, 2
+_DONE, _TOO_MANY_STATES, _TOO_MUCH_WORK, _NO_ROOM = 0, 1, 2, 3
+
+_CURRENT, _COUNT, _STAMP, _WORK = 0, 1, 2, 3
+"""Where the kernel keeps how far it has come."""
 
 
 class Deterministic(NamedTuple):
@@ -53,7 +58,7 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
     edges = nfa.edges[np.argsort(nfa.edges[:, 0], kind="stable")]
     epsilons = nfa.epsilons[np.argsort(nfa.epsilons[:, 0], kind="stable")]
     classes = int(byte_classes[-1]) + 1
-    status, transitions, accepting = _subsets(
+    arguments = (
         _first_of_each(edges[:, 0], nfa.states),
         np.ascontiguousarray(byte_classes[edges[:, 1]]),
         np.ascontiguousarray(byte_classes[edges[:, 2]]),
@@ -61,10 +66,10 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
         _first_of_each(epsilons[:, 0], nfa.states),
         np.ascontiguousarray(epsilons[:, 1]),
         _keys(nfa.states),
-        classes,
-        MAX_DFA_STATES,
-        MAX_WORK,
     )
+    tables = _Tables.empty(nfa.states, classes)
+    while (status := _subsets(*arguments, *tables, MAX_DFA_STATES, MAX_WORK)) == _NO_ROOM:
+        tables = tables.doubled()
     if status != _DONE:
         limit = f"{MAX_DFA_STATES:,} states" if status == _TOO_MANY_STATES else f"{MAX_WORK:,} steps of construction"
         raise PatternTooLarge(
@@ -72,7 +77,52 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
             pattern,
             hint="Use smaller counts, or avoid a counted repeat after something that can match the same text.",
         )
-    return Deterministic(transitions.reshape(-1, classes), byte_classes.astype(np.uint8), accepting)
+    count = int(tables.progress[_COUNT])
+    return Deterministic(tables.transitions[:count], byte_classes.astype(np.uint8), tables.accepting[:count])
+
+
+class _Tables(NamedTuple):
+    """What the kernel fills. It stops where there is no room, and goes on in larger tables.
+
+    Kernels do not replace arrays of their own: counting references in the inner loop took nine tenths of the time.
+    """
+
+    progress: NDArray[np.int64]  # see _CURRENT and so on
+    members: NDArray[np.int32]  # of set i: members[first_member[i] : first_member[i + 1]]
+    first_member: NDArray[np.int32]
+    hashes: NDArray[np.uint64]
+    slots: NDArray[np.int32]  # a hash table of set numbers with linear probing
+    transitions: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+    targets: NDArray[np.int32]  # of the current set, as one linked list for each class
+    next_target: NDArray[np.int32]
+    seen: NDArray[np.int32]  # for each state, the number of the last closure that it was put in
+    set_of: NDArray[np.int32]  # for each state, the set that it makes as a single target, once that is known
+
+    @classmethod
+    def empty(cls, states: int, classes: int) -> _Tables:
+        return cls(
+            progress=np.array([-1, 0, 0, 0], dtype=np.int64),
+            members=np.empty(4 * _FIRST_ROOM, dtype=np.int32),
+            first_member=np.zeros(_FIRST_ROOM + 1, dtype=np.int32),
+            hashes=np.empty(_FIRST_ROOM, dtype=np.uint64),
+            slots=np.empty(2 * _FIRST_ROOM, dtype=np.int32),
+            transitions=np.empty((_FIRST_ROOM, classes), dtype=np.int32),
+            accepting=np.empty(_FIRST_ROOM, dtype=np.bool_),
+            targets=np.empty(2 * _FIRST_ROOM, dtype=np.int32),
+            next_target=np.empty(2 * _FIRST_ROOM, dtype=np.int32),
+            seen=np.zeros(states, dtype=np.int32),
+            set_of=np.full(states, -1, dtype=np.int32),
+        )
+
+    def doubled(self) -> _Tables:
+        kept = {"progress", "seen", "set_of"}
+        larger = {
+            name: np.concatenate([table, np.empty_like(table)])
+            for name, table in self._asdict().items()
+            if name not in kept
+        }
+        return self._replace(**larger)
 
 
 def byte_classes_of(edges: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -104,14 +154,6 @@ def _keys(states: int) -> NDArray[np.uint64]:
     return keys ^ (keys >> np.uint64(31))
 
 
-@numba.njit(cache=True)
-def _doubled(numbers):  # type: ignore[no-untyped-def]
-    larger = np.empty(2 * len(numbers), dtype=np.int32)
-    for i in range(len(numbers)):  # compiles faster than a slice
-        larger[i] = numbers[i]
-    return larger
-
-
 @numba.njit(cache=True, nogil=True)
 def _subsets(  # type: ignore[no-untyped-def]
     edge_first,
@@ -121,78 +163,83 @@ def _subsets(  # type: ignore[no-untyped-def]
     epsilon_first,
     epsilon_target,
     keys,
-    classes,
+    progress,
+    members,
+    first_member,
+    hashes,
+    slots,
+    transitions,
+    accepting,
+    targets,
+    next_target,
+    seen,
+    set_of,
     max_states,
     max_work,
 ):
-    """Status, transitions as one row after another, accepting states.
+    """Expand one set after another, from where ``progress`` says; see :class:`_Tables`. Returns why it stopped.
 
-    Set number i is ``members[first_member[i] : first_member[i + 1]]``; ``slots`` is a hash table of set numbers with
-    linear probing. ``seen`` holds, for each state, the number of the last set that it was put in.
+    A set that was expanded in part when room ran out is expanded again: what it led to is found, not made twice.
     """
     accept = 1
-    members = np.empty(1024, dtype=np.int32)
-    first_member = np.zeros(1024, dtype=np.int32)
-    hashes = np.empty(1024, dtype=np.uint64)
-    slots = np.full(4096, -1, dtype=np.int32)
-    transitions = np.empty(1024 * classes, dtype=np.int32)
-    seen = np.zeros(len(keys), dtype=np.int32)
+    current, count, stamp, work = progress
+    classes = transitions.shape[1]
+    slots[:] = -1
+    for number in range(count):
+        slot = np.int64(hashes[number] & np.uint64(len(slots) - 1))
+        while slots[slot] >= 0:
+            slot = (slot + 1) & (len(slots) - 1)
+        slots[slot] = number
+    work += count
     stack = np.empty(len(keys), dtype=np.int32)
-    # The targets of the current set, as one linked list for each class.
     head = np.empty(classes, dtype=np.int32)
-    entry_target = np.empty(1024, dtype=np.int32)
-    entry_next = np.empty(1024, dtype=np.int32)
-    cut = np.zeros(classes + 1, dtype=np.int32)
-    set_of = np.full(len(keys), -1, dtype=np.int32)  # the set that a single target became, once it is known
-    stamp = 0
-    count = 0
-    current = -1  # -1: the set of the start state is made from an entry of its own
-    work = 0
+    cut = np.zeros(classes + 1, dtype=np.bool_)
     while current < count:
+        progress[0], progress[1], progress[2], progress[3] = current, count, stamp, work
         entries = 0
         last_class = classes
-        if current < 0:
+        if current < 0:  # the set of the start state, made as if a class led there
             last_class = 1
-            cut[0] = 1
+            cut[0] = True
             head[0] = 0
-            entry_target[0] = 0
-            entry_next[0] = -1
+            targets[0] = 0
+            next_target[0] = -1
         else:
             # Neighbouring classes between which no edge of the set begins or ends lead to the same set.
             begin, end = first_member[current], first_member[current + 1]
+            cut[:] = False
+            cut[0] = True
+            head[:] = -1
+            accepting[current] = False
             for i in range(begin, end):
                 state = members[i]
+                if state == accept:
+                    accepting[current] = True
                 for edge in range(edge_first[state], edge_first[state + 1]):
-                    cut[edge_low[edge]] = current + 2
-                    cut[edge_high[edge] + 1] = current + 2
+                    cut[edge_low[edge]] = True
+                    cut[edge_high[edge] + 1] = True
                 work += 1 + edge_first[state + 1] - edge_first[state]
-            cut[0] = current + 2
-            for label in range(classes):
-                head[label] = -1
             for i in range(begin, end):
                 state = members[i]
                 for edge in range(edge_first[state], edge_first[state + 1]):
                     for label in range(edge_low[edge], edge_high[edge] + 1):
                         work += 1
-                        if cut[label] == current + 2:
-                            if entries == len(entry_target):
-                                entry_target = _doubled(entry_target)
-                                entry_next = _doubled(entry_next)
-                            entry_target[entries] = edge_target[edge]
-                            entry_next[entries] = head[label]
+                        if cut[label]:
+                            if entries == len(targets):
+                                return 3
+                            targets[entries] = edge_target[edge]
+                            next_target[entries] = head[label]
                             head[label] = entries
                             entries += 1
-            if (current + 1) * classes > len(transitions):
-                transitions = _doubled(transitions)
             work += classes
         found = -1
         for label in range(last_class):
             single = -1
-            if cut[label] == current + 2 and head[label] >= 0 and entry_next[head[label]] < 0:
-                single = entry_target[head[label]]
+            if cut[label] and head[label] >= 0 and next_target[head[label]] < 0:
+                single = targets[head[label]]
             if single >= 0 and set_of[single] >= 0:
                 found = set_of[single]
-            elif cut[label] == current + 2:
+            elif cut[label]:
                 # The closure of the targets, written behind the last set.
                 stamp += 1
                 size = 0
@@ -201,8 +248,8 @@ def _subsets(  # type: ignore[no-untyped-def]
                 entry = head[label]
                 while entry >= 0:
                     depth = 0
-                    target = entry_target[entry]
-                    entry = entry_next[entry]
+                    target = targets[entry]
+                    entry = next_target[entry]
                     work += 1
                     if seen[target] != stamp:
                         seen[target] = stamp
@@ -213,7 +260,8 @@ def _subsets(  # type: ignore[no-untyped-def]
                         state = stack[depth]
                         if edge_first[state] < edge_first[state + 1] or state == accept:
                             if begin + size == len(members):
-                                members = _doubled(members)
+                                progress[1], progress[2] = count, stamp
+                                return 3
                             members[begin + size] = state
                             size += 1
                             total += keys[state]
@@ -243,36 +291,21 @@ def _subsets(  # type: ignore[no-untyped-def]
                     slot = (slot + 1) & (len(slots) - 1)
                 if size > 0 and found < 0:
                     if count == max_states:
-                        return 1, transitions[:0], np.zeros(0, dtype=np.bool_)
+                        return 1
+                    if count == len(hashes):
+                        progress[1], progress[2] = count, stamp
+                        return 3
                     found = count
                     slots[slot] = found
                     hashes[found] = total
                     count += 1
                     first_member[count] = begin + size
-                    if count + 1 == len(first_member):
-                        first_member = _doubled(first_member)
-                        larger = np.empty(2 * len(hashes), dtype=np.uint64)
-                        for i in range(count):
-                            larger[i] = hashes[i]
-                        hashes = larger
-                    if 2 * count > len(slots):
-                        slots = np.full(2 * len(slots), -1, dtype=np.int32)
-                        for number in range(count):
-                            slot = np.int64(hashes[number] & np.uint64(len(slots) - 1))
-                            while slots[slot] >= 0:
-                                slot = (slot + 1) & (len(slots) - 1)
-                            slots[slot] = number
-                        work += count
                 if single >= 0:
                     set_of[single] = found
                 if work > max_work:
-                    return 2, transitions[:0], np.zeros(0, dtype=np.bool_)
+                    return 2
             if current >= 0:
-                transitions[current * classes + label] = found
+                transitions[current, label] = found
         current += 1
-    accepting = np.zeros(count, dtype=np.bool_)
-    for number in range(count):
-        for i in range(first_member[number], first_member[number + 1]):
-            if members[i] == accept:
-                accepting[number] = True
-    return 0, transitions[: count * classes], accepting
+    progress[1] = count
+    return 0
