@@ -10,7 +10,7 @@ from __future__ import annotations
 from sfgen.automata.algebra import Keep, product
 from sfgen.automata.atomic import without_atomics
 from sfgen.automata.determinize import Deterministic, determinize
-from sfgen.automata.lookaround import determinize_lookarounds
+from sfgen.automata.lookaround import without_lookarounds
 from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import build
 from sfgen.errors import PatternTooLarge
@@ -56,4 +56,6 @@ def demands_on_the_whole(tree: Node) -> tuple[list[Look], Node]:
 
 def _automaton(tree: Node, pattern: str) -> Deterministic:
     nfa = build(tree, pattern)
-    return minimize(determinize_lookarounds(nfa, pattern) if nfa.lookarounds else determinize(nfa, pattern))
+    if nfa.lookarounds:
+        nfa = without_lookarounds(nfa, pattern)
+    return minimize(determinize(nfa, pattern))

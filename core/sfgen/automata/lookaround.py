@@ -1,12 +1,12 @@
-"""The subset construction for patterns with lookaheads and lookbehinds.
+"""Lookaheads and lookbehinds: an NFA with guards becomes a plain one.
 
-A lookahead is a promise about text that is not read yet. So a thread is more than a state of the NFA: it is a state and
-a set of obligations, and an obligation is a polarity and the threads of the lookahead's own automaton, which read on
-beside the thread. When one of them accepts, the obligation is met (or, if negative, broken); when none is left, the
-other way round. A thread with a broken obligation is dropped, and so is one whose obligations include those of another
-thread in the same state. A lookbehind is a fact about text that has been read: its automaton starts anew at every place
-of the text, and the lookbehind holds where it accepts. This makes an alternating automaton (Chandra, Kozen and
-Stockmeyer, 1981) deterministic, with sets of threads for the formulas in disjunctive form.
+A lookahead is a promise about text that is not read yet. So a state of the new automaton is a thread: a state of the
+old one and a set of obligations, and an obligation is a polarity and the threads of the lookahead's own automaton,
+which read on beside it. When one of them accepts, the obligation is met (or, if negative, broken); when none is left,
+the other way round. A thread with a broken obligation ends. A lookbehind is a fact about text that has been read: its
+automaton starts anew at every place of the text, and the lookbehind holds where it accepts; a state of the new
+automaton says also where those stand that its thread may still ask for. This takes the alternation out of an
+alternating automaton (Chandra, Kozen and Stockmeyer, 1981), one obligation at a time.
 
 The automata read bytes, but every guard stands between two characters, since only whole characters lead from and to
 states with empty transitions.
@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic, byte_classes_of
+from sfgen.automata.determinize import byte_classes_of
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import PatternTooLarge
 
@@ -32,56 +32,53 @@ Obligations: TypeAlias = "frozenset[tuple[bool, Threads]]"
 Thread: TypeAlias = tuple[int, Obligations]
 Threads: TypeAlias = frozenset[Thread]
 
+Trackers: TypeAlias = "tuple[Threads | None, ...]"
+"""The threads of each lookbehind; ``None`` for a lookahead, and where it will not be asked for any more."""
+
+State: TypeAlias = tuple[Thread, Trackers]
+"""A state of the new automaton: a thread, and what the lookbehinds know that it may ask for."""
+
 _NONE: Obligations = frozenset()
 
 
-def determinize_lookarounds(nfa: Nfa, pattern: str) -> Deterministic:
-    """The reachable part of the automaton over sets of threads.
+def without_lookarounds(nfa: Nfa, pattern: str) -> Nfa:
+    """A plain automaton for the same language.
 
     Args:
         nfa: The automaton of the pattern, with its lookarounds.
         pattern: The pattern, for messages.
 
     Raises:
-        PatternTooLarge: It passes :data:`~sfgen.automata.determinize.MAX_DFA_STATES` or :data:`MAX_LOOKAROUND_WORK`.
+        PatternTooLarge: It passes :data:`MAX_LOOKAROUND_WORK`.
     """
     machine = _Machine(nfa, pattern)
-    start = machine.start()
-    numbers = {start: 0}
-    waiting = [start]
-    sources: list[int] = []
-    labels: list[int] = []
-    targets: list[int] = []
-    for number, here in enumerate(waiting):
-        cuts = machine.cuts(here)
-        readable = machine.readable(here[0])
+    first_byte = np.unique(machine.byte_classes, return_index=True)[1].tolist()
+    numbers: dict[State, int] = {}
+    waiting: list[State] = []
+
+    def number_of(state: State) -> int:
+        number = numbers.get(state)
+        if number is None:
+            number = numbers[state] = len(numbers) + 2  # behind the start and the accepting state
+            waiting.append(state)
+        return number
+
+    epsilons = [(0, number_of(state), 0) for state in machine.start()]
+    edges = []
+    for state in waiting:
+        source = numbers[state]
+        if machine.accepts(state[0]):
+            epsilons.append((source, 1, 0))
+        cuts = machine.cuts(state)
         for low, high in zip(cuts, [*cuts[1:], machine.classes], strict=True):
-            if not readable[low]:
-                continue
-            there = machine.follow(here, low)
-            if not there[0]:
-                continue
-            target = numbers.get(there)
-            if target is None:
-                target = numbers[there] = len(waiting)
-                waiting.append(there)
-                if target == MAX_DFA_STATES:
-                    machine.refuse(f"{MAX_DFA_STATES:,} states")
-            for label in range(low, high):
-                sources.append(number)
-                labels.append(label)
-                targets.append(target)
-    transitions = np.full((len(waiting), machine.classes), -1, dtype=np.int32)
-    transitions[sources, labels] = targets
-    accepting = np.array([machine.accepts(threads) for threads, _ in waiting], dtype=np.bool_)
-    return Deterministic(transitions, machine.byte_classes.astype(np.uint8), accepting)
-
-
-Trackers: TypeAlias = "tuple[Threads | None, ...]"
-"""The threads of each lookbehind; ``None`` for a lookahead, and where it will not be asked for any more."""
-
-State: TypeAlias = tuple[Threads, Trackers]
-"""The threads of the pattern, and what the lookbehinds know."""
+            last_byte = first_byte[high] - 1 if high < machine.classes else 255
+            for target in machine.follow(state, low):
+                edges.append((source, first_byte[low], last_byte, number_of(target)))
+    return Nfa(
+        len(numbers) + 2,
+        np.array(edges, dtype=np.int32).reshape(-1, 4),
+        np.array(epsilons, dtype=np.int32).reshape(-1, 3),
+    )
 
 
 class _Machine:
@@ -146,23 +143,25 @@ class _Machine:
                     waiting.append(source)
         return asked
 
-    def start(self) -> State:
+    def start(self) -> list[State]:
+        """Where the text may begin."""
         place = _Place(self, None, 0)
-        return self._state(place.closure([(0, _NONE)]), place)
+        return [self._state(thread, place) for thread in place.closure([(0, _NONE)])]
 
-    def follow(self, before: State, label: int) -> State:
+    def follow(self, before: State, label: int) -> list[State]:
         """Where a byte class leads."""
-        threads, trackers = before
+        thread, trackers = before
+        if not any(low <= label <= high for low, high, _ in self.edges.get(thread[0], ())):
+            return []
         place = self._places.get((trackers, label))
         if place is None:
             place = self._places[trackers, label] = _Place(self, trackers, label)
-        return self._state(place.read(threads), place)
+        self.spend(1)
+        return [self._state(target, place) for target in place.step(thread)]
 
-    def _state(self, threads: Threads, place: _Place) -> State:
-        needed = self.needed(threads)
-        return threads, tuple(
-            tracker if needed >> number & 1 else None for number, tracker in enumerate(place.trackers)
-        )
+    def _state(self, thread: Thread, place: _Place) -> State:
+        needed = self.needed(frozenset([thread]))
+        return thread, tuple(tracker if needed >> number & 1 else None for number, tracker in enumerate(place.trackers))
 
     def needed(self, threads: Threads) -> int:
         """The lookbehinds that the threads may still ask for, as bits."""
@@ -176,10 +175,12 @@ class _Machine:
         return self._needed[threads]
 
     def cuts(self, state: State) -> list[int]:
-        """The byte classes at which some edge begins or has ended; between two of them all lead to the same state."""
-        found = {0}
-        for threads in (state[0], *(tracker for tracker in state[1] if tracker)):
-            found |= self._cuts_of(threads)
+        """The byte classes at which some edge begins or has ended; all between two of them lead to the same states."""
+        thread, trackers = state
+        found = {0, *self._cuts_of(frozenset([thread]))}
+        for tracker in trackers:
+            if tracker:
+                found |= self._cuts_of(tracker)
         return sorted(found - {self.classes})
 
     def _cuts_of(self, threads: Threads) -> frozenset[int]:
@@ -193,17 +194,9 @@ class _Machine:
             self._cuts[threads] = frozenset(found)
         return self._cuts[threads]
 
-    def readable(self, threads: Threads) -> bytearray:
-        """Which byte classes some thread has an edge for."""
-        readable = bytearray(self.classes)
-        for state, _ in threads:
-            for low, high, _ in self.edges.get(state, ()):
-                readable[low : high + 1] = b"\x01" * (high + 1 - low)
-        return readable
-
-    def accepts(self, threads: Threads) -> bool:
+    def accepts(self, thread: Thread) -> bool:
         """Whether the text may end here."""
-        return any(state == 1 and all(map(self._met_at_end, obligations)) for state, obligations in threads)
+        return thread[0] == 1 and all(map(self._met_at_end, thread[1]))
 
     def _met_at_end(self, obligation: tuple[bool, Threads]) -> bool:
         negative, threads = obligation
@@ -241,18 +234,18 @@ class _Place:
                 if left is not None:
                     found.append((thread[0], left))
                 continue
-            targets = self.steps.get(thread)
-            if targets is None:
-                targets = self.steps[thread] = self.step(thread)
-            found.extend(targets)
+            found.extend(self.step(thread))
         return _smallest(found)
 
     def step(self, thread: Thread) -> Threads:
         """Where the byte leads one thread."""
-        state, obligations = thread
-        targets = [target for low, high, target in self.machine.edges.get(state, ()) if low <= self.label <= high]
-        left = self.keep(obligations) if targets else None
-        return self.closure([(target, left) for target in targets]) if left is not None else frozenset()
+        if thread not in self.steps:
+            state, obligations = thread
+            targets = [target for low, high, target in self.machine.edges.get(state, ()) if low <= self.label <= high]
+            left = self.keep(obligations) if targets else None
+            seeds = [] if left is None else [(target, left) for target in targets]
+            self.steps[thread] = self.closure(seeds)
+        return self.steps[thread]
 
     def keep(self, obligations: Obligations) -> Obligations | None:
         """What is left of obligations after the byte; ``None`` if one is broken."""
