@@ -120,16 +120,21 @@ def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[s
       a\\nb(
           ^
     """
+    from rich.cells import cell_len  # here, since a program without mistakes needs no table of widths
+
     shown = [
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     ]
-    if position is None:
-        line = "".join(shown)
-        return (f"  {line[:width]}{'…' if len(line) > width else ''}",)
-    column = sum(len(piece) for piece in shown[:position])
-    line = "".join(shown)
-    start = max(0, column - width // 2) if len(line) > width else 0
-    cut = line[start : start + width]
-    left = "…" if start else ""
-    right = "…" if start + width < len(line) else ""
-    return (f"  {left}{cut}{right}", " " * (2 + len(left) + column - start) + "^")
+    sizes = [cell_len(piece) for piece in shown]
+    # The window begins at most half its width before the caret, and ends where it is full.
+    start, before = 0, sum(sizes[:position]) if position is not None else 0
+    while sum(sizes) > width and before > width // 2:
+        before -= sizes[start]
+        start += 1
+    end, taken = start, 0
+    while end < len(shown) and taken + sizes[end] <= width:
+        taken += sizes[end]
+        end += 1
+    left, right = "…" if start else "", "…" if end < len(shown) else ""
+    line = f"  {left}{''.join(shown[start:end])}{right}"
+    return (line,) if position is None else (line, " " * (2 + len(left) + before) + "^")

@@ -103,7 +103,6 @@ def test_what_is_wrong_is_named_and_pointed_at(pattern: str, at: str, reason: st
     assert all(cell_len(line) <= 104 for line in error.details)
 
 
-@pytest.mark.xfail(strict=True, reason="the caret counts characters, not columns of the terminal")
 @pytest.mark.parametrize("before", WIDE)
 @pytest.mark.parametrize(("pattern", "at"), [(r"(a)\1", r"\1"), ("a(b", "(b")])
 def test_the_caret_counts_columns(pattern: str, at: str, before: str) -> None:

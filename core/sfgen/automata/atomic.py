@@ -2,13 +2,15 @@
 
 An atomic group keeps the first match that it finds at a place and gives up the others. Where there is no other, it is
 a plain group: if no match of it is the beginning of another, as with ``(?>[a-z]*;)``. Otherwise what it gives up is
-said with negative lookaheads, which only look: ``X*+`` is ``X*(?!X)``, and ``(?>A|B)`` is ``(?>A)|(?!A)(?>B)``. What
-neither covers is refused.
+said with negative lookaheads, which only look. At every choice the less wanted way may be taken only where the more
+wanted one, with all that follows it in the group, does not match: ``(?>A|B)`` is ``A|(?!A)B``, ``X*+`` is ``X*(?!X)``.
+
+What this cannot say is a repeat of something that can be empty, inside an atomic group; that is refused.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from sfgen.automata.determinize import determinize
 from sfgen.automata.minimize import minimize
@@ -16,6 +18,7 @@ from sfgen.automata.nfa import build
 from sfgen.errors import PatternError
 from sfgen.regex.characters import Ranges, disjoint, union
 from sfgen.regex.tree import (
+    NOTHING,
     Alternation,
     Atomic,
     Characters,
@@ -56,8 +59,10 @@ class _Rewriter:
     def rewrite(self, node: Node, follow: Ranges) -> Node:
         """``node`` without atomic groups, where the next character after it, if any, is in ``follow``."""
         match node:
+            case Atomic(Repeat(Atomic() | Characters() as child, lazy=False) as node, _):
+                return self.possessive(node, self.rewrite(child, _ANYTHING), follow)
             case Atomic(child, position):
-                return self.atomic(self.rewrite(child, follow), follow, position)
+                return self.group(self.rewrite(child, follow), follow, position)
             case Concatenation(parts):
                 rewritten: list[Node] = []
                 for part in reversed(parts):
@@ -78,53 +83,74 @@ class _Rewriter:
             case _:
                 return node
 
-    def atomic(self, node: Node, follow: Ranges, position: int) -> Node:
+    def possessive(self, node: Repeat, once: Node, follow: Ranges) -> Node:
+        """As many times as it goes; ``once`` is what ``re`` matches first each time. An empty time is the last."""
+        minimum, maximum = node.minimum, node.maximum
+        onward = once if width(once)[0] else nonempty(once)
+        if minimum == maximum:
+            return repeat(once, minimum, maximum, position=node.position)
+        if onward == once and disjoint(first(once), follow) and not contains(once, Look):
+            return repeat(once, minimum, maximum, position=node.position)  # nothing else can follow fewer times
+        stop = look(onward, behind=False, negative=True)
+        required = repeat(once, minimum, minimum, position=node.position)
+        if maximum is None:
+            return concatenation([required, repeat(onward, 0, None), stop])
+        fewer = concatenation([repeat(onward, 0, maximum - minimum - 1, position=node.position), stop])
+        most = repeat(onward, maximum - minimum, maximum - minimum, position=node.position)
+        return concatenation([required, alternation([fewer, most])])
+
+    def group(self, node: Node, follow: Ranges, position: int) -> Node:
         """What ``node``, which has no atomic groups inside, matches first."""
+        if self.matches_one_way(node):
+            return node
         match node:
-            case Repeat(child, minimum, _, lazy) if self.matches_one_way(child) and width(child)[0] > 0:
-                return (
-                    self.possessive(replace(node, lazy=False), follow) if not lazy else repeat(child, minimum, minimum)
-                )
-            case _ if self.matches_one_way(node):
-                return node
-            case Alternation(branches):
-                options = []
-                for number, branch in enumerate(branches):
-                    none_before = look(alternation(branches[:number]), behind=False, negative=True)
-                    options.append(concatenation([none_before, self.atomic(branch, follow, position)]))
-                return alternation(options)
+            case Repeat(child, minimum, _, lazy) if width(child)[0] and self.matches_one_way(child):
+                return repeat(child, minimum, minimum) if lazy else self.possessive(node, child, follow)
+            case Concatenation((part, *others)) if self.matches_one_way(part):
+                return concatenation([part, self.group(concatenation(others), follow, position)])
+        return self.first_choice(node, Empty(), position)
+
+    def first_choice(self, node: Node, then: Node, position: int) -> Node:
+        """The match of ``node`` that ``re`` tries first of those behind which ``then``, the group's rest, matches."""
+        match node:
             case Concatenation((part, *others)):
                 rest = concatenation(others)
-                if self.matches_one_way(part):
-                    return concatenation([part, self.atomic(rest, follow, position)])
-                match part:
-                    case Repeat(child, lazy=False) if (
-                        self.matches_one_way(child)
-                        and width(child)[0] > 0
-                        and not contains(rest, Look)
-                        and disjoint(first(child), first(rest))
-                    ):
-                        # The rest cannot match where the repeat could have stopped earlier.
-                        after = union(first(rest), follow) if width(rest)[0] == 0 else first(rest)
-                        return concatenation([self.possessive(part, after), self.atomic(rest, follow, position)])
-        raise PatternError(
-            "this possessive repeat or atomic group is not supported: what it gives up may make a difference",
-            self.pattern,
-            position,
-            hint="Write it without the + or the ?> if it need not give anything up, or let it end in something that it "
-            "cannot match before.",
-        )
+                chosen = self.first_choice(part, concatenation([rest, then]), position)
+                return concatenation([chosen, self.first_choice(rest, then, position)])
+            case Alternation(branches):
+                return self.in_order(branches, then, position)
+            case Repeat(child, minimum, maximum, lazy) if width(child)[0]:
+                fewer = None if maximum is None else maximum - 1
+                if minimum:
+                    rest = repeat(child, minimum - 1, fewer, lazy=lazy)
+                    return self.first_choice(Concatenation((child, rest)), then, position)
+                if maximum is not None:
+                    ways = (concatenation([child, repeat(child, 0, fewer, lazy=lazy)]), Empty())
+                    return self.in_order(ways[::-1] if lazy else ways, then, position)
+                again = concatenation([node, then])
+                once = self.first_choice(child, again, position)
+                if lazy:
+                    return repeat(concatenation([look(then, behind=False, negative=True), once]), 0, None)
+                more = concatenation([child, again])
+                return concatenation([repeat(once, 0, None), look(more, behind=False, negative=True)])
+            case Repeat():
+                raise PatternError(
+                    "a repeat of something that can be empty is not supported in a possessive repeat or atomic group",
+                    self.pattern,
+                    position,
+                    hint="Let what is repeated have at least one character, or leave out the + or the ?>.",
+                )
+            case _:
+                return node
 
-    def possessive(self, node: Repeat, follow: Ranges) -> Node:
-        """As many times as it goes; the child matches in one way, and not the empty text."""
-        child, minimum, maximum = node.child, node.minimum, node.maximum
-        if minimum == maximum or (disjoint(first(child), follow) and not contains(child, Look)):
-            return node
-        stop = look(child, behind=False, negative=True)
-        if maximum is None:
-            return concatenation([node, stop])
-        fewer = repeat(child, minimum, maximum - 1, position=node.position)
-        return alternation([repeat(child, maximum, maximum, position=node.position), concatenation([fewer, stop])])
+    def in_order(self, ways: Sequence[Node], then: Node, position: int) -> Node:
+        """The first of the ways behind which ``then`` matches."""
+        options = []
+        for number, way in enumerate(ways):
+            wanted = alternation([concatenation([before, then]) for before in ways[:number]])
+            none_before = look(wanted, behind=False, negative=True)
+            options.append(concatenation([none_before, self.first_choice(way, then, position)]))
+        return alternation(options)
 
     def matches_one_way(self, node: Node) -> bool:
         """Whether no match of ``node`` is the beginning of another, so that it can end in one place only.
@@ -168,5 +194,42 @@ def _without_looks(node: Node) -> Node:
             return alternation([_without_looks(branch) for branch in branches])
         case Repeat(child, minimum, maximum):
             return repeat(_without_looks(child), minimum, maximum)
+        case _:
+            return node
+
+
+def nonempty(node: Node) -> Node:
+    """The matches of ``node`` that are not empty."""
+    match node:
+        case Empty() | Look():
+            return NOTHING
+        case Concatenation((part, *others)):
+            rest = concatenation(others)
+            return alternation([concatenation([nonempty(part), rest]), concatenation([empty(part), nonempty(rest)])])
+        case Alternation(branches):
+            return alternation([nonempty(branch) for branch in branches])
+        case Repeat(child, minimum, maximum):
+            # The first time that is not empty, before it empty ones if there must be so many, and what may follow.
+            later = None if maximum is None else maximum - 1
+            ways = [concatenation([nonempty(child), repeat(child, max(minimum - 1, 0), later)])]
+            if minimum > 1:
+                most = None if maximum is None else maximum - 2
+                ways.append(concatenation([empty(child), nonempty(child), repeat(child, 0, most)]))
+            return alternation(ways)
+        case _:
+            return node
+
+
+def empty(node: Node) -> Node:
+    """What must hold where ``node`` matches the empty text."""
+    match node:
+        case Characters():
+            return NOTHING
+        case Concatenation(parts):
+            return concatenation([empty(part) for part in parts])
+        case Alternation(branches):
+            return alternation([empty(branch) for branch in branches])
+        case Repeat(child, minimum):
+            return empty(child) if minimum else Empty()
         case _:
             return node

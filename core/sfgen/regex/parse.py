@@ -231,6 +231,8 @@ class _Translator:
         minimum, maximum, items = argument
         child = self.sequence(items, flags)
         position = next(self.repeats).start  # after the child: quantifiers stand behind what they repeat
+        if operator is sre.POSSESSIVE_REPEAT and not isinstance(child, Characters):
+            child = Atomic(child, position)  # for `re` each time round is atomic, too
         node = repeat(
             child,
             minimum,
