@@ -16,7 +16,7 @@ help:
 	@echo "make check     lint, types, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README anew"
-	@echo "make bench     measure, side by side with other libraries"
+	@echo "make bench     measure, side by side with other libraries; one part: make bench BENCH='--vocabulary gpt2'"
 	@echo "make pictures  draw the pictures of the README anew"
 
 $(BIN)/python:
@@ -56,7 +56,7 @@ docs: $(DEV_STAMP)
 	$(BIN)/python tests/docs/reference.py
 
 bench: $(BENCH_STAMP)
-	$(BIN)/python tests/bench/index.py
+	$(BIN)/python -m tests.bench $(BENCH)
 
 pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py
