@@ -26,7 +26,7 @@ PATTERNS = [
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_the_size_is_known_before_building(pattern: str) -> None:
     nfa = build(parse(pattern), pattern)
-    inner, transitions = _size(parse(pattern))
+    inner, transitions = _size(parse(pattern), {})
     assert nfa.states == inner + 2
     assert len(nfa.edges) + len(nfa.epsilons) == transitions
 

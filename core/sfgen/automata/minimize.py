@@ -25,11 +25,8 @@ def minimize(automaton: Deterministic) -> Deterministic:
     Args:
         automaton: Any deterministic automaton with the start 0 and -1 for no transition.
     """
-    _, smallest, inverse = np.unique(automaton.byte_classes, return_index=True, return_inverse=True)
-    order = np.argsort(smallest, kind="stable")  # the classes in use by their smallest byte
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    used = np.unique(automaton.byte_classes)[order]
+    classes = automaton.byte_classes.astype(np.uint8).tobytes()
+    used = list(dict.fromkeys(classes))  # by their smallest byte
     transitions = np.ascontiguousarray(automaton.transitions[:, used], dtype=np.int32)
     accepting = np.array(automaton.accepting, dtype=np.bool_)  # a copy: read-only arrays would be compiled for anew
     blocks, block_of = _equal_states(transitions, accepting)
@@ -38,7 +35,10 @@ def minimize(automaton: Deterministic) -> Deterministic:
             np.full((1, 1), -1, dtype=np.int32), np.zeros(256, dtype=np.uint8), np.zeros(1, dtype=np.bool_)
         )
     table, class_of, final = _number(transitions, accepting, blocks, block_of)
-    return Deterministic(table, class_of[rank[inverse.reshape(-1)]].astype(np.uint8), final)
+    joined = bytearray(256)
+    for number, label in enumerate(used):
+        joined[label] = class_of[number]
+    return Deterministic(table, np.frombuffer(classes.translate(joined), dtype=np.uint8), final)
 
 
 @numba.njit(cache=True, nogil=True)

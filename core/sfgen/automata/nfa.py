@@ -24,6 +24,9 @@ MAX_NFA_SIZE = 1_000_000
 """States and transitions together; known from the tree before anything is built."""
 
 
+_FEW = 6  # so many copies of a fragment are made faster one by one
+
+
 @dataclass(frozen=True, eq=False)
 class Nfa:
     """A nondeterministic automaton over bytes; state 0 is the start, state 1 the only accepting state.
@@ -62,8 +65,8 @@ def build(tree: Node, pattern: str) -> Nfa:
         PatternTooLarge: More than :data:`MAX_NFA_SIZE` states and transitions.
     """
     looks = _looks(tree)
-    sizes = [_size(tree), *(_size(child) for _, child in looks)]
-    size = sum(inner + transitions for inner, transitions in sizes)
+    sizes: _Sizes = {}
+    size = sum(map(sum, (_size(root, sizes) for root in (tree, *(child for _, child in looks)))))
     if size > MAX_NFA_SIZE:
         largest = _largest_repeat(tree)
         raise PatternTooLarge(
@@ -74,8 +77,8 @@ def build(tree: Node, pattern: str) -> Nfa:
             hint="Use smaller counts, or * and + in place of large counts.",
         )
     numbers = {key: number for number, key in enumerate(looks, 1)}
-    lookarounds = tuple(Lookaround(behind, _Builder(numbers).build(child)) for behind, child in looks)
-    return replace(_Builder(numbers).build(tree), lookarounds=lookarounds)
+    lookarounds = tuple(Lookaround(behind, _Builder(numbers, sizes).build(child)) for behind, child in looks)
+    return replace(_Builder(numbers, sizes).build(tree), lookarounds=lookarounds)
 
 
 _Key: TypeAlias = tuple[bool, Node]
@@ -92,26 +95,30 @@ def _looks(tree: Node) -> dict[_Key, None]:
     return found
 
 
-def _size(node: Node) -> tuple[int, int]:
+_Sizes: TypeAlias = dict[int, tuple[int, int]]
+"""The sizes of what is repeated, by the identity of the node."""
+
+
+def _size(node: Node, sizes: _Sizes) -> tuple[int, int]:
     """States between the two ends of the fragment, and transitions; as :class:`_Builder` makes them."""
     match node:
-        case Empty() | Look():
-            return 0, 1
         case Characters(ranges):
             automaton = byte_automaton(ranges)
             return automaton.inner, len(automaton.edges)
         case Concatenation(parts):
-            sizes = [_size(part) for part in parts]
-            return sum(inner for inner, _ in sizes) + len(parts) - 1, sum(transitions for _, transitions in sizes)
+            each = [_size(part, sizes) for part in parts]
+            return sum(inner for inner, _ in each) + len(parts) - 1, sum(transitions for _, transitions in each)
         case Alternation(branches):
-            sizes = [_size(branch) for branch in branches]
-            return sum(inner for inner, _ in sizes), sum(transitions for _, transitions in sizes)
+            each = [_size(branch, sizes) for branch in branches]
+            return sum(inner for inner, _ in each), sum(transitions for _, transitions in each)
         case Repeat(child, minimum, maximum):
-            inner, transitions = _size(child)
+            inner, transitions = sizes[id(child)] = _size(child, sizes)
             if maximum is None:
                 copies, extra = max(minimum, 1), 2 if minimum == 0 else 3
                 return copies * inner + copies + (minimum > 0), copies * transitions + extra
             return maximum * (inner + 1) + 1, maximum * transitions + 1 + maximum - minimum + 1
+        case Empty() | Look():
+            return 0, 1
         case _:
             raise InternalError(f"{type(node).__name__} is not settled")
 
@@ -127,8 +134,9 @@ def _largest_repeat(node: Node) -> Repeat | None:
 
 
 class _Builder:
-    def __init__(self, looks: dict[_Key, int]) -> None:
+    def __init__(self, looks: dict[_Key, int], sizes: _Sizes) -> None:
         self.looks = looks  # the number of each lookaround
+        self.sizes = sizes
         self.states = 2
         self.edges = array("i")
         self.epsilons = array("i")
@@ -150,11 +158,6 @@ class _Builder:
 
     def fragment(self, node: Node, start: int, end: int) -> None:
         match node:
-            case Empty():
-                self.epsilon(start, end)
-            case Look(child, behind, negative):
-                number = self.looks[behind, child]
-                self.epsilon(start, end, -number if negative else number)
             case Characters(ranges):
                 inner, edges = byte_automaton(ranges)
                 if not inner:
@@ -179,6 +182,11 @@ class _Builder:
                 self.unlimited(child, minimum, start, end)
             case Repeat(child, minimum, int() as maximum):
                 self.copies(child, minimum, maximum, start, end)
+            case Empty():
+                self.epsilon(start, end)
+            case Look(child, behind, negative):
+                number = self.looks[behind, child]
+                self.epsilon(start, end, -number if negative else number)
 
     def unlimited(self, child: Node, minimum: int, start: int, end: int) -> None:
         """Copies one after another, of which the last may be repeated (or, from none, a loop)."""
@@ -204,12 +212,15 @@ class _Builder:
         """``count`` copies of a fragment between ``count + 1`` new states, which are returned."""
         start = self.state()
         edges_before, epsilons_before = len(self.edges), len(self.epsilons)
-        inner, _ = _size(child)
+        inner, _ = self.sizes[id(child)]
         # The end of a copy stands right behind its inner states, so that every copy looks the same but for a shift.
         stride = inner + 1
-        self.fragment(child, start, start + stride)
+        by_shifting = count > _FEW
+        for copy in range(1 if by_shifting else count):
+            self.states = start + copy * stride + 1
+            self.fragment(child, start + copy * stride, start + (copy + 1) * stride)
         self.states = start + count * stride + 1
-        if count > 1:
+        if by_shifting and count > 1:
             shifts = np.arange(1, count, dtype=np.int32)[:, None, None] * np.int32(stride)
             _append_shifted(self.edges, edges_before, shifts * np.array([1, 0, 0, 1], dtype=np.int32))
             _append_shifted(self.epsilons, epsilons_before, shifts * np.array([1, 1, 0], dtype=np.int32))

@@ -66,6 +66,8 @@ def _split(first: int, last: int, length: int) -> Iterator[tuple[ByteRange, ...]
 @lru_cache(maxsize=4096)
 def byte_automaton(ranges: Ranges) -> ByteAutomaton:
     """The smallest automaton over bytes that reads one character of the set; an empty set has no edges."""
+    if ranges and ranges[-1][1] <= 0x7F:
+        return ByteAutomaton(0, tuple((0, low, high, 1) for low, high in ranges))
     states = minimal_acyclic(byte_sequences(ranges))
     # The start was closed last; the end, if there is one, first. The others keep their order.
     number = {len(states) - 1: 0}

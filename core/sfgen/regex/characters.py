@@ -26,7 +26,6 @@ Item: TypeAlias = tuple[Any, Any]
 """A member of a class as ``re``'s parser gives it: (LITERAL, code), (RANGE, (first, last)), (CATEGORY, name)."""
 
 TEXT: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
-ASCII_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 _ESCAPES = {
     sre.CATEGORY_DIGIT: r"\d",
@@ -116,15 +115,24 @@ def _class_ranges(items: tuple[Item, ...], ignore_case: bool, ascii_only: bool) 
     exact = union(*(_item_ranges(item, ascii_only) for item in items))
     if not ignore_case:
         return exact
-    # Only a code point that has a case can be matched otherwise than the plain class matches it. Which of those do is
-    # asked of `re`. With (?a) they are the ASCII letters, except that `re` treats what is beyond U+FFFF as Unicode.
+    # Only a code point that has a case can be matched otherwise than the plain class matches it. With (?a) these are
+    # the ASCII letters, except that `re` treats what is beyond U+FFFF as Unicode; which match there is asked of `re`.
     if ascii_only and all(last <= 0xFFFF for _, last in exact):
-        doubtful, doubtful_ranges = ASCII_LETTERS, union(((65, 90), (97, 122)))
-    else:
-        doubtful, doubtful_ranges = _cased()
+        small, large = ((97, 122),), ((65, 90),)
+        both = (*_moved(_common(exact, small), -32), *_moved(_common(exact, large), 32))
+        return union(exact, both)
+    doubtful, doubtful_ranges = _cased()
     flags = re.IGNORECASE | (re.ASCII if ascii_only else re.UNICODE)
     members = re.findall(f"[{''.join(map(_item_text, items))}]", doubtful, flags)
     return union(difference(exact, doubtful_ranges), ((ord(member), ord(member)) for member in members))
+
+
+def _common(left: Ranges, right: Ranges) -> Ranges:
+    return complement(union(complement(left), complement(right)))
+
+
+def _moved(ranges: Ranges, distance: int) -> Ranges:
+    return tuple((first + distance, last + distance) for first, last in ranges)
 
 
 def _item_ranges(item: Item, ascii_only: bool) -> Ranges:

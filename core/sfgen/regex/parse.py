@@ -39,7 +39,9 @@ from sfgen.regex.tree import (
 )
 
 # As plain numbers, which are combined faster than the flags that `re` shows.
-_DOT_ALL, _IGNORE_CASE, _MULTI_LINE, _UNICODE = map(int, (re.DOTALL, re.IGNORECASE, re.MULTILINE, re.UNICODE))
+_ASCII, _DOT_ALL, _IGNORE_CASE, _MULTI_LINE, _UNICODE = (
+    int(flag) for flag in (re.ASCII, re.DOTALL, re.IGNORECASE, re.MULTILINE, re.UNICODE)
+)
 
 _NOT_NEWLINE = complement(((10, 10),))
 _EVERYTHING = complement(())
@@ -106,7 +108,7 @@ class _Source:
             warnings.simplefilter("ignore")
             try:
                 try:
-                    return sre_parser.parse(self.text, re.ASCII)
+                    return sre_parser.parse(self.text, _ASCII)
                 except ValueError as error:
                     if isinstance(error, re.error):
                         raise

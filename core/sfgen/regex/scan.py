@@ -22,6 +22,11 @@ MAX_NESTING = 100
 ANCHORS = frozenset({"^", "$", r"\A", r"\Z", r"\z", r"\b", r"\B"})
 
 
+_PLAIN_CLASS = re.compile(r"\^?]?[^]\\]*]")  # the rest of a character class without escapes: most of them
+_COUNTS = re.compile("([0-9]*,[0-9]*|[0-9]+)}")
+_OCTAL = re.compile("[0-7]{3}")
+
+
 @dataclass(frozen=True, slots=True)
 class Construct:
     """A piece of the pattern: the text as written, and its first and past-the-end code-point offset."""
@@ -101,7 +106,7 @@ class _Scanner:
             self.source.getuntil("}", "character name")
         elif letter in "123456789":
             # Three octal digits are a character; anything else is a group's number of one or two digits.
-            if re.compile("[0-7]{3}").match(self.pattern, start + 1):
+            if _OCTAL.match(self.pattern, start + 1):
                 self.source.seek(start + 4)
                 return
             if self.source.next is not None and self.source.next in sre_parser.DIGITS:
@@ -125,6 +130,10 @@ class _Scanner:
 
     def character_class(self) -> None:
         source = self.source
+        plain = _PLAIN_CLASS.match(self.pattern, source.tell())
+        if plain:
+            source.seek(plain.end())
+            return
         source.match("^")
         empty = True
         while (member := self.member()) is not None and (empty or member.text != "]"):
@@ -154,7 +163,7 @@ class _Scanner:
     def counts(self) -> bool:
         """Read the rest of ``{m,n}``; any other brace is the character itself."""
         start = self.source.tell()
-        counts = re.compile("([0-9]*,[0-9]*|[0-9]+)}").match(self.pattern, start)
+        counts = _COUNTS.match(self.pattern, start)
         if counts:
             self.source.seek(counts.end())
         return counts is not None

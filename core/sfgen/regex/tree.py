@@ -112,6 +112,11 @@ Node: TypeAlias = Empty | Characters | Concatenation | Alternation | Repeat | An
 NOTHING = Characters(())
 
 
+def is_nothing(node: Node) -> bool:
+    """Whether ``node`` is the empty set of characters."""
+    return isinstance(node, Characters) and not node.ranges
+
+
 def concatenation(parts: Iterable[Node]) -> Node:
     """The parts one after another, flattened.
 
@@ -120,7 +125,7 @@ def concatenation(parts: Iterable[Node]) -> Node:
     """
     flat: list[Node] = []
     for part in parts:
-        if part == NOTHING:
+        if is_nothing(part):
             return NOTHING
         if isinstance(part, Concatenation):
             flat.extend(part.parts)
@@ -143,7 +148,7 @@ def alternation(branches: Iterable[Node]) -> Node:
         option
         for branch in branches
         for option in (branch.branches if isinstance(branch, Alternation) else (branch,))
-        if option != NOTHING
+        if not is_nothing(option)
     ]
     flat: list[Node] = []
     for are_sets, run in groupby(options, lambda option: isinstance(option, Characters)):
@@ -164,9 +169,9 @@ def repeat(child: Node, minimum: int, maximum: int | None, *, lazy: bool = False
     >>> repeat(Characters(((97, 97),)), 0, 0)
     Empty()
     """
-    if maximum == 0 or isinstance(child, Empty) or (child == NOTHING and minimum == 0):
+    if maximum == 0 or isinstance(child, Empty) or (is_nothing(child) and minimum == 0):
         return Empty()
-    if child == NOTHING or (minimum, maximum) == (1, 1):
+    if is_nothing(child) or (minimum, maximum) == (1, 1):
         return child
     return Repeat(child, minimum, maximum, lazy, position)
 
@@ -179,7 +184,7 @@ def look(child: Node, *, behind: bool, negative: bool) -> Node:
     """
     if isinstance(child, Empty):
         return NOTHING if negative else child
-    if child == NOTHING:
+    if is_nothing(child):
         return Empty() if negative else NOTHING
     return Look(child, behind, negative)
 
