@@ -22,7 +22,7 @@ MAX_NESTING = 100
 ANCHORS = frozenset({"^", "$", r"\A", r"\Z", r"\z", r"\b", r"\B"})
 
 
-_PLAIN_CLASS = re.compile(r"\^?]?[^]\\]*]")  # the rest of a character class without escapes: most of them
+_PLAIN_CLASS = re.compile(r"\^?+]?+[^]\\]*]")  # the rest of a character class without escapes: most of them
 _COUNTS = re.compile("([0-9]*,[0-9]*|[0-9]+)}")
 _OCTAL = re.compile("[0-7]{3}")
 
