@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from automata import automata
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import UsageError
 from sfgen.index import FreeGuide
@@ -18,28 +19,52 @@ def tokens(text: str) -> list[int]:
     return list(text.encode())
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(0, 3), max_size=12), st.sampled_from(["(ab|c)*d?", "a{2,5}", "(hot|cold|hotel)+"]))
-def test_rollback_equals_a_fresh_walk(choices: list[int], pattern: str) -> None:
+PATTERNS = ["(ab|c)*d?", "a{2,5}", "(hot|cold|hotel)+", "[a-c]{1,4}é|x*"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), pattern=st.sampled_from(PATTERNS), limit=st.none() | st.integers(5, 12))
+def test_any_going_back_and_forth_equals_a_fresh_walk(data: st.DataObject, pattern: str, limit: int | None) -> None:
     index = Index(Dfa.from_regex(pattern), BYTES)
-    guide, taken = index.guide(20), list[int]()
-    for choice in choices:
-        allowed = [int(token) for token in guide.allowed_tokens()]
-        if choice == 3 or guide.is_finished:
-            guide.rollback(len(taken[-2:]))
-            del taken[-2:]
+    guide, taken = index.guide(limit), list[int]()
+    for _ in range(data.draw(st.integers(1, 14))):
+        allowed = guide.allowed_tokens().tolist()
+        if guide.is_finished or (taken and data.draw(st.booleans())):
+            back = data.draw(st.integers(0, len(taken)))
+            guide.rollback(back)
+            del taken[len(taken) - back :]
         else:
-            taken.append(allowed[choice % len(allowed)])
+            taken.append(data.draw(st.sampled_from(allowed)))
             guide.advance(taken[-1])
-        fresh = index.guide(20)
+        with pytest.raises(UsageError, match="cannot take back"):
+            guide.rollback(len(taken) + 1)
+        fresh = Index(Dfa.from_regex(pattern), BYTES).guide(limit)
         for token in taken:
             fresh.advance(token)
-        assert (guide.state, guide.is_accepting, guide.is_finished) == (
+        assert (guide.state, guide.is_accepting, guide.is_finished, guide.forced_bytes()) == (
             fresh.state,
             fresh.is_accepting,
             fresh.is_finished,
+            fresh.forced_bytes(),
         )
-        assert guide.is_finished or guide.allowed_tokens().tolist() == fresh.allowed_tokens().tolist()
+        assert guide.allowed_tokens().tolist() == fresh.allowed_tokens().tolist()
+
+
+@settings(max_examples=200, deadline=None)
+@given(dfa=automata())
+def test_forced_bytes_equal_brute_force(dfa: Dfa) -> None:
+    if not dfa.accepting.any():
+        return
+    index = Index(dfa, BYTES)
+    for state in range(len(dfa)):
+        expected, here = b"", state
+        while not dfa.accepting[here] and len(read := [byte for byte in range(256) if dfa.step(here, byte) >= 0]) == 1:
+            expected += bytes(read)
+            here = dfa.step(here, read[0])
+        guide = index.guide()
+        guide._states.append(state)
+        assert guide.forced_bytes() == expected
+        assert guide.is_finished == (bool(dfa.accepting[state]) and bool((dfa.transitions[state] < 0).all()))
 
 
 def test_a_guide_that_nothing_continues_is_finished() -> None:
@@ -68,7 +93,7 @@ def test_the_end_token_finishes_and_can_be_taken_back() -> None:
 
 def test_a_token_that_is_not_allowed_is_refused() -> None:
     guide = Index(Dfa.from_regex("a"), BYTES).guide()
-    for token in (ord("b"), 259):
+    for token in (ord("b"), 259, 260, -3):
         with pytest.raises(UsageError, match="not allowed"):
             guide.advance(token)
     with pytest.raises(UsageError, match="cannot take back 1"):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfgen.vocabulary import TokenTrie, Vocabulary
+from sfgen.vocabulary.trie import NO_TOKEN
 
 # Few letters, so that prefixes and duplicates are common; all bytes, so that 0 and 255 occur.
 token = st.one_of(
@@ -55,6 +56,10 @@ def test_trie_holds_every_prefix_and_every_token_once_in_byte_order(
     for node, end in enumerate(trie.subtree_ends.tolist()):
         below = [k for k, string in enumerate(strings) if string.startswith(strings[node])]
         assert below == list(range(node, end))
+    assert trie.heights.tolist() == [
+        max(len(strings[k]) for k in range(node, end)) - len(strings[node])
+        for node, end in enumerate(trie.subtree_ends.tolist())
+    ]
     assert trie.max_depth == max(map(len, strings), default=0)
     assert trie.vocabulary_size == len(tokens)
     assert np.flatnonzero(trie.single_bytes).tolist() == sorted(
@@ -62,15 +67,46 @@ def test_trie_holds_every_prefix_and_every_token_once_in_byte_order(
     )
 
 
+@settings(deadline=None, max_examples=300)
+@given(tokens=st.lists(token, max_size=30))
+def test_first_and_repeated_tokens_tell_the_same_as_all(tokens: list[bytes | None]) -> None:
+    trie = TokenTrie.from_tokens(tokens)
+    repeated: dict[int, list[int]] = {}
+    for first, other in trie.repeated_tokens.tolist():
+        repeated.setdefault(first, []).append(other)
+    for node, first in enumerate(trie.first_tokens.tolist()):
+        here = trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist()
+        assert here == ([] if first == NO_TOKEN else [first, *repeated.pop(first, [])])
+    assert not repeated
+
+
+@settings(deadline=None, max_examples=300)
+@given(tokens=st.lists(token, max_size=30))
+def test_roots_part_the_nodes_by_their_first_byte(tokens: list[bytes | None]) -> None:
+    trie = TokenTrie.from_tokens(tokens)
+    strings = list(read_back(trie))
+    assert [trie.roots[0], trie.roots[256]] == [0, len(trie)]
+    for byte in range(256):
+        inside = strings[trie.roots[byte] : trie.roots[byte + 1]]
+        assert inside == [string for string in strings if string[0] == byte]
+
+
+def test_heights_beyond_what_a_byte_holds_are_255() -> None:
+    trie = TokenTrie.from_tokens([b"a" * 300, b"a" * 10 + b"b"])
+    assert trie.heights[:46].tolist() == [255] * 45 + [254]
+    assert trie.heights[-1] == 0
+
+
 def test_trie_arrays_have_the_promised_types_and_are_read_only() -> None:
-    trie = TokenTrie.from_tokens([b"a", b"ab"])
+    trie = TokenTrie.from_tokens([b"a", b"ab", b"a"])
     types: dict[str, type[np.generic]] = {
         "bytes": np.uint8,
         "depths": np.int32,
         "subtree_ends": np.int32,
         "token_starts": np.int32,
     }
-    types |= {"token_ids": np.int32, "single_bytes": np.bool_}
+    types |= {"token_ids": np.int32, "heights": np.uint8, "first_tokens": np.uint32, "repeated_tokens": np.int32}
+    types |= {"roots": np.int32, "single_bytes": np.bool_}
     for name, dtype in types.items():
         array = getattr(trie, name)
         assert array.dtype == dtype, name
@@ -84,6 +120,7 @@ def test_trie_of_nothing_is_empty() -> None:
         assert len(trie) == 0
         assert trie.token_starts.tolist() == [0]
         assert trie.token_ids.tolist() == []
+        assert not trie.roots.any()
         assert trie.max_depth == 0
 
 

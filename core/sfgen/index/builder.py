@@ -7,7 +7,6 @@ of transitions is kept.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import cached_property
 from os import PathLike
@@ -17,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.errors import DeadEnd, LimitTooSmall
-from sfgen.index import walker
+from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
+from sfgen.index.distance import UNREACHABLE, byte_distances, token_distances
+from sfgen.index.rows import Rows
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -38,7 +38,13 @@ class Index:
         dfa: The automaton of the pattern.
         vocabulary: The tokens.
 
+    Attributes:
+        dfa: The automaton.
+        vocabulary: The tokens.
+        masks: The row of each state that was asked for, read-only; ``None`` for the others. For guides.
+
     Raises:
+        UsageError: The automaton accepts no text at all.
         DeadEnd: No sequence of tokens writes any text that the automaton accepts.
 
     >>> vocabulary = Vocabulary([b"1", b"12", b".", b".5", b"a", None], end_token_ids=[5])
@@ -52,17 +58,29 @@ class Index:
     def __init__(self, dfa: Dfa, vocabulary: Vocabulary) -> None:
         self.dfa = dfa
         self.vocabulary = vocabulary
-        self._rows: dict[int, tuple[Row, int]] = {}
-        self._unique: dict[bytes, Row] = {}
-        self._lock = threading.Lock()
+        if not dfa.accepting.any():
+            raise UsageError("the automaton accepts no text at all", hint="Look at the automata that it was made from.")
         # Where every byte that the pattern can need is a token by itself, no state is a dead end.
-        self._all_states_live = bool(vocabulary.trie.single_bytes[self._bytes_read()].all())
-        if not self._all_states_live and self.distance[0] == walker.UNREACHABLE:
-            raise DeadEnd(
-                "no sequence of tokens of this vocabulary writes a match of the pattern",
-                details=(f"bytes that are no token by themselves: {self._missing_bytes()}",),
-                hint="Use a model whose tokenizer can write these bytes, or change the pattern.",
-            )
+        goal = None
+        single_bytes = vocabulary.trie.single_bytes
+        if not single_bytes.all() and not single_bytes[self._bytes_read()].all():
+            goal = self.distance != UNREACHABLE
+            if not goal[0]:
+                raise DeadEnd(
+                    "no sequence of tokens of this vocabulary writes a match of the pattern",
+                    details=self._missing_bytes(),
+                    hint="Use a model whose tokenizer can write these bytes, or change the pattern.",
+                )
+        self.masks = (rows := Rows(dfa, vocabulary, goal)).masks
+        self._rows = rows
+        self._token_bytes = vocabulary.tokens
+        self._end_tokens = frozenset(vocabulary.end_token_ids)
+        # Plain Python reads single numbers from these faster than from arrays.
+        self._steps = dfa.transitions.reshape(-1).data
+        self._width = dfa.transitions.shape[1]
+        self._classes = dfa.byte_classes.tobytes()
+        self._accepting = dfa.accepting.tobytes()
+        self._live = None if goal is None else goal.tobytes()
 
     def __repr__(self) -> str:
         return f"Index(pattern={self.dfa.pattern!r}, states={len(self.dfa)}, vocabulary={len(self.vocabulary)})"
@@ -75,64 +93,78 @@ class Index:
         Returns:
             uint32 ``[ceil(len(vocabulary) / 32)]``, read-only and shared.
         """
-        return self._row_and_count(state)[0]
+        row = self.masks[state] if state >= 0 else None
+        return self._rows.make(state) if row is None else row
 
     def allowed_count(self, state: int) -> int:
         """How many tokens ``state`` allows, end tokens included."""
-        return self._row_and_count(state)[1]
+        return self._rows.count(state)
 
     def allowed_tokens(self, state: int) -> Int32:
         """The ids of the tokens that ``state`` allows, ascending, int32."""
         return tokens_of_row(self.row(state))
 
     def next_state(self, state: int, token_id: int) -> int:
-        """The state after ``token_id``; -1 if the automaton cannot read it (an end token leads nowhere)."""
-        data = self.vocabulary.tokens[token_id]
+        """The state after ``token_id``; -1 where it is not allowed, or is an end token, which leads nowhere."""
+        data = self._token_bytes[token_id] if 0 <= token_id < len(self._token_bytes) else None
         if data is None or token_id in self._end_tokens:
             return -1
-        return self.dfa.walk(data, state)
+        steps, width = self._steps, self._width
+        for label in data.translate(self._classes):
+            state = steps[state * width + label]
+            if state < 0:
+                return -1
+        return state if self._live is None or self._live[state] else -1
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in ``state``."""
+        return self._accepting[state] > 0
+
+    def is_final(self, state: int) -> bool:
+        """Whether the text must end in ``state``: it is accepting, and nothing can follow."""
+        return self._accepting[state] > 0 and max(self._steps[state * self._width : (state + 1) * self._width]) < 0
+
+    def only_step(self, state: int) -> tuple[int, int] | None:
+        """The byte that must follow in ``state`` and the state after it; ``None`` where there is a choice or an end."""
+        if self._accepting[state]:
+            return None
+        targets = self._steps[state * self._width : (state + 1) * self._width].tolist()
+        read = [label for label, target in enumerate(targets) if target >= 0]
+        byte = self._classes.find(read[0])
+        if len(read) > 1 or self._classes.rfind(read[0]) != byte:
+            return None
+        return byte, targets[read[0]]
 
     def transitions(self, state: int) -> tuple[Int32, Int32]:
         """The text tokens that ``state`` allows, ascending, and the state each leads to: two int32 arrays."""
-        return self._transitions(state, self._live, 0 if self._all_states_live else int(walker.UNREACHABLE) - 1)
+        return self._rows.transitions(state)
 
     def bounded_row(self, state: int, tokens_left: int) -> Row:
         """The mask of ``state`` when at most ``tokens_left`` more tokens (end tokens not counted) may be written.
 
         A token is allowed only if the text can still be completed with the tokens that remain after it.
         """
-        # Single-byte tokens give an upper bound for every distance: enough room makes the plain row right.
-        if tokens_left - 1 >= self._longest_way:
+        if tokens_left > self.longest_way or tokens_left > self._longest_exact:
             return self.row(state)
-        row = np.zeros(self.row_words, dtype=np.uint32)
-        if tokens_left > 0:
-            walker.fill_row(state, *self._arrays, self.distance, tokens_left - 1, row)
-        self._set_end_tokens(state, row)
-        return row
+        return self._rows.within(state, self.distance < tokens_left)
 
     # ---- the way to the end ------------------------------------------------------------------------------------
 
     @cached_property
     def distance(self) -> Int32:
-        """D(s): the fewest tokens from each state to an accepting one; ``walker.UNREACHABLE`` where there is no way.
+        """D(s): the fewest tokens from each state to an accepting one; ``UNREACHABLE`` where there is no way."""
+        return token_distances(self.dfa, self.vocabulary.trie)
 
-        One walk of the trie a state collects its successor states; one reverse breadth-first search gives D.
-        """
-        sources, targets = [], []
-        unfiltered = np.zeros(len(self.dfa), dtype=np.int32)
-        for state in range(len(self.dfa)):
-            reached = np.zeros(len(self.dfa), dtype=np.bool_)
-            reached[self._in_trie_order(state, unfiltered, 0)[1]] = True
-            successors = np.flatnonzero(reached).astype(np.int32)
-            targets.append(successors)
-            sources.append(np.full(successors.size, state, dtype=np.int32))
-        distance = walker.distances_to_accepting(np.concatenate(sources), np.concatenate(targets), self.dfa.accepting)
-        distance.setflags(write=False)
-        return distance
+    @cached_property
+    def longest_way(self) -> int:
+        """A number of tokens that is enough to reach an accepting state from every live state."""
+        return self._longest_exact if self._byte_distance is None else int(self._byte_distance.max())
 
     def check_limit(self, max_tokens: int) -> None:
         """Raise ``LimitTooSmall`` if no match can be written with ``max_tokens`` tokens."""
-        if max_tokens >= self._longest_way or max_tokens >= self.distance[0]:
+        if self._byte_distance is not None and max_tokens >= self._byte_distance[0]:
+            return
+        if max_tokens >= self.distance[0]:
             return
         shortest = self.shortest_tokens()
         text = b"".join(self.vocabulary.tokens[token] or b"" for token in shortest).decode("utf-8", "replace")
@@ -146,9 +178,10 @@ class Index:
         """A shortest sequence of tokens from the start to an accepting state (the lowest ids of all such)."""
         state, path = 0, []
         while self.distance[state]:
-            tokens, targets = self._transitions(state, self.distance, int(self.distance[state]) - 1)
-            path.append(int(tokens[0]))
-            state = int(targets[0])
+            tokens, targets = self.transitions(state)
+            nearer = int(np.argmax(self.distance[targets] < self.distance[state]))
+            path.append(int(tokens[nearer]))
+            state = int(targets[nearer])
         return path
 
     # ---- making and keeping ------------------------------------------------------------------------------------
@@ -165,10 +198,7 @@ class Index:
 
     def build(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Make the rows of all states now. ``progress`` is called with (states done, states in all)."""
-        for state in range(len(self.dfa)):
-            self._row_and_count(state)
-            if progress is not None:
-                progress(state + 1, len(self.dfa))
+        self._rows.build(progress)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the index to a safetensors file; see ``sfgen.index.file``."""
@@ -192,85 +222,40 @@ class Index:
     @property
     def row_words(self) -> int:
         """The number of 32-bit words of a row."""
-        return (len(self.vocabulary) + 31) // 32
+        return self._rows.words
 
     def adopt_row(self, state: int, row: Row, count: int) -> None:
         """Take a row that was made earlier (by ``build``, read from a file) instead of making it again."""
-        with self._lock:
-            self._rows[state] = (row, count)
-
-    def _row_and_count(self, state: int) -> tuple[Row, int]:
-        known = self._rows.get(state)
-        if known is not None:
-            return known
-        row = np.zeros(self.row_words, dtype=np.uint32)
-        room = 0 if self._all_states_live else int(walker.UNREACHABLE) - 1
-        count = int(walker.fill_row(state, *self._arrays, self._live, room, row))
-        count += self._set_end_tokens(state, row)
-        with self._lock:
-            row = self._unique.setdefault(row.tobytes(), row)
-            row.setflags(write=False)
-            return self._rows.setdefault(state, (row, count))
-
-    def _transitions(self, state: int, distance: Int32, room: int) -> tuple[Int32, Int32]:
-        tokens, targets = self._in_trie_order(state, distance, room)
-        order = np.argsort(tokens, kind="stable")
-        return tokens[order], targets[order]
-
-    def _in_trie_order(self, state: int, distance: Int32, room: int) -> tuple[Int32, Int32]:
-        tokens = np.empty(len(self.vocabulary), dtype=np.int32)
-        targets = np.empty(len(self.vocabulary), dtype=np.int32)
-        count = walker.list_transitions(state, *self._arrays, distance, room, tokens, targets)
-        return tokens[:count], targets[:count]
-
-    def _set_end_tokens(self, state: int, row: Row) -> int:
-        if not self.dfa.accepting[state]:
-            return 0
-        for token in self.vocabulary.end_token_ids:
-            row[token >> 5] |= np.uint32(1 << (token & 31))
-        return len(self.vocabulary.end_token_ids)
+        self._rows.adopt(state, row, count)
 
     @cached_property
-    def _end_tokens(self) -> frozenset[int]:
-        return frozenset(self.vocabulary.end_token_ids)
+    def _byte_distance(self) -> Int32 | None:
+        """Where every byte is a token by itself: an upper bound of ``distance``, which takes far less to find."""
+        return byte_distances(self.dfa) if self._live is None else None
 
     @cached_property
-    def _arrays(self) -> tuple[Int32, NDArray[np.uint8], NDArray[np.uint8], Int32, Int32, Int32, Int32, int]:
-        trie = self.vocabulary.trie
-        return (
-            self.dfa.transitions,
-            self.dfa.byte_classes,
-            trie.bytes,
-            trie.depths,
-            trie.subtree_ends,
-            trie.token_starts,
-            trie.token_ids,
-            trie.max_depth,
-        )
-
-    @cached_property
-    def _live(self) -> Int32:
-        """Distances that tell live states from dead ends: all zero where every state is known to be live."""
-        return np.zeros(len(self.dfa), dtype=np.int32) if self._all_states_live else self.distance
-
-    @cached_property
-    def _longest_way(self) -> int:
-        """No live state is farther than this many tokens from an accepting one."""
-        if not self._all_states_live:
-            return int(self.distance[self.distance != walker.UNREACHABLE].max())
-        sources, classes = np.nonzero(self.dfa.transitions >= 0)
-        targets = self.dfa.transitions[sources, classes]
-        return int(walker.distances_to_accepting(sources.astype(np.int32), targets, self.dfa.accepting).max())
+    def _longest_exact(self) -> int:
+        return int(self.distance[self.distance != UNREACHABLE].max())
 
     def _bytes_read(self) -> NDArray[np.intp]:
         """The bytes that label at least one transition."""
         read: NDArray[np.bool_] = np.any(self.dfa.transitions >= 0, axis=0)
         return np.flatnonzero(read[self.dfa.byte_classes])
 
-    def _missing_bytes(self) -> str:
-        missing = [byte for byte in self._bytes_read() if not self.vocabulary.trie.single_bytes[byte]]
-        shown = ", ".join(chr(byte) if 0x20 < byte < 0x7F else f"0x{byte:02X}" for byte in missing[:12])
-        return shown + (", …" if len(missing) > 12 else "")
+    def _missing_bytes(self) -> tuple[str, ...]:
+        """Which bytes that the pattern reads the vocabulary lacks, as lines for people."""
+        trie = self.vocabulary.trie
+        missing = [byte for byte in self._bytes_read().tolist() if not trie.single_bytes[byte]]
+        inside = frozenset(trie.bytes.tolist())
+        nowhere = [byte for byte in missing if byte not in inside]
+        within = [byte for byte in missing if byte in inside]
+        lines = ("bytes that are in no token", nowhere), ("bytes that are only inside longer tokens", within)
+        return tuple(f"  {title}: {_listed(found)}" for title, found in lines if found)
+
+
+def _listed(found: list[int]) -> str:
+    shown = ", ".join(chr(byte) if 0x20 < byte < 0x7F else f"0x{byte:02X}" for byte in found[:12])
+    return shown + (", …" if len(found) > 12 else "")
 
 
 def tokens_of_row(row: Row) -> Int32:
@@ -279,5 +264,14 @@ def tokens_of_row(row: Row) -> Int32:
     >>> tokens_of_row(np.array([0b1001, 1], dtype=np.uint32)).tolist()
     [0, 3, 32]
     """
-    bits = np.unpackbits(row.astype("<u4", copy=False).view(np.uint8), bitorder="little")
-    return np.flatnonzero(bits).astype(np.int32)
+    words = np.flatnonzero(row != 0)
+    if 4 * words.size > row.size:
+        return np.flatnonzero(_bits(row)).astype(np.int32)
+    # Few tokens: look at their words only.
+    bits = np.flatnonzero(_bits(row[words]))
+    tokens: Int32 = (words[bits >> 5] << 5 | bits & 31).astype(np.int32)
+    return tokens
+
+
+def _bits(words: Row) -> NDArray[np.bool_]:
+    return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little").view(np.bool_)

@@ -96,8 +96,9 @@ def load(path: str | PathLike[str], vocabulary: Vocabulary) -> Index:
         pattern=header.get("pattern"),
     )
     index = Index(dfa, vocabulary)
-    for state, row in enumerate(row_of_state.astype(np.int32, copy=False)):
-        index.adopt_row(state, rows[row].astype(np.uint32, copy=False), int(counts.astype(np.int32, copy=False)[row]))
+    masks, amounts = list(rows.astype(np.uint32, copy=False)), counts.tolist()
+    for state, row in enumerate(row_of_state.tolist()):
+        index.adopt_row(state, masks[row], amounts[row])
     return index
 
 
@@ -108,13 +109,13 @@ def pattern_of(path: str | PathLike[str]) -> str | None:
 
 def _arrays_of(index: Index) -> Arrays:
     index.build()
-    unique: dict[bytes, int] = {}
+    unique: dict[int, int] = {}  # equal rows are one object
     rows: list[NDArray[np.uint32]] = []
     counts: list[int] = []
     row_of_state: list[int] = []
     for state in range(len(index.dfa)):
         row = index.row(state)
-        number = unique.setdefault(row.tobytes(), len(rows))
+        number = unique.setdefault(id(row), len(rows))
         if number == len(rows):
             rows.append(row)
             counts.append(index.allowed_count(state))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from sfgen.errors import UsageError
 from sfgen.index.builder import Index, Int32, Row, tokens_of_row
 
@@ -32,12 +34,16 @@ class Guide:
     """
 
     def __init__(self, index: Index, max_tokens: int | None = None) -> None:
-        if max_tokens is not None:
-            index.check_limit(max_tokens)
         self.index = index
         self.max_tokens = max_tokens
         self._states = [0]
         self._ended = False
+        self._masks = index.masks
+        # While the path has no more states than this, every way to the end still fits.
+        self._free = sys.maxsize
+        if max_tokens is not None:
+            index.check_limit(max_tokens)
+            self._free = max_tokens - index.longest_way
 
     @property
     def state(self) -> int:
@@ -47,18 +53,21 @@ class Guide:
     @property
     def is_accepting(self) -> bool:
         """Whether the text so far is a match."""
-        return bool(self.index.dfa.accepting[self.state])
+        return self.index.is_accepting(self._states[-1])
 
     @property
     def is_finished(self) -> bool:
         """Whether nothing can follow: an end token was taken, or the text is a match that nothing continues."""
-        return self._ended or (self.is_accepting and not (self.index.dfa.transitions[self.state] >= 0).any())
+        return self._ended or self.index.is_final(self._states[-1])
 
     def mask(self) -> Row:
         """The packed row of allowed tokens, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
-        if self.max_tokens is None:
-            return self.index.row(self.state)
-        return self.index.bounded_row(self.state, self.max_tokens - (len(self._states) - 1))
+        states = self._states
+        if len(states) > self._free:
+            assert self.max_tokens is not None
+            return self.index.bounded_row(states[-1], self.max_tokens - len(states) + 1)
+        row = self._masks[states[-1]]
+        return self.index.row(states[-1]) if row is None else row
 
     def allowed_tokens(self) -> Int32:
         """The ids of the allowed tokens, ascending, int32."""
@@ -72,13 +81,19 @@ class Guide:
         """
         if self._ended:
             raise UsageError("the sequence has ended; nothing can follow the end token")
-        if token_id in self.index.vocabulary.end_token_ids and self.is_accepting:
+        states = self._states
+        target = self.index.next_state(states[-1], token_id)
+        if target >= 0 and self._fits(target):
+            states.append(target)
+        elif token_id in self.index.vocabulary.end_token_ids and self.is_accepting:
             self._ended = True
-            return
-        target = self.index.next_state(self.state, token_id)
-        if target < 0:
-            raise UsageError(f"token {token_id} is not allowed in state {self.state}")
-        self._states.append(target)
+        else:
+            raise UsageError(f"token {token_id} is not allowed in state {states[-1]}")
+
+    def _fits(self, target: int) -> bool:
+        """Whether a match can still be completed after one more token, which leads to ``target``."""
+        taken = len(self._states)
+        return taken <= self._free or int(self.index.distance[target]) + taken <= (self.max_tokens or 0)
 
     def rollback(self, count: int) -> None:
         """Take back the last ``count`` tokens; an end token counts as one.
@@ -97,11 +112,9 @@ class Guide:
 
     def forced_bytes(self) -> bytes:
         """The bytes that must follow, whatever is chosen: up to the next choice or the first accepting state."""
-        dfa, state, forced = self.index.dfa, self.state, bytearray()
-        while not dfa.accepting[state]:
-            following = [byte for byte in range(256) if dfa.step(state, byte) >= 0]
-            if len(following) != 1:
-                break
-            forced.append(following[0])
-            state = dfa.step(state, following[0])
+        forced = bytearray()
+        state = self._states[-1]
+        while (step := self.index.only_step(state)) is not None:
+            byte, state = step
+            forced.append(byte)
         return bytes(forced)

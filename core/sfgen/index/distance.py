@@ -1,0 +1,171 @@
+"""D(s): the fewest tokens from each state to an accepting one.
+
+What the token limit and dead ends need. It is a breadth-first search against the tokens: from the states of distance k
+back to those of distance k + 1. The tokens that lead from one state to another are not listed, of which there can be
+millions. From the states of distance k a search against the *bytes* tells how many bytes every state is away from them,
+up to the length of the longest token; then each state that has no distance yet is walked through the token trie, where
+a subtree is left out if it is not high enough to get there, and the walk ends at the first token that does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sfgen.automata import Dfa
+from sfgen.vocabulary import TokenTrie
+
+UNREACHABLE = np.int32(2**31 - 1)
+"""The distance of a state from which no sequence of tokens reaches an accepting one."""
+
+
+def token_distances(dfa: Dfa, trie: TokenTrie) -> NDArray[np.int32]:
+    """D(s) of each state, int32; ``UNREACHABLE`` where there is no way.
+
+    >>> from sfgen.vocabulary import Vocabulary
+    >>> token_distances(Dfa.from_regex("a{5}|b"), Vocabulary([b"a", b"aaa"]).trie).tolist()
+    [3, 2, 0, 1, 2, 1]
+    """
+    distance: NDArray[np.int32] = _token_distances(
+        dfa.transitions,
+        dfa.byte_classes,
+        dfa.accepting,
+        trie.bytes,
+        trie.depths,
+        trie.subtree_ends,
+        trie.heights,
+        trie.first_tokens,
+        trie.roots,
+        trie.max_depth,
+    )
+    distance.setflags(write=False)
+    return distance
+
+
+def byte_distances(dfa: Dfa) -> NDArray[np.int32]:
+    """The fewest bytes from each state to an accepting one, int32.
+
+    >>> byte_distances(Dfa.from_regex("a{5}|b")).tolist()
+    [1, 4, 0, 3, 2, 1]
+    """
+    return token_distances(dfa, _trie_of_bytes())
+
+
+@cache
+def _trie_of_bytes() -> TokenTrie:
+    return TokenTrie.from_tokens([bytes([byte]) for byte in range(256)])
+
+
+@njit(cache=True, nogil=True)
+def _token_distances(  # type: ignore[no-untyped-def]
+    transitions, byte_classes, accepting, labels, depths, subtree_ends, heights, first_tokens, roots, max_depth
+):
+    states, classes = transitions.shape
+    # The states before each state, each once.
+    first = np.zeros(states + 1, dtype=np.int32)
+    seen = np.full(states, -1, dtype=np.int32)
+    for state in range(states):
+        for label in range(classes):
+            target = transitions[state, label]
+            if target >= 0 and seen[target] != state:
+                seen[target] = state
+                first[target + 1] += 1
+    for state in range(states):
+        first[state + 1] += first[state]
+    before = np.empty(first[states], dtype=np.int32)
+    filled = first.copy()
+    seen[:] = -1
+    for state in range(states):
+        for label in range(classes):
+            target = transitions[state, label]
+            if target >= 0 and seen[target] != state:
+                seen[target] = state
+                before[filled[target]] = state
+                filled[target] += 1
+
+    distance = np.empty(states, dtype=np.int32)
+    # What lies before the states of the last distance, by the number of bytes: `away` holds where `seen` is the round.
+    queue = np.empty(states, dtype=np.int32)
+    away = np.empty(states, dtype=np.int32)
+    found = 0
+    for state in range(states):
+        seen[state] = -1
+        distance[state] = UNREACHABLE
+        if accepting[state]:
+            distance[state] = 0
+            queue[found] = state
+            found += 1
+    stack = np.empty(max_depth + 1, dtype=np.int32)
+    step = np.int64(0)
+    while found > 0:
+        for place in range(found):
+            away[queue[place]] = 0
+            seen[queue[place]] = step
+        end = found
+        place = 0
+        while place < end and away[queue[place]] < max_depth:
+            state = queue[place]
+            for edge in range(first[state], first[state + 1]):
+                source = before[edge]
+                if seen[source] != step:
+                    seen[source] = step
+                    away[source] = away[state] + 1
+                    queue[end] = source
+                    end += 1
+            place += 1
+        last, found = found, 0
+        for place in range(last, end):
+            state = queue[place]
+            if distance[state] != UNREACHABLE:
+                continue
+            # Mostly a token of the shortest text there is will do, and it is quickly found.
+            for detour in range(2):
+                if _has_token(
+                    state, detour, step, seen, away, transitions, byte_classes,
+                    labels, depths, subtree_ends, heights, first_tokens, roots, stack,
+                ):  # fmt: skip
+                    queue[found] = state  # the front of the queue is read already
+                    found += 1
+                    break
+        step += 1
+        for place in range(found):
+            distance[queue[place]] = step
+    return distance
+
+
+@njit(cache=True, nogil=True)
+def _has_token(  # type: ignore[no-untyped-def]
+    state, detour, step, seen, away, transitions, byte_classes,
+    labels, depths, subtree_ends, heights, first_tokens, roots, stack,
+):  # fmt: skip
+    """Whether a token leads from ``state`` to a state that is 0 bytes away, straight or by a detour."""
+    stack[0] = state
+    for byte in range(256):
+        target = transitions[state, byte_classes[byte]]
+        if target < 0 or seen[target] != step or (not detour and away[target] >= away[state]):
+            continue
+        node, end = np.uintp(roots[byte]), np.uintp(roots[byte + 1])
+        while node < end:
+            depth = np.uintp(depths[node])
+            before = np.uintp(stack[depth - np.uintp(1)])
+            target = transitions[before, np.uintp(byte_classes[np.uintp(labels[node])])]
+            if target < 0:
+                node = np.uintp(subtree_ends[node])
+                continue
+            place = np.uintp(target)
+            height = heights[node]
+            if (
+                seen[place] != step
+                or (away[place] > height and height < 255)
+                or (not detour and away[place] + np.int64(depth) > away[state])
+            ):
+                node = np.uintp(subtree_ends[node])
+                continue
+            if away[place] == 0 and first_tokens[node] < 0x80000000:
+                return True
+            stack[depth] = target
+            node += np.uintp(1)
+    return False

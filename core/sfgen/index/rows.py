@@ -1,0 +1,277 @@
+"""The rows of all states: made when first asked for, or all at once; kept; equal ones stored once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata import Dfa
+from sfgen.errors import UsageError
+from sfgen.index import family, narrow
+from sfgen.index.family import MEMBERS, make_family
+from sfgen.index.narrow import make_narrow
+from sfgen.index.table import UInt32, walking_table
+from sfgen.index.walker import list_transitions, make_row
+from sfgen.vocabulary import Vocabulary
+
+Int32 = NDArray[np.int32]
+
+_FIRST_BLOCK = 4 << 20  # bytes of rows that room is made for at first
+_WIDE = 4096  # trie nodes: a state whose walk takes more is made with others like it, but for the first
+_RELATIVES = 256  # states among which those others are looked for
+_STEP = 4096  # states between two calls of `progress`
+
+
+class Rows:
+    """Which tokens each state allows, as packed rows. Safe to share between threads.
+
+    A row is made by a walk of its own. Where that takes long for a second state, it is made together with those of the
+    states that can follow (see ``sfgen.index.family``).
+
+    Args:
+        dfa: The automaton.
+        vocabulary: The tokens.
+        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
+
+    Attributes:
+        masks: The row of each state, read-only and shared; ``None`` where it was not made yet. Always the same list.
+    """
+
+    def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None = None) -> None:
+        self.masks: list[UInt32 | None] = [None] * len(dfa)
+        self._counts = [0] * len(dfa)
+        self._dfa = dfa
+        self._vocabulary = vocabulary
+        self._goal = goal
+        # Held again by a thread that asks for a row while it is told of the progress of `build`.
+        self._lock = threading.RLock()
+        self._arguments: tuple[Any, ...] = ()
+        self._wide_seen = False
+        self._unique: dict[tuple[int, int], list[UInt32]] = {}
+
+    @property
+    def words(self) -> int:
+        """The number of 32-bit words of a row."""
+        return (len(self._vocabulary) + 31) // 32
+
+    def count(self, state: int) -> int:
+        """How many tokens ``state`` allows, end tokens included."""
+        if state < 0 or self.masks[state] is None:
+            self.make(state)
+        return self._counts[state]
+
+    def adopt(self, state: int, row: UInt32, count: int) -> None:
+        """Take a row that was made earlier."""
+        with self._lock:
+            self._counts[state] = count
+            self.masks[state] = row
+
+    def make(self, state: int) -> UInt32:
+        """Make the row of ``state``, or find it where another thread was faster."""
+        arguments = self._for(state)
+        row: UInt32 = np.empty(self.words, dtype=np.uint32)
+        count, digest = make_row(state, _WIDE, row, *arguments)
+        if count < 0 and self._wide_seen:
+            return self._make_with_relatives(state)
+        if count < 0:
+            self._wide_seen = True
+            count, digest = make_row(state, len(self._vocabulary.trie), row, *arguments)
+        with self._lock:
+            mask = self.masks[state]
+            return self._keep(state, row, count, digest) if mask is None else mask
+
+    def build(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make the rows of all states; ``progress`` is called with (states done, states in all)."""
+        total = len(self._dfa)
+        with self._lock:
+            if not all(mask is not None for mask in self.masks):
+                self._make_all(total, progress)
+            elif progress is not None:
+                progress(total, total)
+
+    def within(self, state: int, goal: NDArray[np.bool_]) -> UInt32:
+        """The row of ``state`` if tokens may end in some states only; it is not kept."""
+        _, *others = self._for(state)
+        row: UInt32 = np.empty(self.words, dtype=np.uint32)
+        table = walking_table(self._dfa.transitions, goal).reshape(-1)
+        make_row(state, len(self._vocabulary.trie), row, table, *others)
+        row.setflags(write=False)
+        return row
+
+    def transitions(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The text tokens that ``state`` allows, ascending, and the state each leads to."""
+        table, width, *_ = self._for(state)
+        trie = self._vocabulary.trie
+        tokens = np.empty(len(trie.token_ids), dtype=np.int32)
+        targets = np.empty(len(trie.token_ids), dtype=np.uint32)
+        stack = np.empty(trie.max_depth + 1, dtype=np.uint32)
+        count = list_transitions(
+            state, len(trie), table, width, self._dfa.byte_classes, trie.bytes, trie.depths, trie.subtree_ends,
+            trie.token_starts, trie.token_ids, trie.roots, stack, tokens, targets,
+        )  # fmt: skip
+        order = np.argsort(tokens[:count], kind="stable")
+        return tokens[order], (targets[order] // width).astype(np.int32)
+
+    def _for(self, state: int) -> tuple[Any, ...]:
+        """What ``walker.make_row`` takes after ``row``, for a state that there is: the walk does not look."""
+        if not 0 <= state < len(self.masks):
+            raise UsageError(f"there is no state {state}: the automaton has {len(self.masks)}")
+        if not self._arguments:
+            trie = self._vocabulary.trie
+            self._arguments = (
+                walking_table(self._dfa.transitions, self._goal).reshape(-1),
+                self._dfa.transitions.shape[1],
+                self._dfa.byte_classes,
+                self._dfa.accepting,
+                np.array(self._vocabulary.end_token_ids, dtype=np.int32),
+                trie.bytes,
+                trie.depths,
+                trie.subtree_ends,
+                trie.first_tokens,
+                trie.repeated_tokens,
+                trie.roots,
+                trie.max_depth,
+            )
+        return self._arguments
+
+    def _make_all(self, total: int, progress: Callable[[int, int], None] | None) -> None:
+        room = max(MEMBERS, _FIRST_BLOCK // (4 * max(1, self.words)))
+        made = _Block(total, min(total, room), self.words)
+        states = np.arange(total, dtype=np.int32)
+        done = 0
+        while done < total:
+            made.make_room(1)
+            stop = total if progress is None else min(total, done + _STEP)
+            done = self._make_narrow(states, done, stop, made)
+            if progress is not None:
+                progress(int(np.count_nonzero(made.row_of[:done] >= 0)), total)
+        wide = np.flatnonzero(made.row_of < 0).astype(np.int32)
+        for first in range(0, wide.size, MEMBERS):
+            members = wide[first : first + MEMBERS]
+            made.row_of[members] = self._make_family(members, made)
+            if progress is not None:
+                progress(total - wide.size + first + members.size, total)
+        numbers, masks, amounts = made.row_of.tolist(), made.masks(), made.counts[: made.used].tolist()
+        self._counts = [amounts[number] for number in numbers]
+        self.masks[:] = [masks[number] for number in numbers]
+        self._unique.clear()  # no row will be made any more
+
+    def _make_with_relatives(self, state: int) -> UInt32:
+        """Make the row of ``state``, which is wide, and of the wide states among those that can follow it."""
+        with self._lock:
+            mask = self.masks[state]
+            if mask is not None:
+                return mask
+            relatives = self._relatives(state)
+            made = _Block(len(relatives), MEMBERS, self.words)
+            self._make_narrow(relatives, 0, len(relatives), made, keep=False)
+            wide = relatives[made.row_of < 0][:MEMBERS]
+            numbers = self._make_family(wide, made).tolist()
+            masks = [made.rows[number].copy() for number in range(made.used)]
+            for relative, number in zip(wide.tolist(), numbers, strict=True):
+                self._keep(relative, masks[number], int(made.counts[number]), int(made.digests[number]))
+            mask = self.masks[state]
+            assert mask is not None
+            return mask
+
+    def _make_narrow(self, states: Int32, place: int, stop: int, made: _Block, *, keep: bool = True) -> int:
+        """Make the rows of the narrow ones of ``states`` from ``place`` to ``stop``, and return the place reached."""
+        trie = self._vocabulary.trie
+        table, width, byte_classes, accepting, end_tokens, *_ = self._for(0)
+        place, made.used = make_narrow(
+            states, place, stop, made.used, keep, narrow.NARROW,
+            made.rows, made.counts, made.digests, made.slots, made.row_of,
+            table, width, byte_classes, accepting, end_tokens, trie.bytes, trie.depths, trie.subtree_ends,
+            trie.token_starts, trie.token_ids, trie.roots, trie.max_depth,
+        )  # fmt: skip
+        return place
+
+    def _make_family(self, members: Int32, made: _Block) -> Int32:
+        """Make the rows of wide states, and return their numbers."""
+        made.make_room(len(members))
+        numbers = np.empty(len(members), dtype=np.int32)
+        used = -1
+        if len(members) == 1 or not self._differ_in_width(members):
+            used = make_family(
+                members, made.used, family.FUNCTIONS,
+                made.rows, made.counts, made.digests, made.slots, numbers, *self._arguments,
+            )  # fmt: skip
+        if used >= 0:
+            made.used = used
+            return numbers
+        # They have too little in common.
+        parts = np.array_split(members, 8 if len(members) > 8 else len(members))
+        return np.concatenate([self._make_family(part, made) for part in parts])
+
+    def _differ_in_width(self, members: Int32) -> bool:
+        """Whether one state may read so much more than the others that walks of their own take less than a family's.
+
+        What a state may read is told by the first byte.
+        """
+        first_bytes = (self._dfa.transitions[members] >= 0)[:, self._dfa.byte_classes]
+        nodes = first_bytes @ np.diff(self._vocabulary.trie.roots)
+        return bool(nodes.sum() <= 2 * nodes.max())
+
+    def _relatives(self, state: int) -> Int32:
+        """``state``, and the nearest states after it whose rows were not made yet."""
+        seen = np.zeros(len(self._dfa), dtype=np.bool_)
+        seen[state] = True
+        found, layer = [state], np.array([state])
+        while len(found) < _RELATIVES and layer.size:
+            layer = np.unique(self._dfa.transitions[layer])
+            layer = layer[layer >= 0]
+            layer = layer[~seen[layer]]
+            seen[layer] = True
+            found += [target for target in layer.tolist() if self.masks[target] is None]
+        return np.array(found[:_RELATIVES], dtype=np.int32)
+
+    def _keep(self, state: int, row: UInt32, count: int, digest: int) -> UInt32:
+        """Store the row of a state, or find the equal one that is stored."""
+        alike = self._unique.setdefault((count, digest), [])
+        for mask in alike:
+            if np.array_equal(mask, row):
+                break
+        else:
+            mask = row
+            mask.setflags(write=False)
+            alike.append(mask)
+        self._counts[state] = count
+        self.masks[state] = mask
+        return mask
+
+
+class _Block:
+    """Rows that are made together, the different ones once, with what ``make_narrow`` and ``make_family`` keep of them.
+
+    Args:
+        states: How many states there are rows for.
+        rows: How many rows there is room for at first.
+        words: The number of words of a row.
+    """
+
+    def __init__(self, states: int, rows: int, words: int) -> None:
+        self.used = 0
+        self.rows: UInt32 = np.empty((rows, words), dtype=np.uint32)
+        self.counts = np.empty(states, dtype=np.int64)
+        self.digests = np.empty(states, dtype=np.uint64)
+        self.slots = np.full(1 << (2 * states).bit_length(), -1, dtype=np.int32)
+        self.row_of = np.empty(states, dtype=np.int32)
+
+    def make_room(self, rows: int) -> None:
+        """Make room for so many more rows."""
+        if self.used + rows > len(self.rows):
+            larger = np.empty((max(self.used + rows, 2 * len(self.rows)), self.rows.shape[1]), dtype=np.uint32)
+            larger[: self.used] = self.rows[: self.used]
+            self.rows = larger
+
+    def masks(self) -> list[UInt32]:
+        """The rows, read-only."""
+        rows = self.rows[: self.used]
+        if 2 * self.used < len(self.rows):
+            rows = rows.copy()
+        rows.setflags(write=False)
+        return list(rows)
