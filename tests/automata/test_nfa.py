@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfgen.automata.nfa import MAX_NFA_SIZE, _size, build
+from sfgen.automata.nfa import MAX_NFA_SIZE, _Plan, build
 from sfgen.errors import InternalError, PatternTooLarge
 from sfgen.regex import parse
 
@@ -26,7 +26,7 @@ PATTERNS = [
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_the_size_is_known_before_building(pattern: str) -> None:
     nfa = build(parse(pattern), pattern)
-    inner, transitions = _size(parse(pattern), {})
+    inner, transitions = _Plan().size(parse(pattern))
     assert nfa.states == inner + 2
     assert len(nfa.edges) + len(nfa.epsilons) == transitions
 

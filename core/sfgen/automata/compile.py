@@ -16,7 +16,7 @@ from sfgen.automata.nfa import build
 from sfgen.errors import PatternTooLarge
 from sfgen.regex import parse, settle
 from sfgen.regex.characters import TEXT
-from sfgen.regex.tree import Characters, Concatenation, Look, Node, concatenation, repeat
+from sfgen.regex.tree import Anchor, Atomic, Characters, Concatenation, Look, Node, concatenation, contains, repeat
 
 _ANYTHING = repeat(Characters(TEXT), 0, None)
 
@@ -29,7 +29,10 @@ def compile_pattern(pattern: str) -> Deterministic:
         PatternTooLarge: The automaton passes a limit.
     """
     try:
-        tree = without_atomics(settle(parse(pattern)), pattern)
+        tree = parse(pattern)
+        if not contains(tree, (Anchor, Atomic, Look)):
+            return _automaton(tree, pattern)
+        tree = without_atomics(settle(tree), pattern)
         demands, rest = demands_on_the_whole(tree)
         automaton = _automaton(rest, pattern)
         for demand in demands:

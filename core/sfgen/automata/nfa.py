@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +63,8 @@ def build(tree: Node, pattern: str) -> Nfa:
     Raises:
         PatternTooLarge: More than :data:`MAX_NFA_SIZE` states and transitions.
     """
-    looks = _looks(tree)
-    sizes: _Sizes = {}
-    size = sum(map(sum, (_size(root, sizes) for root in (tree, *(child for _, child in looks)))))
+    plan = _Plan()
+    size = plan.total(tree)
     if size > MAX_NFA_SIZE:
         largest = _largest_repeat(tree)
         raise PatternTooLarge(
@@ -76,51 +74,52 @@ def build(tree: Node, pattern: str) -> Nfa:
             None if largest is None else largest.position,
             hint="Use smaller counts, or * and + in place of large counts.",
         )
-    numbers = {key: number for number, key in enumerate(looks, 1)}
-    lookarounds = tuple(Lookaround(behind, _Builder(numbers, sizes).build(child)) for behind, child in looks)
-    return replace(_Builder(numbers, sizes).build(tree), lookarounds=lookarounds)
+    lookarounds = tuple(Lookaround(behind, _Builder(plan).build(child)) for behind, child in plan.looks)
+    return replace(_Builder(plan).build(tree), lookarounds=lookarounds)
 
 
-_Key: TypeAlias = tuple[bool, Node]
-"""What a lookaround looks for, and whether behind; equal ones are built once."""
+class _Plan:
+    """What :class:`_Builder` will make, known before it does."""
 
+    def __init__(self) -> None:
+        self.looks: dict[tuple[bool, Node], int] = {}
+        """The number of each lookaround: whether behind, and for what. Equal ones are built once, inner ones first."""
+        self.repeated: dict[int, int] = {}
+        """The states inside of what is repeated, by the identity of the node."""
+        self.lookaround_size = 0
 
-def _looks(tree: Node) -> dict[_Key, None]:
-    """The lookarounds of a tree, as an ordered set: those inside others first."""
-    found: dict[_Key, None] = {}
-    for child in children(tree):
-        found.update(_looks(child))
-    if isinstance(tree, Look):
-        found[tree.behind, tree.child] = None
-    return found
+    def total(self, tree: Node) -> int:
+        """All states and transitions of a pattern."""
+        return sum(self.size(tree)) + self.lookaround_size
 
-
-_Sizes: TypeAlias = dict[int, tuple[int, int]]
-"""The sizes of what is repeated, by the identity of the node."""
-
-
-def _size(node: Node, sizes: _Sizes) -> tuple[int, int]:
-    """States between the two ends of the fragment, and transitions; as :class:`_Builder` makes them."""
-    match node:
-        case Characters(ranges):
-            automaton = byte_automaton(ranges)
-            return automaton.inner, len(automaton.edges)
-        case Concatenation(parts):
-            each = [_size(part, sizes) for part in parts]
-            return sum(inner for inner, _ in each) + len(parts) - 1, sum(transitions for _, transitions in each)
-        case Alternation(branches):
-            each = [_size(branch, sizes) for branch in branches]
-            return sum(inner for inner, _ in each), sum(transitions for _, transitions in each)
-        case Repeat(child, minimum, maximum):
-            inner, transitions = sizes[id(child)] = _size(child, sizes)
-            if maximum is None:
-                copies, extra = max(minimum, 1), 2 if minimum == 0 else 3
-                return copies * inner + copies + (minimum > 0), copies * transitions + extra
-            return maximum * (inner + 1) + 1, maximum * transitions + 1 + maximum - minimum + 1
-        case Empty() | Look():
-            return 0, 1
-        case _:
-            raise InternalError(f"{type(node).__name__} is not settled")
+    def size(self, node: Node) -> tuple[int, int]:
+        """States between the two ends of the fragment, and transitions."""
+        match node:
+            case Characters(ranges):
+                automaton = byte_automaton(ranges)
+                return automaton.inner, len(automaton.edges)
+            case Concatenation(parts):
+                sizes = [self.size(part) for part in parts]
+                return sum(inner for inner, _ in sizes) + len(parts) - 1, sum(transitions for _, transitions in sizes)
+            case Alternation(branches):
+                sizes = [self.size(branch) for branch in branches]
+                return sum(inner for inner, _ in sizes), sum(transitions for _, transitions in sizes)
+            case Repeat(child, minimum, maximum):
+                inner, transitions = self.size(child)
+                self.repeated[id(child)] = inner
+                if maximum is None:
+                    copies, extra = max(minimum, 1), 2 if minimum == 0 else 3
+                    return copies * inner + copies + (minimum > 0), copies * transitions + extra
+                return maximum * (inner + 1) + 1, maximum * transitions + 1 + maximum - minimum + 1
+            case Empty():
+                return 0, 1
+            case Look(child, behind):
+                if (behind, child) not in self.looks:
+                    self.lookaround_size += sum(self.size(child))
+                    self.looks[behind, child] = len(self.looks) + 1
+                return 0, 1
+            case _:
+                raise InternalError(f"{type(node).__name__} is not settled")
 
 
 def _largest_repeat(node: Node) -> Repeat | None:
@@ -134,9 +133,8 @@ def _largest_repeat(node: Node) -> Repeat | None:
 
 
 class _Builder:
-    def __init__(self, looks: dict[_Key, int], sizes: _Sizes) -> None:
-        self.looks = looks  # the number of each lookaround
-        self.sizes = sizes
+    def __init__(self, plan: _Plan) -> None:
+        self.plan = plan
         self.states = 2
         self.edges = array("i")
         self.epsilons = array("i")
@@ -185,7 +183,7 @@ class _Builder:
             case Empty():
                 self.epsilon(start, end)
             case Look(child, behind, negative):
-                number = self.looks[behind, child]
+                number = self.plan.looks[behind, child]
                 self.epsilon(start, end, -number if negative else number)
 
     def unlimited(self, child: Node, minimum: int, start: int, end: int) -> None:
@@ -212,9 +210,8 @@ class _Builder:
         """``count`` copies of a fragment between ``count + 1`` new states, which are returned."""
         start = self.state()
         edges_before, epsilons_before = len(self.edges), len(self.epsilons)
-        inner, _ = self.sizes[id(child)]
         # The end of a copy stands right behind its inner states, so that every copy looks the same but for a shift.
-        stride = inner + 1
+        stride = self.plan.repeated[id(child)] + 1
         by_shifting = count > _FEW
         for copy in range(1 if by_shifting else count):
             self.states = start + copy * stride + 1

@@ -138,6 +138,8 @@ class _Source:
 
 def _replace_properties(pattern: str, properties: list[Construct]) -> tuple[_Source, dict[int, Construct]]:
     """The pattern with a private-use character for each property, and which character stands for which."""
+    if not properties:
+        return _Source(pattern, pattern, ()), {}
     named = {int(digits, 16) for digits in re.findall(r"\\U([0-9a-fA-F]{8})", pattern)}
     free = (code for code in range(0xF0000, 0xFFFFE) if chr(code) not in pattern and code not in named)
     codes: dict[str, int] = {}
