@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from automata import automata
 from sfgen import Dfa, Index, Vocabulary
-from sfgen.errors import UsageError
+from sfgen.errors import LimitTooSmall, UsageError
 from sfgen.index import FreeGuide
 
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b"ho", b"tel", None], end_token_ids=[259])
@@ -161,3 +161,10 @@ def test_walks_end_in_matches() -> None:
         guide.advance(token)
         text += BYTES.tokens[token] or b""
     assert re.fullmatch(pattern, text.decode())
+
+
+def test_a_long_shortest_match_is_cut_in_the_message() -> None:
+    vocabulary = Vocabulary([b"a", None], end_token_ids=[1])
+    with pytest.raises(LimitTooSmall, match="the shortest match takes 500") as caught:
+        Index(Dfa.from_regex("a{500}"), vocabulary).guide(3)
+    assert caught.value.details == (f"  for example '{'a' * 60}'…",)

@@ -111,14 +111,12 @@ class _Machine:
     def spend(self, steps: int) -> None:
         self.work += steps
         if self.work > MAX_LOOKAROUND_WORK:
-            self.refuse(f"{MAX_LOOKAROUND_WORK:,} steps of construction for patterns with lookarounds")
-
-    def refuse(self, limit: str) -> None:
-        raise PatternTooLarge(
-            f"the deterministic automaton passes the limit of {limit}",
-            self.pattern,
-            hint="Use smaller counts, or write the pattern without lookarounds and word boundaries.",
-        )
+            raise PatternTooLarge(
+                f"the automaton passes the limit of {MAX_LOOKAROUND_WORK:,} steps of construction for patterns with "
+                "lookarounds and word boundaries",
+                self.pattern,
+                hint="Use smaller counts, or write the pattern without lookarounds and word boundaries.",
+            )
 
     def _lookbehinds_asked(self) -> defaultdict[int, int]:
         """For each state, as bits, the lookbehinds that some way from it asks for."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Row = NDArray[np.uint32]
 Int32 = NDArray[np.int32]
 
+_SHOWN = 60  # characters of a match in a message
+
 
 class Index:
     """Which tokens each state of a DFA allows. Immutable, lazy, safe to share between threads.
@@ -170,7 +172,7 @@ class Index:
         text = b"".join(self.vocabulary.tokens[token] or b"" for token in shortest).decode("utf-8", "replace")
         raise LimitTooSmall(
             f"a limit of {max_tokens} tokens is too small: the shortest match takes {len(shortest)}",
-            details=(f"  for example {text!r}",),
+            details=(f"  for example {text[:_SHOWN]!r}{'…' if len(text) > _SHOWN else ''}",),
             hint=f"Allow at least {len(shortest)} tokens.",
         )
 
