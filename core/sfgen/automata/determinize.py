@@ -55,17 +55,18 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
         PatternTooLarge: It passes :data:`MAX_DFA_STATES` or :data:`MAX_WORK`.
     """
     byte_classes = byte_classes_of(nfa.edges)
-    edges = nfa.edges[np.argsort(nfa.edges[:, 0], kind="stable")]
-    epsilons = nfa.epsilons[np.argsort(nfa.epsilons[:, 0], kind="stable")]
+    edges = nfa.edges[np.argsort(nfa.edges[:, 0], kind="stable")].T
+    epsilons = nfa.epsilons[np.argsort(nfa.epsilons[:, 0], kind="stable")].T
     classes = int(byte_classes[-1]) + 1
+    numbers = np.arange(nfa.states + 1, dtype=np.int32)
+    # Where the rows of each state begin in rows sorted by state; then what the rows say.
     arguments = (
-        _first_of_each(edges[:, 0], nfa.states),
-        np.ascontiguousarray(byte_classes[edges[:, 1]]),
-        np.ascontiguousarray(byte_classes[edges[:, 2]]),
-        np.ascontiguousarray(edges[:, 3]),
-        _first_of_each(epsilons[:, 0], nfa.states),
-        np.ascontiguousarray(epsilons[:, 1]),
-        _keys(nfa.states),
+        edges[0].searchsorted(numbers),
+        byte_classes[edges[1]],
+        byte_classes[edges[2]],
+        edges[3].copy(),
+        epsilons[0].searchsorted(numbers),
+        epsilons[1].copy(),
     )
     tables = _Tables.empty(nfa.states, classes)
     while (status := _subsets(*arguments, *tables, MAX_DFA_STATES, MAX_WORK)) == _NO_ROOM:
@@ -138,20 +139,16 @@ def byte_classes_of(edges: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.cumsum(boundaries[:256]).astype(np.int32)
 
 
-def _first_of_each(sources: NDArray[np.int32], states: int) -> NDArray[np.int32]:
-    """Where the rows of each state begin in rows sorted by state; shape [states + 1]."""
-    return np.searchsorted(sources, np.arange(states + 1, dtype=np.int32)).astype(np.int32)
-
-
-def _keys(states: int) -> NDArray[np.uint64]:
+@numba.njit(cache=True, nogil=True)
+def _key(state):  # type: ignore[no-untyped-def]
     """A fixed pseudo-random number for each state; a set's hash is the sum, so that order does not matter.
 
     The mixing function is SplitMix64's (Steele, Lea and Flood, 2014).
     """
-    keys = np.arange(1, states + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))
+    mixed = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -162,7 +159,6 @@ def _subsets(  # type: ignore[no-untyped-def]
     edge_target,
     epsilon_first,
     epsilon_target,
-    keys,
     progress,
     members,
     first_member,
@@ -191,7 +187,7 @@ def _subsets(  # type: ignore[no-untyped-def]
             slot = (slot + 1) & (len(slots) - 1)
         slots[slot] = number
     work += count
-    stack = np.empty(len(keys), dtype=np.int32)
+    stack = np.empty(len(seen), dtype=np.int32)
     head = np.empty(classes, dtype=np.int32)
     cut = np.zeros(classes + 1, dtype=np.bool_)
     while current < count:
@@ -264,7 +260,7 @@ def _subsets(  # type: ignore[no-untyped-def]
                                 return 3
                             members[begin + size] = state
                             size += 1
-                            total += keys[state]
+                            total += _key(state)
                         for i in range(epsilon_first[state], epsilon_first[state + 1]):
                             if seen[epsilon_target[i]] != stamp:
                                 seen[epsilon_target[i]] = stamp
