@@ -128,7 +128,8 @@ def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[s
     sizes = [cell_len(piece) for piece in shown]
     # The window begins at most half its width before the caret, and ends where it is full.
     start, before = 0, sum(sizes[:position]) if position is not None else 0
-    while sum(sizes) > width and before > width // 2:
+    is_long = sum(sizes) > width
+    while is_long and before > width // 2:
         before -= sizes[start]
         start += 1
     end, taken = start, 0

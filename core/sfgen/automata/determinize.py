@@ -19,10 +19,10 @@ from sfgen.errors import PatternTooLarge
 MAX_DFA_STATES = 200_000
 """States of the deterministic automaton before it is minimised."""
 
-_FIRST_ROOM = 512  # sets
-
 MAX_WORK = 200_000_000
 """Elementary steps of the construction, and cells of the tables that it fills."""
+
+_FIRST_ROOM = 512  # sets
 
 _DONE, _TOO_MANY_STATES, _TOO_MUCH_WORK, _NO_ROOM = 0, 1, 2, 3
 
@@ -191,7 +191,7 @@ def _subsets(  # type: ignore[no-untyped-def]
     head = np.empty(classes, dtype=np.int32)
     cut = np.zeros(classes + 1, dtype=np.bool_)
     while current < count:
-        progress[0], progress[1], progress[2], progress[3] = current, count, stamp, work
+        progress[_CURRENT], progress[_COUNT], progress[_STAMP], progress[_WORK] = current, count, stamp, work
         entries = 0
         last_class = classes
         if current < 0:  # the set of the start state, made as if a class led there
@@ -222,7 +222,7 @@ def _subsets(  # type: ignore[no-untyped-def]
                         work += 1
                         if cut[label]:
                             if entries == len(targets):
-                                return 3
+                                return _NO_ROOM
                             targets[entries] = edge_target[edge]
                             next_target[entries] = head[label]
                             head[label] = entries
@@ -256,8 +256,8 @@ def _subsets(  # type: ignore[no-untyped-def]
                         state = stack[depth]
                         if edge_first[state] < edge_first[state + 1] or state == accept:
                             if begin + size == len(members):
-                                progress[1], progress[2] = count, stamp
-                                return 3
+                                progress[_COUNT], progress[_STAMP] = count, stamp
+                                return _NO_ROOM
                             members[begin + size] = state
                             size += 1
                             total += _key(state)
@@ -287,10 +287,10 @@ def _subsets(  # type: ignore[no-untyped-def]
                     slot = (slot + 1) & (len(slots) - 1)
                 if size > 0 and found < 0:
                     if count == max_states:
-                        return 1
+                        return _TOO_MANY_STATES
                     if count == len(hashes):
-                        progress[1], progress[2] = count, stamp
-                        return 3
+                        progress[_COUNT], progress[_STAMP] = count, stamp
+                        return _NO_ROOM
                     found = count
                     slots[slot] = found
                     hashes[found] = total
@@ -299,9 +299,9 @@ def _subsets(  # type: ignore[no-untyped-def]
                 if single >= 0:
                     set_of[single] = found
                 if work > max_work:
-                    return 2
+                    return _TOO_MUCH_WORK
             if current >= 0:
                 transitions[current, label] = found
         current += 1
-    progress[1] = count
-    return 0
+    progress[_COUNT] = count
+    return _DONE

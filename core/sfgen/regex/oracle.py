@@ -15,12 +15,12 @@ import warnings
 from functools import lru_cache
 from re import _compiler as sre_compiler  # type: ignore[attr-defined]
 from re import _constants as sre  # type: ignore[attr-defined]
-from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any, TypeAlias
 
 import regex
 from sfgen.errors import SfgenError
 from sfgen.regex.characters import property_ranges
+from sfgen.regex.parse import re_tree, replace_properties
 from sfgen.regex.scan import scan
 
 Tree: TypeAlias = Any
@@ -102,7 +102,7 @@ def _within(seconds: float, oracle: re.Pattern[str], text: str) -> bool | None:
 def _ways(tree: Tree, length: int) -> int:
     """A bound on the ways that ``re`` can go wrong on a text of this length; more than ``_MOST_STEPS`` is not counted.
 
-    >>> [_ways(sre_parser.parse(pattern), 9) for pattern in ("abc", "a|b*", "a{2,4}(b?c)*")]
+    >>> [_ways(re_tree(pattern), 9) for pattern in ("abc", "a|b*", "a{2,4}(b?c)*")]
     [1, 11, 3069]
     """
     ways = 1
@@ -143,7 +143,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], Tree] | None:
         text, sets = _without_properties(pattern)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = _parse(text)
+            tree = re_tree(text)
             _put_sets(tree, tree.state.flags, sets)
             oracle: re.Pattern[str] = sre_compiler.compile(tree)
     except (re.error, regex.error, ValueError, OverflowError, RecursionError, SfgenError):
@@ -151,24 +151,11 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], Tree] | None:
     return oracle, tree
 
 
-def _parse(text: str) -> Tree:
-    try:
-        return sre_parser.parse(text, re.ASCII)
-    except ValueError as error:
-        if isinstance(error, re.error):
-            raise
-        return sre_parser.parse(text, 0)  # `(?u)` contradicts the flag
-
-
 def _without_properties(pattern: str) -> tuple[str, dict[int, str]]:
     """The pattern with a private-use character for each Unicode property, and which stands for which."""
     properties = scan(pattern).properties if "\\p" in pattern or "\\P" in pattern else []
-    lower = pattern.lower()
-    free = (code for code in range(0xF0000, 0xFFFFE) if chr(code) not in pattern and f"{code:08x}" not in lower)
-    codes = {text: next(free) for text in dict.fromkeys(construct.text for construct in properties)}
-    for construct in reversed(properties):
-        pattern = pattern[: construct.start] + chr(codes[construct.text]) + pattern[construct.end :]
-    return pattern, {code: text for text, code in codes.items()}
+    source, meaning = replace_properties(pattern, properties)
+    return source.text, {code: construct.text for code, construct in meaning.items()}
 
 
 def _put_sets(tree: Tree, flags: int, sets: dict[int, str]) -> None:

@@ -62,7 +62,7 @@ def parse(pattern: str) -> Node:
     """
     try:
         constructs = scan(pattern)
-        source, properties = _replace_properties(pattern, constructs.properties)
+        source, properties = replace_properties(pattern, constructs.properties)
         parsed = source.parse()
         anchors = [assertion for assertion in constructs.assertions if assertion.text in ANCHORS]
         if anchors:
@@ -100,19 +100,11 @@ class _Source:
         return cls(pattern, "".join([*pieces, pattern[done:]]), replacements)
 
     def parse(self) -> Any:
-        """``re``'s own tree of the text, with its flags.
-
-        ``(?u)`` contradicts ``re.ASCII``, which is the default here only.
-        """
+        """``re``'s own tree of the text, with its flags."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                try:
-                    return sre_parser.parse(self.text, _ASCII)
-                except ValueError as error:
-                    if isinstance(error, re.error):
-                        raise
-                    return sre_parser.parse(self.text, 0)
+                return re_tree(self.text)
             except re.error as error:
                 self.fail(error.msg, error.pos)
             except OverflowError as error:
@@ -136,7 +128,17 @@ class _Source:
         return position - shift
 
 
-def _replace_properties(pattern: str, properties: list[Construct]) -> tuple[_Source, dict[int, Construct]]:
+def re_tree(text: str) -> Any:
+    """What ``re``'s parser makes of a pattern; ``(?u)`` contradicts ``re.ASCII``, which is the default here only."""
+    try:
+        return sre_parser.parse(text, _ASCII)
+    except ValueError as error:
+        if isinstance(error, re.error):
+            raise
+        return sre_parser.parse(text, 0)
+
+
+def replace_properties(pattern: str, properties: list[Construct]) -> tuple[_Source, dict[int, Construct]]:
     """The pattern with a private-use character for each property, and which character stands for which."""
     if not properties:
         return _Source(pattern, pattern, ()), {}
