@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfgen_cli.generation import Request
 
 _FRAMES_A_SECOND = 10
+_STATES_SHOWN = 12
 
 
 class View(Protocol):
@@ -49,23 +50,31 @@ class LiveView:
         self._vocabulary_size = vocabulary_size
         self._tokens: list[tuple[str, bool]] = []  # text and whether it was forced
         self._step = "waiting for the model"
+        self._states: list[int] = []  # before the first token, after it, after the second …
+        self._ended = False
         self._rollback = ""
         self._rollbacks = 0
 
     def show(self, event: Event) -> None:
         """Take note of one event."""
         from sfgen import RolledBack, TokenChosen
+        from sfgen.decoding import Finished
 
         if isinstance(event, TokenChosen):
             text = _shown(event.data)
             self._tokens.append((text, event.forced))
+            del self._states[event.position + 1 :]
+            self._states = self._states or [event.state]
+            self._states.append(event.next_state)
             how = "forced" if event.forced else f"{event.allowed:,} of {self._vocabulary_size:,} allowed"
             self._step = f"state {event.state} → {event.next_state}   {how}   token {event.token_id} {text!r}"
         elif isinstance(event, RolledBack):
-            del self._tokens[event.position :]
+            del self._tokens[event.position :], self._states[event.position + 1 :]
             self._rollbacks += 1
             why = f"{event.word!r} is banned" if event.word is not None else "nothing else could follow"
             self._rollback = f"↶ {self._rollbacks}   took back {_shown(event.data)!r}: {why}   state {event.state}"
+        elif isinstance(event, Finished):
+            self._ended = True
 
     def __rich__(self) -> RenderableType:
         """The panel that shows the present moment."""
@@ -77,9 +86,16 @@ class LiveView:
             body.append(text, style="cyan" if forced else "bold")
         body.append("▏\n", style="dim")
         body.append(f"{self._step}   {len(self._tokens)} tokens", style="green")
+        if any(self._states):  # free text has one state only, 0
+            body.append(f"\nstates {self._trail()}", style="dim")
         if self._rollback:
             body.append(f"\n{self._rollback}", style="red")
         return Panel(body, title=self._title(), title_align="left", border_style="dim")
+
+    def _trail(self) -> str:
+        states = ["…"] if len(self._states) > _STATES_SHOWN else []
+        states += map(str, self._states[-_STATES_SHOWN:])
+        return " → ".join([*states, "end"] if self._ended else states)
 
     def _title(self) -> Text:
         from rich.text import Text

@@ -128,3 +128,11 @@ def test_an_error_leaves_a_clean_terminal() -> None:
     assert seen.code == 1
     assert seen.screen[0].startswith("sfgen: only banned text")
     assert "\x1b[?25l" not in seen.raw or seen.raw.rindex("\x1b[?25h") > seen.raw.rindex("\x1b[?25l")
+
+
+def test_the_way_through_the_states_is_shown_to_its_end() -> None:
+    """The states of the three words are 0 h 1 o 2 t 3 e … and, for cold, 0 c 4 o 5 l 6 d 7."""
+    trails = {"hot": "states 0 → 1 → 2 → 3 → end", "cold": "states 0 → 4 → 5 → 6 → 7 → end"}
+    trails["hotel"] = "states 0 → 1 → 2 → 3 → 8 → 7 → end"
+    seen = in_a_terminal("gen", "-m", "uniform", "--choices", "hot,cold,hotel", "--live", "--seed", "3")
+    assert trails[seen.screen[0]] in plain(seen.raw)

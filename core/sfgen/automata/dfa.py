@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,10 @@ class Dfa:
     """A minimal deterministic automaton over bytes; immutable.
 
     The start is state 0. Every state is reachable from it and can reach an accepting one (but the empty language has
-    its start). The numbering is fixed by the language alone (see :func:`sfgen.automata.minimize.minimize`). Make one
-    with :meth:`from_regex`, :meth:`from_choices` or :meth:`from_fsm`, or from others with ``&``, ``|``, ``-``, ``~``
-    and ``+`` (one after the other); the constructor takes arrays that have these properties already.
+    its start). The numbering is fixed by the language alone (see :func:`sfgen.automata.minimize.minimize`); only that
+    of choices follows their order. Make one with :meth:`from_regex`, :meth:`from_choices` or :meth:`from_fsm`, or from
+    others with ``&``, ``|``, ``-``, ``~`` and ``+`` (one after the other); the constructor takes arrays that have these
+    properties already.
 
     Args:
         transitions: Next state for each state and byte class, int32, shape [states, classes]; -1 is no transition.
@@ -80,19 +81,23 @@ class Dfa:
     def from_choices(cls, choices: Sequence[str]) -> Dfa:
         """The automaton of a list of literal texts, in UTF-8; the same text twice is the same as once.
 
+        The states are numbered as the texts, one after the other, first come to them.
+
         Raises:
             UsageError: The list is empty, is one string, contains what is not text, or is too long.
 
-        >>> dfa = Dfa.from_choices(["hot", "hotel"])
+        >>> dfa = Dfa.from_choices(["hot", "cold", "hotel"])
         >>> dfa.accepts("hotel"), dfa.accepts("hote")
         (True, False)
+        >>> [dfa.walk(text) for text in (b"h", b"ho", b"hot", b"c")]
+        [1, 2, 3, 4]
         """
         if isinstance(choices, str) or not choices:
             raise UsageError("choices must be a list of at least one text")
-        encoded = set()
+        encoded: dict[bytes, None] = {}  # a set that keeps the order
         for choice in choices:
             try:
-                encoded.add(choice.encode())
+                encoded[choice.encode()] = None
             except UnicodeEncodeError:
                 raise UsageError(
                     f"choice {choice!r} contains a surrogate code point, which is not text",
@@ -115,7 +120,8 @@ class Dfa:
         if len(letters) == 256:
             transitions = transitions[:, :256]
         accepting = np.array([state.accepting for state in states], dtype=np.bool_)
-        return cls(*minimize(Deterministic(transitions, byte_classes.astype(np.uint8), accepting)))
+        minimal = minimize(Deterministic(transitions, byte_classes.astype(np.uint8), accepting))
+        return cls(*_numbered_by(minimal, encoded))
 
     @classmethod
     def from_fsm(cls, fsm: FSM) -> Dfa:
@@ -293,3 +299,19 @@ class Dfa:
     def _name(self) -> str:
         """What stands for this automaton in messages about what is made of it."""
         return f"({len(self):,} states)" if self.pattern is None else f"({self.pattern})"
+
+
+def _numbered_by(automaton: Deterministic, texts: Iterable[bytes]) -> Deterministic:
+    """The same automaton, its states numbered as the texts, which visit them all, first come to them."""
+    rows = automaton.transitions.tolist()
+    classes = automaton.byte_classes.tolist()
+    numbers = {0: 0}  # old number → new one
+    for text in texts:
+        state = 0
+        for byte in text:
+            state = rows[state][classes[byte]]
+            numbers.setdefault(state, len(numbers))
+    old = np.fromiter(numbers, dtype=np.int32, count=len(numbers))
+    new = np.full(len(numbers) + 1, -1, dtype=np.int32)  # the last one: no transition stays none
+    new[old] = np.arange(len(numbers))
+    return Deterministic(new[automaton.transitions[old]], automaton.byte_classes, automaton.accepting[old])
