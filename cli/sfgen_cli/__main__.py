@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import enum
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -47,7 +49,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if error.message:  # without one the help was asked for by naming no command, and has been shown
             # format_message() names the option at fault; for an unknown one it lists guesses, which the hint does.
             what = error.message if isinstance(error, NoSuchOption) else error.format_message()
-            complain(what, [_usage_hint(error)])
+            complain(what, [_usage_hint(error, sys.argv[1:] if arguments is None else arguments)])
         return ExitCode.USAGE
     except (Abort, KeyboardInterrupt):
         complain("interrupted", [])
@@ -73,14 +75,33 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return int(code or 0)
 
 
-def _usage_hint(error: UsageError) -> str:
+def _usage_hint(error: UsageError, arguments: Sequence[str]) -> str:
     command = error.ctx.command_path if error.ctx else "sfgen"
-    if isinstance(error, NoSuchOption):
+    prompt = _prompt_taken_for_an_option(error, arguments) if command in ("sfgen gen", "sfgen ban") else ""
+    near: list[str] = []
+    if isinstance(error, NoSuchOption) and " " not in prompt:
         near = difflib.get_close_matches(error.option_name, error.possibilities or (), n=1)
-        if near:
-            return f"Did you mean {near[0]}? See: {command} --help"
-        return f"If it is the prompt, put -- before it: {command} … -- {error.option_name}"
+    if near:
+        return f"Did you mean {near[0]}? See: {command} --help"
+    if prompt:
+        return f"If it is the prompt, put -- before it: {command} … -- {shlex.quote(prompt)}"
     return f"See: {command} --help"
+
+
+def _prompt_taken_for_an_option(error: UsageError, arguments: Sequence[str]) -> str:
+    """The argument that was perhaps meant as the prompt although it begins with ``-``; empty if there is none."""
+    unknown = isinstance(error, NoSuchOption)
+    names = (
+        [error.option_name] if isinstance(error, NoSuchOption) else getattr(getattr(error, "param", None), "opts", [])
+    )
+    for argument in arguments:
+        if not argument.startswith("-"):
+            continue
+        # Of short options that were glued together, the error names one.
+        glued = unknown and not argument.startswith("--") and names[0].lstrip("-") in argument
+        if (glued or argument.startswith(tuple(names))) and (unknown or re.match(r"[^=]*\s", argument)):
+            return argument
+    return ""
 
 
 if __name__ == "__main__":

@@ -2,150 +2,201 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sfgen.errors import UsageError
 from sfgen_cli.constraints import Constraint
+from sfgen_cli.options import GenerationOptions
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
+from sfgen_cli.progress import Say, progress, size_in_words
 from sfgen_cli.record import record
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Index, Result, Sampler
+    from sfgen import BannedWords, Event, Index, Result, Sampler
     from sfgen.decoding import Model
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the options of a generating command ask for."""
+    """What a generating command was asked for.
+
+    Attributes:
+        prompt: The user's text.
+        constraint: What the text must match.
+        banned: What it must not contain.
+        options: The rest.
+        max_rollbacks: After so many rollbacks generation fails.
+    """
 
     prompt: str
     constraint: Constraint
     banned: BannedWords | None
-    model: str
-    tokenizer: str | None
-    device: str
-    dtype: str
-    trust_remote_code: bool
-    temperature: float | None
-    seed: int | None
-    samples: int
-    max_tokens: int
-    json: bool
-    echo: bool
-    quiet: bool
-    live: bool | None
+    options: GenerationOptions
     max_rollbacks: int = 10_000
+
+    def check(self) -> None:
+        """Refuse options that have no meaning together.
+
+        Raises:
+            UsageError: Which, and what to do instead.
+        """
+        options = self.options
+        if options.json and options.echo:
+            raise UsageError(
+                "--json and --echo cannot be used together",
+                hint="Leave --echo out: the record has the prompt, as prompt.",
+            )
+        if options.live and options.quiet:
+            raise UsageError("--live and --quiet cannot be used together", hint="Leave one of them out.")
+        if options.stop and self.constraint:
+            raise UsageError(
+                "--stop cannot be used with a pattern, choices or an index: they already say where the text ends",
+                hint="Leave --stop out, or let the pattern end there.",
+            )
+        if options.stop:
+            from sfgen.decoding.stops import StopStrings
+
+            StopStrings.of(options.stop)
 
     def samplers(self) -> list[Sampler]:
         """How each sample is drawn: sample i uses seed + i."""
         from sfgen import Sampler
 
-        temperature = self.temperature
+        options = self.options
+        temperature = options.temperature
         if temperature is None:
-            temperature = 1.0 if self.seed is not None or self.samples > 1 else 0.0
-        first = Sampler(temperature=temperature, seed=self.seed)
-        return [
-            Sampler(temperature=temperature, seed=None if first.seed is None else first.seed + number)
-            for number in range(self.samples)
-        ]
+            by_chance = (options.seed, options.top_k, options.top_p, options.min_p)
+            temperature = 1.0 if options.samples > 1 or any(value is not None for value in by_chance) else 0.0
+        first = Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
+        if first.seed is None:  # greedy: all samples are the same
+            return [first] * options.samples
+        return [replace(first, seed=first.seed + number) for number in range(options.samples)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A request with what was loaded for it.
+
+    Attributes:
+        request: What was asked for.
+        model: The model.
+        prompt: The prompt as the model is given it: text, or the tokens that a chat template made of it.
+        index: What the text must match.
+    """
+
+    request: Request
+    model: Model
+    prompt: str | Sequence[int]
+    index: Index | None
+
+    def events(self, sampler: Sampler) -> Iterator[Event]:
+        """One sample, event by event. What can be known to be impossible is raised by the call itself."""
+        from sfgen.decoding import stream
+
+        options = self.request.options
+        return stream(
+            self.model,
+            self.prompt,
+            index=self.index,
+            banned=self.request.banned,
+            sampler=sampler,
+            stop=options.stop or (),
+            max_tokens=options.max_tokens,
+            max_rollbacks=self.request.max_rollbacks,
+        )
 
 
 def run(request: Request) -> None:
     """Generate and write all samples."""
     # What can be wrong in the options first: it is told before seconds of loading.
+    request.check()
     samplers = request.samplers()
-    constraint = request.constraint
-    dfa = constraint.dfa() if constraint and constraint.index_file is None else None
-    with _busy(f"loading {request.model}", request):
-        from sfgen import load_model
-
-        model = load_model(
-            request.model,
-            tokenizer=request.tokenizer,
-            device=request.device,
-            dtype=request.dtype,
-            trust_remote_code=request.trust_remote_code,
-        )
-        index = constraint.index(model.vocabulary, dfa)
-        if index is not None:
-            index.check_limit(request.max_tokens)
-        model.session()  # loads the weights now, under the progress message
+    with progress(quiet=request.options.quiet) as say:
+        loaded = _load(request, samplers[0], say)
     for sampler in samplers:
-        _sample(request, model, index, sampler)
+        _sample(loaded, sampler)
 
 
-def _sample(request: Request, model: Model, index: Index | None, sampler: Sampler) -> None:
-    from sfgen.decoding import Finished, TextReleased, stream
+def _load(request: Request, sampler: Sampler, say: Say) -> Run:
+    constraint, options = request.constraint, request.options
+    if constraint:
+        say("reading the pattern")
+    dfa = constraint.dfa() if constraint and constraint.index_file is None else None
+    say(f"reading the tokenizer of {options.model}")
+    from sfgen import load_model
+
+    model = load_model(
+        options.model,
+        tokenizer=options.tokenizer,
+        device=options.device,
+        dtype=options.dtype,
+        trust_remote_code=options.trust_remote_code,
+    )
+    if constraint:
+        say("preparing the index")
+    loaded = Run(request, model, _prompt_for(model, request), constraint.index(model.vocabulary, dfa))
+    loaded.events(sampler)  # tells what is impossible, before the weights are loaded
+    size = getattr(model, "weights_size", None)
+    say(f"loading the weights of {options.model}" + (f" ({size_in_words(size)})" if size else ""))
+    model.session()
+    return loaded
+
+
+def _prompt_for(model: Model, request: Request) -> str | Sequence[int]:
+    if not request.options.chat:
+        return request.prompt
+    chat = getattr(model, "chat", None)
+    if chat is None:
+        raise UsageError(
+            f"the model {request.options.model} has no chat template", hint="Leave --chat out, or name another model."
+        )
+    ids: Sequence[int] = chat(request.prompt)
+    return ids
+
+
+def _sample(loaded: Run, sampler: Sampler) -> None:
+    from sfgen.decoding import Finished, TextReleased
     from sfgen_cli.live import live_view
 
+    request, options = loaded.request, loaded.request.options
     started = time.perf_counter()
     # A match is written whole or not at all; free text is written as it comes, unless it is shown live.
     view_wanted = wants_live(request)
-    streams = not request.json and not view_wanted and index is None
-    before = request.prompt if request.echo else ""
+    streams = not options.json and not view_wanted and loaded.index is None
+    before = request.prompt if options.echo else ""
     if streams:
         write(before)
     result: Result | None = None
-    with live_view(request, len(model.vocabulary), wanted=view_wanted) as view:
-        for event in stream(
-            model,
-            request.prompt,
-            index=index,
-            banned=request.banned,
-            sampler=sampler,
-            max_tokens=request.max_tokens,
-            max_rollbacks=request.max_rollbacks,
-        ):
+    with live_view(request, len(loaded.model.vocabulary), wanted=view_wanted) as view:
+        for event in loaded.events(sampler):
             view.show(event)
             if isinstance(event, TextReleased) and streams:
                 write(event.text)
             elif isinstance(event, Finished):
                 result = event.result
     assert result is not None, "the last event carries the result"
-    seconds = time.perf_counter() - started
-    if request.json:
-        write_json(
-            record(
-                result,
-                prompt=request.prompt,
-                model=request.model,
-                seed=sampler.seed,
-                seconds=seconds,
-                constraint=request.constraint,
-                pattern=index.dfa.pattern if index is not None else None,
-                banned=request.banned,
-            )
-        )
+    if options.json:
+        pattern = loaded.index.dfa.pattern if loaded.index is not None else None
+        write_json(record(request, result, seed=sampler.seed, seconds=time.perf_counter() - started, pattern=pattern))
     else:
         write("\n" if streams else f"{before}{result.text}\n")
     if result.rollbacks:
-        note(_summary(result), quiet=request.quiet)
+        note(_summary(result), quiet=options.quiet)
 
 
 def wants_live(request: Request) -> bool:
     """Whether the live view is shown: on a terminal only, and there unless it was refused."""
-    if request.quiet or request.live is False or not stderr_is_a_terminal():
+    live = request.options.live
+    if request.options.quiet or live is False or not stderr_is_a_terminal():
         return False
-    return request.live is True or (sys.stdout is not None and sys.stdout.isatty())
+    return live is True or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def _summary(result: Result) -> str:
     words = sorted({event.word for event in result.rollbacks if event.word is not None})
     count = len(result.rollbacks)
     return f"sfgen: {count} rollback{'s' if count > 1 else ''} ({', '.join(words)})"
-
-
-@contextlib.contextmanager
-def _busy(message: str, request: Request) -> Iterator[None]:
-    """Show on a terminal that something takes a while."""
-    if request.quiet or not stderr_is_a_terminal():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{message}…"):
-        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -55,8 +56,8 @@ Model = Annotated[
         "--model",
         "-m",
         envvar="SFGEN_MODEL",
-        help="[bold]tiny[/] (comes with sfgen), [bold]uniform[/] (no preference), a directory of a transformers model, "
-        "or a hub id.",
+        help="[bold]tiny[/] (comes with sfgen), [bold]uniform[/] (no preference), [bold]zip:FILE[/] (what compresses "
+        "well after FILE), a directory of a transformers model, or a hub id.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -78,14 +79,42 @@ Dtype = Annotated[
 TrustRemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Let code that comes with a model run.", rich_help_panel=_MODEL)
 ]
+Chat = Annotated[
+    bool,
+    typer.Option(
+        "--chat",
+        help="Put the prompt into the model's chat template, as the message of a user.",
+        rich_help_panel=_MODEL,
+    ),
+]
 Temperature = Annotated[
     float | None,
     typer.Option(
         "--temperature",
         "-t",
-        help="0 always takes the likeliest token. Default 0; 1 with --seed or several samples.",
+        help="0 always takes the likeliest token. Default 0; 1 with --seed, several samples, --top-k, --top-p or "
+        "--min-p.",
         rich_help_panel=_MODEL,
         show_default=False,
+    ),
+]
+TopK = Annotated[
+    int | None, typer.Option(metavar="K", help="Draw from the K likeliest tokens only.", rich_help_panel=_MODEL)
+]
+TopP = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        help="Draw from the fewest likeliest tokens that together have the probability P, from 0 to 1.",
+        rich_help_panel=_MODEL,
+    ),
+]
+MinP = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P",
+        help="Draw from tokens that are at least P times as likely as the likeliest, from 0 to 1.",
+        rich_help_panel=_MODEL,
     ),
 ]
 Seed = Annotated[
@@ -101,6 +130,14 @@ MaxTokens = Annotated[
     int,
     typer.Option(
         min=0, help="The most tokens to write. A match is never cut: it is made to fit.", rich_help_panel=_MODEL
+    ),
+]
+Stop = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT",
+        help=r"End before this text; repeatable. In bash [bold]$'\n'[/] is a newline. Not with a pattern.",
+        rich_help_panel=_MODEL,
     ),
 ]
 
@@ -135,3 +172,28 @@ WordsFile = Annotated[
 MaxRollbacks = Annotated[
     int, typer.Option(min=0, help="Fail after so many rollbacks, rather than leak.", rich_help_panel=_BANS)
 ]
+
+
+@dataclass(frozen=True)
+class GenerationOptions:
+    """What ``gen`` and ``ban`` have in common; each field is an option."""
+
+    prompt_file: PromptFile = None
+    model: Model = "tiny"
+    tokenizer: Tokenizer = None
+    device: Device = "auto"
+    dtype: Dtype = "auto"
+    trust_remote_code: TrustRemoteCode = False
+    chat: Chat = False
+    temperature: Temperature = None
+    top_k: TopK = None
+    top_p: TopP = None
+    min_p: MinP = None
+    seed: Seed = None
+    samples: Samples = 1
+    max_tokens: MaxTokens = 256
+    stop: Stop = None
+    json: Json = False
+    echo: Echo = False
+    quiet: Quiet = False
+    live: Live = None

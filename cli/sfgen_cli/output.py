@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -26,8 +27,12 @@ def write(text: str) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write one JSON object on one line."""
-    write(json.dumps(value, ensure_ascii=False) + "\n")
+    """Write one JSON object on one line.
+
+    What some readers take for the end of a line, and what drives a terminal, is escaped as JSON escapes it.
+    """
+    line = json.dumps(value, ensure_ascii=False)
+    write(re.sub("[\x7f-\x9f\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", line) + "\n")
 
 
 def visible(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -63,6 +64,18 @@ def looks_like_a_pattern(prompt: str) -> bool:
     [True, True, False, False]
     """
     return bool(re.search(r"\\[dwsDWSbpP.]|\[[^\]\s]+\][+*?{]|\)[+*?{]|\w\{\d+(,\d*)?\}|\.[*+]", prompt))
+
+
+def pattern_hint(prompt: str) -> str:
+    """What to type if the prompt was meant as a pattern; empty if it does not look like one.
+
+    >>> pattern_hint("[0-9]{4}")
+    "the prompt looks like a pattern; to match it: sfgen gen --regex '[0-9]{4}'"
+    """
+    if not looks_like_a_pattern(prompt):
+        return ""
+    shown = shlex.quote(prompt) if len(prompt) <= 60 and prompt.isprintable() else "PATTERN"
+    return f"the prompt looks like a pattern; to match it: sfgen gen --regex {shown}"
 
 
 def _decoded(data: bytes, source: str) -> str:

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Result
-    from sfgen_cli.constraints import Constraint
+    from sfgen import Result
+    from sfgen_cli.generation import Request
 
 
 def record(
-    result: Result,
-    *,
-    prompt: str,
-    model: str,
-    seed: int | None,
-    seconds: float,
-    constraint: Constraint,
-    pattern: str | None,
-    banned: BannedWords | None,
+    request: Request, result: Result, *, seed: int | None, seconds: float, pattern: str | None
 ) -> dict[str, Any]:
-    """What ``--json`` prints for one text. Keys stay; more may be added."""
+    """What ``--json`` prints for one text. Keys stay; more may be added.
+
+    Args:
+        request: What was asked for.
+        result: What came out.
+        seed: What the text was drawn from; ``None`` where nothing was drawn.
+        seconds: How long it took.
+        pattern: The pattern that the text matches, also where it came from a saved index.
+    """
     fields: dict[str, Any] = {
         "text": result.text,
-        "prompt": prompt,
-        "model": model,
+        "prompt": request.prompt,
+        "model": request.options.model,
         "finish_reason": result.finish_reason,
         "token_ids": list(result.token_ids),
         "prompt_tokens": result.prompt_tokens,
@@ -36,9 +36,9 @@ def record(
     }
     if pattern is not None:
         fields["pattern"] = pattern
-    if constraint.choices is not None:
-        fields["choices"] = list(constraint.choices)
-    if banned is not None:
+    if request.constraint.choices is not None:
+        fields["choices"] = list(request.constraint.choices)
+    if (banned := request.banned) is not None:
         fields["banned"] = {"words": list(banned.words), "match": banned.match, "ignore_case": banned.ignore_case}
         fields["rollbacks"] = [
             {
@@ -50,4 +50,6 @@ def record(
             }
             for event in result.rollbacks
         ]
+    if request.options.stop:
+        fields["stop"] = list(request.options.stop)
     return fields

@@ -55,7 +55,7 @@ def test_the_table_names_states_and_tokens(sfgen: Sfgen) -> None:
     lines = sfgen("index", "--choices", "hot,cold").out.splitlines()
     assert lines[2] == "states       7, of which final 1"
     assert lines[4].split() == ["state", "tokens", "final", "token", "→", "state"]
-    assert "'c' → 1" in lines[5]
+    assert "'h' → 1" in lines[5]
     assert len(lines) == 5 + 7
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -112,3 +113,18 @@ def test_a_poor_locale_does_not_change_the_text() -> None:
     environment = {**os.environ, "LANG": "C", "LC_ALL": "C"}
     done = sfgen("gen", "-m", "uniform", "-r", "ž|é", "--echo", "žluť ", environment=environment)
     assert done.stdout.decode() in ("žluť ž\n", "žluť é\n")
+
+
+def test_each_record_is_written_when_its_sample_is_done() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "gen", "-m", "uniform", "-r", "[a-z]{250}", "-n", "100000", "--seed", "1", "--json"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    records = [json.loads(process.stdout.readline()) for _ in range(3)]
+    assert process.poll() is None  # the others are still to come
+    process.kill()
+    process.wait(timeout=60)
+    process.stdout.close()
+    assert [record["seed"] for record in records] == [1, 2, 3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,20 @@ def test_a_limit_that_is_too_small_is_told_before_the_weights_are_read(sfgen: Sf
     done = sfgen(*command, "--max-tokens", str(fewest))
     assert (done.code, done.out) == (1, "")
     assert "cannot load the weights" in done.err
+
+
+def test_a_prompt_that_does_not_fit_is_told_before_the_weights_are_read(sfgen: Sfgen, garbage: Path) -> None:
+    done = sfgen("gen", "--model", garbage, stdin="a " * 2000)
+    assert (done.code, done.out) == (1, "")
+    message, hint = done.err.splitlines()
+    assert re.fullmatch(
+        r"sfgen: the prompt is longer than .*/garbage can read: [2-9]\d{3} tokens, its context holds 1024", message
+    )
+    assert hint == "Give a shorter prompt, or use a model with a longer context."
+    # A prompt that fits but leaves too little for a match.
+    done = sfgen("gen", "--model", garbage, "--regex", "[0-9]{99}", "--max-tokens", "500", "a" + "\n" * 1020)
+    assert (done.code, done.out) == (1, "")
+    assert "garbage, 1024 tokens, is too small: after a prompt of " in done.err
 
 
 @pytest.mark.parametrize("option", [[], ["--json"], ["--echo"], ["--quiet"], ["--seed", "4"], ["--no-live"]])

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TextReleased, generate, stream
+from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream
 from sfgen.errors import InternalError
 from sfgen.models.uniform import UniformModel
 
-MODEL = UniformModel()
+MODEL = UniformModel(Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256]))
 
 
 def index(language: str, pattern: str | None) -> Index:

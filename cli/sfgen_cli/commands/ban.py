@@ -10,12 +10,14 @@ import typer
 from sfgen.errors import UsageError
 from sfgen_cli import options
 from sfgen_cli.constraints import Constraint, read_banned
+from sfgen_cli.flatten import flattened
 from sfgen_cli.generation import Request, run
 from sfgen_cli.prompts import read_prompt
 
 _BANS = "Bans"
 
 
+@flattened
 def ban(
     prompt: options.Prompt = None,
     words: options.Words = None,
@@ -32,20 +34,8 @@ def ban(
         bool, typer.Option("--case-sensitive", help="Talk passes when talk is banned.", rich_help_panel=_BANS)
     ] = False,
     max_rollbacks: options.MaxRollbacks = 10_000,
-    prompt_file: options.PromptFile = None,
-    model: options.Model = "tiny",
-    tokenizer: options.Tokenizer = None,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "auto",
-    trust_remote_code: options.TrustRemoteCode = False,
-    temperature: options.Temperature = None,
-    seed: options.Seed = None,
-    samples: options.Samples = 1,
-    max_tokens: options.MaxTokens = 256,
-    json: options.Json = False,
-    echo: options.Echo = False,
-    quiet: options.Quiet = False,
-    live: options.Live = None,
+    *,
+    generation: options.GenerationOptions,
     regex: Annotated[str | None, typer.Option("--regex", "-r", hidden=True)] = None,
 ) -> None:
     """Write text that never contains certain words.
@@ -66,26 +56,6 @@ def ban(
         )
     if not words and words_file is None:
         raise UsageError("no words to ban", hint="For example: sfgen ban --words talk,listen 'Can we talk?'")
-    text = read_prompt(prompt, prompt_file, stdin_taken=str(words_file) == "-")
+    text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(words_file) == "-")
     banned = read_banned(words, words_file, match=match, case_sensitive=case_sensitive)
-    run(
-        Request(
-            prompt=text,
-            constraint=Constraint(),
-            banned=banned,
-            model=model,
-            tokenizer=tokenizer,
-            device=device,
-            dtype=dtype,
-            trust_remote_code=trust_remote_code,
-            temperature=temperature,
-            seed=seed,
-            samples=samples,
-            max_tokens=max_tokens,
-            json=json,
-            echo=echo,
-            quiet=quiet,
-            live=live,
-            max_rollbacks=max_rollbacks,
-        )
-    )
+    run(Request(text, Constraint(), banned, generation, max_rollbacks))

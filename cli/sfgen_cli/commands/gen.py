@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from sfgen_cli import options
 from sfgen_cli.constraints import read_banned, read_constraint
+from sfgen_cli.flatten import flattened
 from sfgen_cli.generation import Request, run
 from sfgen_cli.output import note
-from sfgen_cli.prompts import looks_like_a_pattern, read_prompt
+from sfgen_cli.prompts import pattern_hint, read_prompt
 
 
+@flattened
 def gen(
     prompt: options.Prompt = None,
     regex: options.Regex = None,
@@ -16,22 +18,10 @@ def gen(
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
     index: options.IndexFile = None,
-    prompt_file: options.PromptFile = None,
-    model: options.Model = "tiny",
-    tokenizer: options.Tokenizer = None,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "auto",
-    trust_remote_code: options.TrustRemoteCode = False,
-    temperature: options.Temperature = None,
-    seed: options.Seed = None,
-    samples: options.Samples = 1,
-    max_tokens: options.MaxTokens = 256,
+    *,
+    generation: options.GenerationOptions,
     ban_words: options.Words = None,
     ban_words_file: options.WordsFile = None,
-    json: options.Json = False,
-    echo: options.Echo = False,
-    quiet: options.Quiet = False,
-    live: options.Live = None,
 ) -> None:
     r"""Write text that matches a pattern, or free text.
 
@@ -40,27 +30,7 @@ def gen(
     [bold]sfgen gen --choices hot,cold,hotel --json 'It is ' | jq -r .text[/]
     """
     constraint = read_constraint(regex, regex_file, choices, choices_file, index)
-    text = read_prompt(prompt, prompt_file, stdin_taken=str(ban_words_file) == "-")
-    banned = read_banned(ban_words, ban_words_file)
-    if not constraint and looks_like_a_pattern(text):
-        note(f"sfgen: the prompt looks like a pattern; to match it: sfgen gen --regex {text!r}", quiet=quiet)
-    run(
-        Request(
-            prompt=text,
-            constraint=constraint,
-            banned=banned,
-            model=model,
-            tokenizer=tokenizer,
-            device=device,
-            dtype=dtype,
-            trust_remote_code=trust_remote_code,
-            temperature=temperature,
-            seed=seed,
-            samples=samples,
-            max_tokens=max_tokens,
-            json=json,
-            echo=echo,
-            quiet=quiet,
-            live=live,
-        )
-    )
+    text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(ban_words_file) == "-")
+    if not constraint and (hint := pattern_hint(text)):
+        note(f"sfgen: {hint}", quiet=generation.quiet)
+    run(Request(text, constraint, read_banned(ban_words, ban_words_file), generation))

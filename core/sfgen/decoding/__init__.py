@@ -1,8 +1,8 @@
 """The decode loop: a model, a guide and a ban make a text, event by event.
 
 ``protocols`` says what the loop asks of each; ``loop`` is the generator; ``path`` the stack of tokens that rollback
-works on; ``sampler`` the choice; ``events`` what is told; ``promises`` the last look at the text; ``drive`` runs the
-loop for one text.
+works on; ``sampler`` the choice; ``stops`` the stop strings; ``events`` what is told; ``promises`` the last look at the
+text; ``drive`` runs the loop for one text.
 """
 
 from sfgen.decoding.drive import generate, stream

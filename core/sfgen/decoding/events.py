@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-FinishReason: TypeAlias = Literal["complete", "end_token", "limit"]
+FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
 """Why generation stopped.
 
-``complete``: nothing but the end could follow. ``end_token``: the model chose to end. ``limit``: the token limit (free
-text and bans only; with a pattern the limit never cuts).
+``complete``: nothing but the end could follow. ``end_token``: the model chose to end. ``stop``: a stop string was
+whole. ``limit``: the token limit, or the end of the model's context. The last two are for free text and bans only: with
+a pattern the limit never cuts.
 """
 
 
@@ -39,8 +40,8 @@ class TokenChosen:
         next_state: The guide's state after it.
         allowed: How many tokens were allowed here.
         forced: Whether it was the only one, so that the model was not asked.
-        probability: Its probability among the allowed tokens under the sampler; ``None`` if it was forced or chosen
-            greedily.
+        probability: The probability with which it was drawn: among the allowed tokens, after temperature and
+            truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily.
     """
 
     position: int
@@ -104,8 +105,9 @@ class Result:
     """A finished generation.
 
     Attributes:
-        text: The joined bytes of the tokens, as text.
-        token_ids: The generated tokens, without the end token.
+        text: The joined bytes of the tokens, as text; without the stop string and what came after it.
+        token_ids: The generated tokens, without the end token. After a stop string these are all tokens that were
+            chosen, also those of the stop string, and the last may reach beyond it: they say more than the text.
         finish_reason: Why it stopped.
         prompt_tokens: Number of tokens of the prompt.
         forward_passes: How often the model was asked.

@@ -7,6 +7,11 @@ Banned words are undone by rollback, after the rule of the source document on ba
 is complete, everything from the token that holds its first byte is taken back, and that token is forbidden at that
 place. Unlike the source, the match is found in the text and not in a list of token routes, so no other cutting of the
 word slips through, and a prohibition falls with the prefix it was made for.
+
+Stop strings end free text. What may be the beginning of one is not let go until it is decided. A stop string that is
+whole ends the text before it, and that end counts as a boundary for banned words: if it completes one, the text is
+taken back like any other. Of a text that ended so, what lies in the stop string or after it is not looked at; until the
+stop string is whole, a banned word inside it is a banned word.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from sfgen.decoding.events import Ask, Event, Finished, FinishReason, Result, Ro
 from sfgen.decoding.path import Path
 from sfgen.decoding.protocols import BannedText, Guide, Matcher, Scores
 from sfgen.decoding.sampler import Draws
+from sfgen.decoding.stops import StopStrings
 from sfgen.errors import DeadEnd, GenerationError, ModelError
 from sfgen.vocabulary import Vocabulary
 
@@ -41,6 +47,7 @@ class Loop:
         max_tokens: The most tokens to generate; the end token does not count.
         constrained: Whether the guide has a pattern, so that the limit never cuts.
         matcher: Watches for banned words, already fed with the prompt.
+        stops: End the text; only where it is not constrained.
         max_rollbacks: After so many rollbacks generation fails.
         check: Called with the finished bytes; raises if they break a promise.
     """
@@ -52,6 +59,7 @@ class Loop:
     max_tokens: int
     constrained: bool
     matcher: Matcher | None = None
+    stops: StopStrings | None = None
     max_rollbacks: int = 10_000
     check: Callable[[bytes], None] | None = None
 
@@ -61,6 +69,8 @@ class Loop:
         self.in_session = 0  # tokens that the session has read and that are still right
         self.session_length = 0  # tokens that the session has read
         self.released = 0  # tokens that will never be taken back
+        self.released_bytes = 0  # of their bytes, those that were let go; the others may belong to a stop string
+        self.end: int | None = None  # bytes of the text before a stop string
         self.forward_passes = 0
         self.rollbacks: list[RolledBack] = []
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -78,7 +88,7 @@ class Loop:
             if reason is None:
                 reason = yield from self._step()
             if reason is not None:
-                banned = self.matcher.finish() if self.matcher else None
+                banned = self._banned_at_end()
                 if banned is None:
                     break
                 yield self._roll_back(banned)
@@ -103,11 +113,11 @@ class Loop:
                 return "complete"
             yield self._back_out()
             return None
+        if allowed.size <= len(self.end_tokens) and self.end_tokens.issuperset(allowed.tolist()):
+            return "complete"
         forced = allowed.size == 1 and place.scores is None
         if forced:
             token, probability = int(allowed[0]), None
-            if token in self.end_tokens:
-                return "complete"
         else:
             if place.scores is None:
                 place.scores = self._checked((yield self._ask()))
@@ -121,6 +131,10 @@ class Loop:
         self.path.append(token, data, forced=forced, mark=self.matcher.mark() if self.matcher else None)
         position = len(self.path.token_ids) - 1
         yield TokenChosen(position, token, data, state, self.guide.state, int(allowed.size), forced, probability)
+        if self.stops is not None:
+            self.end = self.stops.find(self.path.data, place.offset)
+        if self.end is not None:
+            return "stop"
         if banned is not None:
             yield self._roll_back(banned)
         else:
@@ -144,6 +158,17 @@ class Loop:
         return scores
 
     # ---- going back ------------------------------------------------------------------------------------------------
+
+    def _banned_at_end(self) -> BannedText | None:
+        """The banned match that the end of the text completes."""
+        if self.matcher is None:
+            return None
+        if self.end is None:
+            return self.matcher.finish()
+        # The text ends within what was read: read the last token before the end again, as far as it belongs to it.
+        last = self.path.places[self.path.position_of(self.end)]
+        self.matcher.reset(last.mark)
+        return self.matcher.advance(bytes(self.path.data[last.offset : self.end])) or self.matcher.finish()
 
     def _roll_back(self, banned: BannedText) -> RolledBack:
         """Undo a banned match: forbid the token that holds its first byte."""
@@ -169,6 +194,7 @@ class Loop:
             )
         assert position >= self.released, "a stream never takes back what it wrote"
         removed, data = self.path.cut(position)
+        self.end = None
         self.guide.rollback(len(removed))
         if self.matcher:
             self.matcher.reset(self.path.here.mark)
@@ -190,28 +216,31 @@ class Loop:
     # ---- letting go ------------------------------------------------------------------------------------------------
 
     def _release(self) -> Generator[Event, None, None]:
-        """Let go of the text if no match is under way.
+        """Let go of the text if no match is under way, but for what may be the beginning of a stop string.
 
-        While one is, nothing more is safe, not even what lies before it: a rollback to where it began chooses anew
-        there, and another token could complete an earlier match that the present one has put an end to.
+        While a match is under way, nothing more is safe, not even what lies before it: a rollback to where it began
+        chooses anew there, and another token could complete an earlier match that the present one has put an end to.
+        The same holds while a stop string is under way, since a match may be complete if the text ends there.
         """
-        if self.matcher is None or self.matcher.open_from() is None:
-            yield from self._release_all()
+        length = len(self.path.data)
+        end = self.stops.open_from(self.path.data) if self.stops is not None else length
+        if self.matcher is None or (end == length and self.matcher.open_from() is None):
+            yield from self._release_until(end)
 
-    def _release_all(self) -> Generator[Event, None, None]:
-        start = self.path.places[self.released].offset
+    def _release_until(self, end: int) -> Generator[Event, None, None]:
         for place in self.path.places[self.released : -1]:
             place.scores = place.mark = None
         self.released = len(self.path.token_ids)
-        text = self.decoder.decode(bytes(self.path.data[start:]))
+        text = self.decoder.decode(bytes(self.path.data[self.released_bytes : end]))
+        self.released_bytes = end
         if text:
             yield TextReleased(text)
 
     def _finish(self, reason: FinishReason) -> Generator[Event, None, Result]:
-        data = bytes(self.path.data)
+        data = bytes(self.path.data[: self.end])
         if self.check:
             self.check(data)
-        yield from self._release_all()
+        yield from self._release_until(len(data))
         rest = self.decoder.decode(b"", final=True)
         if rest:
             yield TextReleased(rest)

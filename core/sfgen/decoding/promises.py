@@ -1,7 +1,7 @@
 """The last look at a finished text: the promises are checked by other means than those that kept them.
 
-A pattern is asked of ``re`` itself, banned words are searched for in the plain text. What is found here is a fault of
-sfgen, and an error with all that a report needs; the text is never a result.
+A pattern is asked of ``re`` itself, banned words and stop strings are searched for in the plain text. What is found
+here is a fault of sfgen, and an error with all that a report needs; the text is never a result.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import sfgen
 from sfgen.decoding.protocols import Model
 from sfgen.decoding.sampler import Sampler
+from sfgen.decoding.stops import StopStrings
 from sfgen.errors import InternalError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Promises:
     Args:
         index: What it must match; ``None``: anything.
         banned: What it must not contain; ``None``: nothing.
+        stops: What it must have ended before.
         prompt: The bytes before it.
         model: What wrote it.
         sampler: How its tokens were chosen.
@@ -37,6 +39,7 @@ class Promises:
 
     index: Index | None
     banned: BannedWords | None
+    stops: StopStrings
     prompt: bytes
     model: Model
     sampler: Sampler
@@ -63,6 +66,9 @@ class Promises:
             found = scan(data.decode("utf-8", "replace"), self.banned, prompt=self.prompt.decode("utf-8", "replace"))
             if found:
                 raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
+        for string in self.stops.strings:
+            if string in data:
+                raise self._broken(f"the text contains the stop string {string.decode()!r}", data, {})
 
     @staticmethod
     def _who_refuses(data: bytes, index: Index) -> str:

@@ -1,12 +1,30 @@
-"""The sampler: one choice among the allowed tokens, repeatable from a seed."""
+"""The sampler: one choice among the allowed tokens, repeatable from a seed.
+
+It sees the scores of the allowed tokens only; the mask comes before everything here. Then, in this order (that of
+transformers):
+
+1. **temperature**: the scores are divided by it; the weights are their exponentials. 0 is greedy, and ends it here.
+2. **top-k** (Fan, Lewis and Dauphin 2018, "Hierarchical Neural Story Generation"): the k most likely tokens stay.
+3. **top-p**, or nucleus (Holtzman and others 2020, "The Curious Case of Neural Text Degeneration"): of what stayed, the
+   smallest set of most likely tokens whose share of its weight is at least p; at least one token.
+4. **min-p** (Nguyen and others 2024, "Turning Up the Heat"): tokens with at least p times the probability of the most
+   likely one.
+5. One of those that stayed is drawn, with its share of their weight.
+
+Where equally likely tokens stand at the border of top-k or top-p, those with the lower ids stay, so that the number is
+exact and the result does not depend on a sorting routine. (transformers keeps all of them in top-k.) Top-k compares the
+scores, top-p their weights, in which a difference that float64 cannot tell is gone. Under min-p all or none of them
+stay.
+"""
 
 from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError, UsageError
@@ -14,27 +32,44 @@ from sfgen.errors import ModelError, UsageError
 
 @dataclass(frozen=True)
 class Sampler:
-    """How a token is chosen from the scores of the allowed ones.
+    """How a token is chosen from the scores of the allowed ones; see the module for order and rules.
 
     Args:
-        temperature: 0 is greedy (the highest score, the lowest id among equals); else the scores are divided by it.
+        temperature: 0 is greedy (the highest score, the lowest id among equals) and leaves nothing for the others to
+            do; else the scores are divided by it.
         seed: Start of the random generator; drawn when absent, and then to be read here. Ignored by greedy choice.
+        top_k: The most tokens to choose from.
+        top_p: The probability that the tokens to choose from must reach, from 0 to 1; 1 keeps all.
+        min_p: The least probability of a token, as a share of the most likely one's, from 0 to 1; 0 keeps all.
 
     Raises:
-        UsageError: A temperature below 0 or not finite, or a negative seed.
+        UsageError: A value outside its range; the message names the option.
 
     >>> Sampler(temperature=0).start().choose(np.array([0.5, 2.0, 2.0]))
     (1, None)
+    >>> Sampler(temperature=1, top_k=2).probabilities(np.log([0.5, 0.3, 0.2])).round(3).tolist()
+    [0.625, 0.375, 0.0]
     """
 
     temperature: float = 0.0
     seed: int | None = None
+    _: KW_ONLY
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise UsageError(f"temperature must be a number of at least 0, not {self.temperature}")
         if self.seed is not None and self.seed < 0:
             raise UsageError(f"seed must be at least 0, not {self.seed}")
+        if self.top_k is not None and not (isinstance(self.top_k, (int, np.integer)) and self.top_k >= 1):
+            raise UsageError(
+                f"top-k must be a whole number of at least 1, not {self.top_k}", hint="Leave it out to keep all tokens."
+            )
+        for name, share in (("top-p", self.top_p), ("min-p", self.min_p)):
+            if share is not None and not 0 <= share <= 1:  # nor is NaN in the range
+                raise UsageError(f"{name} must be a number from 0 to 1, not {share}")
         if self.seed is None and self.temperature > 0:
             object.__setattr__(self, "seed", secrets.randbits(32))
 
@@ -42,34 +77,103 @@ class Sampler:
         """A fresh series of choices from the seed."""
         return Draws(self)
 
+    def probabilities(self, scores: Scores) -> NDArray[np.float64]:
+        """The probability with which each token is drawn, after temperature and truncation.
+
+        Args:
+            scores: The scores of the allowed tokens, float ``[allowed]``, at least one.
+
+        Returns:
+            float64 ``[allowed]``; its sum is 1. At temperature 0 the chosen token has all of it.
+
+        Raises:
+            ModelError: A score is not a number, or no score is above minus infinity.
+        """
+        best = best_of(scores)
+        if self.temperature == 0:
+            weights = np.zeros(scores.size)
+            weights[best] = 1.0
+            return weights
+        with np.errstate(over="ignore"):  # near temperature 0 the rest is rightly minus infinity
+            weights = np.exp((scores.astype(np.float64) - float(scores[best])) / self.temperature)
+        if self.top_k is not None and self.top_k < weights.size:
+            # By the scores: far apart, they may all have the weight 0.
+            border = np.partition(scores, -self.top_k)[-self.top_k]
+            weights *= _most_likely(scores, border, self.top_k)
+        if self.top_p is not None and self.top_p < 1:
+            border, count = _nucleus(weights, self.top_p)
+            weights *= _most_likely(weights, border, count)
+        if self.min_p is not None:
+            weights *= weights >= self.min_p  # the highest weight is 1
+        weights /= weights.sum()
+        return weights
+
 
 class Draws:
     """The choices of one sequence, in order. One random number is drawn for each sampled token."""
 
     def __init__(self, sampler: Sampler) -> None:
-        self._temperature = sampler.temperature
+        self.sampler = sampler
         self._random = np.random.default_rng(sampler.seed)
 
     def choose(self, scores: Scores) -> tuple[int, float | None]:
         """Choose one of the scores (float ``[allowed]``).
 
         Returns:
-            Its index, and its probability (``None`` for a greedy choice).
+            Its index, and the probability with which it was drawn, after truncation (``None`` for a greedy choice).
 
         Raises:
             ModelError: A score is not a number, or no score is above minus infinity.
         """
-        best = int(np.argmax(scores))  # argmax points at the first NaN if there is one
-        highest = float(scores[best])
-        if math.isnan(highest):
-            raise ModelError("the model gives scores that are not numbers (NaN)", hint="Try --dtype float32.")
-        if math.isinf(highest):
-            raise ModelError(f"the model scores every allowed token {highest}", hint="Try --dtype float32.")
-        if self._temperature == 0:
-            return best, None
-        with np.errstate(over="ignore"):  # near temperature 0 the rest is rightly minus infinity
-            weights = np.exp((scores.astype(np.float64) - highest) / self._temperature)
+        if self.sampler.temperature == 0:
+            return best_of(scores), None
+        probabilities = self.sampler.probabilities(scores)
+        chosen = self.draw(probabilities)
+        return chosen, float(probabilities[chosen])
+
+    def draw(self, weights: NDArray[np.float64]) -> int:
+        """Draw an index with a probability in proportion to its weight; never one without weight.
+
+        Args:
+            weights: float64, none negative, at least one positive; they need not sum to 1.
+        """
         cumulative = np.cumsum(weights)
-        chosen = int(np.searchsorted(cumulative, self._random.random() * cumulative[-1], side="right"))
-        chosen = min(chosen, scores.size - 1)
-        return chosen, float(weights[chosen] / cumulative[-1])
+        total = cumulative[-1]
+        # Below 1, but times the total it can be rounded up to the total, and nothing lies beyond that.
+        point = min(self._random.random() * total, np.nextafter(total, 0))
+        return int(np.searchsorted(cumulative, point, side="right"))
+
+
+def best_of(scores: Scores) -> int:
+    """The index of the highest score, the first of equals.
+
+    Raises:
+        ModelError: A score is not a number, or no score is above minus infinity.
+    """
+    best = int(np.argmax(scores))  # points at the first NaN if there is one
+    highest = float(scores[best])
+    if math.isnan(highest):
+        raise ModelError("the model gives scores that are not numbers (NaN)", hint="Try --dtype float32.")
+    if math.isinf(highest):
+        raise ModelError(f"the model scores every allowed token {highest}", hint="Try --dtype float32.")
+    return best
+
+
+def _nucleus(weights: NDArray[np.float64], share: float) -> tuple[float, int]:
+    """The least weight of the nucleus, and how many tokens it has."""
+    total = float(weights.sum())
+    wanted = share * total
+    # All tokens lighter than this have less than the rest of the weight together, so none of them is needed. Usually
+    # that leaves few to sort.
+    heavy = weights[weights >= (total - wanted) / weights.size]
+    heavy = np.sort(heavy)[::-1]
+    last = min(int(np.searchsorted(np.cumsum(heavy), wanted)), heavy.size - 1)
+    return float(heavy[last]), last + 1
+
+
+def _most_likely(values: NDArray[np.floating], border: float, count: int) -> NDArray[np.bool_]:
+    """Mark the ``count`` highest values, of which ``border`` is the lowest; among equals the first."""
+    marked: NDArray[np.bool_] = values > border
+    at_border = np.flatnonzero(values == border)
+    marked[at_border[: count - np.count_nonzero(marked)]] = True
+    return marked

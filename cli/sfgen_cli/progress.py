@@ -1,0 +1,40 @@
+"""What takes a while, said on a terminal while it does."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from sfgen_cli.output import stderr_is_a_terminal, visible
+
+Say = Callable[[str], None]
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool) -> Iterator[Say]:
+    """A line on stderr, where that is a terminal, that says what is being done and for how many seconds already.
+
+    It is erased at the end. The function that the ``with`` statement gives sets what it says.
+    """
+    if quiet or not stderr_is_a_terminal():
+        yield lambda what: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}… {task.elapsed:.0f} s", markup=False))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting", total=None)
+        yield lambda what: shown.update(task, description=visible(what), refresh=True)
+
+
+def size_in_words(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> [size_in_words(size) for size in (812, 5_900_000, 999_999, 3_213_000_000)]
+    ['812 bytes', '5.9 MB', '1.0 MB', '3.2 GB']
+    """
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
+        if size * 20 >= unit * 19:  # from 0.95 on, so that nothing is 1000.0 of the unit below
+            return f"{size / unit:.1f} {name}"
+    return f"{size} bytes"

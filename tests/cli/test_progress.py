@@ -1,0 +1,62 @@
+"""What a person sees on a terminal while a model is loaded."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sfgen.models.uniform import UniformModel
+from sfgen_cli.__main__ import run
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Heavy(UniformModel):
+    """Equal scores, from weights of many gigabytes."""
+
+    weights_size = 3_213_000_000
+
+
+@pytest.fixture
+def stderr_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run with stderr as a terminal and return what it was sent, without colours."""
+    monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: Heavy())
+    monkeypatch.setenv("TERM", "xterm")
+
+    def call(*arguments: str) -> str:
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+        assert run(["gen", "--regex", "[ab]", *arguments, "x"]) == 0
+        assert capfd.readouterr().out in ("a\n", "b\n")
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
+
+    return call
+
+
+def test_each_step_of_loading_is_named(stderr_of: Callable[..., Any]) -> None:
+    shown = stderr_of("--model", "a/model", "--no-live")
+    steps = [
+        "reading the pattern… 0 s",
+        "reading the tokenizer of a/model… 0 s",
+        "preparing the index… 0 s",
+        "loading the weights of a/model (3.2 GB)… 0 s",
+    ]
+    assert [step for step in steps if step not in shown] == []
+    assert sorted(steps, key=shown.index) == steps
+
+
+def test_names_are_shown_and_not_obeyed(stderr_of: Callable[..., Any]) -> None:
+    assert r"the tokenizer of [bold]\x07a" in stderr_of("--model", "[bold]\x07a", "--no-live")
+
+
+def test_quiet_shows_nothing(stderr_of: Callable[..., Any]) -> None:
+    assert stderr_of("--quiet") == ""
