@@ -29,14 +29,12 @@ class Request:
         constraint: What the text must match.
         banned: What it must not contain.
         options: The rest.
-        max_rollbacks: After so many rollbacks generation fails.
     """
 
     prompt: str
     constraint: Constraint
     banned: BannedWords | None
     options: GenerationOptions
-    max_rollbacks: int = 10_000
 
     def check(self) -> None:
         """Refuse options that have no meaning together.
@@ -52,6 +50,9 @@ class Request:
             )
         if options.live and options.quiet:
             raise UsageError("--live and --quiet cannot be used together", hint="Leave one of them out.")
+        if options.slow and (options.quiet or options.live is False):
+            other = "--quiet" if options.quiet else "--no-live"
+            raise UsageError(f"--slow and {other} cannot be used together", hint="It slows the live view down.")
         if options.stop and self.constraint:
             raise UsageError(
                 "--stop cannot be used with a pattern, choices or an index: they already say where the text ends",
@@ -106,7 +107,7 @@ class Run:
             sampler=sampler,
             stop=options.stop or (),
             max_tokens=options.max_tokens,
-            max_rollbacks=self.request.max_rollbacks,
+            max_rollbacks=options.max_rollbacks,
         )
 
 
@@ -193,7 +194,7 @@ def wants_live(request: Request) -> bool:
     live = request.options.live
     if request.options.quiet or live is False or not stderr_is_a_terminal():
         return False
-    return live is True or (sys.stdout is not None and sys.stdout.isatty())
+    return live is True or request.options.slow > 0 or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def _summary(result: Result) -> str:

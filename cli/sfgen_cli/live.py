@@ -6,7 +6,8 @@ It is drawn ten times a second from what was last seen, by Rich's own thread, an
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from sfgen_cli.output import visible
@@ -105,6 +106,28 @@ class LiveView:
         return title
 
 
+class Slow:
+    """A view that rests after each step, for people to follow it.
+
+    Args:
+        view: What is shown.
+        refresh: Draws it now.
+        seconds: How long each step stands.
+    """
+
+    def __init__(self, view: View, refresh: Callable[[], None], seconds: float) -> None:
+        self._view, self._refresh, self._seconds = view, refresh, seconds
+
+    def show(self, event: Event) -> None:
+        """Take note of one event, draw it, and rest."""
+        from sfgen import TextReleased
+
+        self._view.show(event)
+        if not isinstance(event, TextReleased):  # which changes nothing that is shown
+            self._refresh()
+            time.sleep(self._seconds)
+
+
 @contextlib.contextmanager
 def live_view(request: Request, vocabulary_size: int, *, wanted: bool) -> Iterator[View]:
     """The view for a run: shown if ``wanted``, else silent."""
@@ -116,8 +139,10 @@ def live_view(request: Request, vocabulary_size: int, *, wanted: bool) -> Iterat
 
     view = LiveView(subject(request.constraint, request.banned), vocabulary_size)
     console: Console = Console(stderr=True)
-    with Live(console=console, transient=True, refresh_per_second=_FRAMES_A_SECOND, get_renderable=view.__rich__):
-        yield view
+    with Live(
+        console=console, transient=True, refresh_per_second=_FRAMES_A_SECOND, get_renderable=view.__rich__
+    ) as live:
+        yield Slow(view, live.refresh, request.options.slow / 1000) if request.options.slow else view
 
 
 def subject(constraint: Constraint, banned: BannedWords | None) -> str:

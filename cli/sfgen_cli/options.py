@@ -154,6 +154,17 @@ Live = Annotated[
     ),
 ]
 
+Slow = Annotated[
+    int,
+    typer.Option(
+        metavar="MS",
+        min=0,
+        help="Let the live view rest so many milliseconds at each step.",
+        rich_help_panel=_OUTPUT,
+        show_default=False,
+    ),
+]
+
 Words = Annotated[
     list[str] | None,
     typer.Option(
@@ -197,3 +208,5 @@ class GenerationOptions:
     echo: Echo = False
     quiet: Quiet = False
     live: Live = None
+    slow: Slow = 0
+    max_rollbacks: MaxRollbacks = 10_000

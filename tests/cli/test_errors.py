@@ -40,6 +40,8 @@ CASES: list[tuple[list[str], int, str]] = [
     (["gen", "--json", "--echo", "x"], 2, "the record has the prompt"),
     (["ban", "--words", "a", "--json", "--echo", "x"], 2, "the record has the prompt"),
     (["gen", "--live", "--quiet", "x"], 2, "--live and --quiet cannot be used together"),
+    (["gen", "--slow", "9", "--no-live", "x"], 2, "--slow and --no-live cannot be used together"),
+    (["gen", "--slow", "-1", "x"], 2, "Invalid value for '--slow'"),
     (["gen", "--chat", "x", *UNIFORM], 2, "the model uniform has no chat template"),
     (["gen", "- a list"], 2, "put -- before it: sfgen gen … -- '- a list'"),
     (["gen", "-n a flag"], 2, "put -- before it: sfgen gen … -- '-n a flag'"),

@@ -136,3 +136,12 @@ def test_the_way_through_the_states_is_shown_to_its_end() -> None:
     trails["hotel"] = "states 0 → 1 → 2 → 3 → 8 → 7 → end"
     seen = in_a_terminal("gen", "-m", "uniform", "--choices", "hot,cold,hotel", "--live", "--seed", "3")
     assert trails[seen.screen[0]] in plain(seen.raw)
+
+
+def test_a_slow_view_draws_every_step() -> None:
+    """Without a rest the steps pass between two frames. To be slow is to be shown, also with stdout piped."""
+    seen = in_a_terminal("gen", "-m", "uniform", "--choices", "hotel", "--slow", "5", stdout_piped=True)
+    for step in range(5):
+        assert f"state {step} → {step + 1} " in plain(seen.raw)
+    assert seen.screen == []
+    assert seen.piped == b"hotel\n"

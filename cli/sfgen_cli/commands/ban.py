@@ -33,7 +33,6 @@ def ban(
     case_sensitive: Annotated[
         bool, typer.Option("--case-sensitive", help="Talk passes when talk is banned.", rich_help_panel=_BANS)
     ] = False,
-    max_rollbacks: options.MaxRollbacks = 10_000,
     *,
     generation: options.GenerationOptions,
     regex: Annotated[str | None, typer.Option("--regex", "-r", hidden=True)] = None,
@@ -58,4 +57,4 @@ def ban(
         raise UsageError("no words to ban", hint="For example: sfgen ban --words talk,listen 'Can we talk?'")
     text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(words_file) == "-")
     banned = read_banned(words, words_file, match=match, case_sensitive=case_sensitive)
-    run(Request(text, Constraint(), banned, generation, max_rollbacks))
+    run(Request(text, Constraint(), banned, generation))
