@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,11 @@ from sfgen.vocabulary import Vocabulary
 
 
 class UniformModel:
-    """Equal scores over a vocabulary; with none given, over the 256 single bytes and one end token.
+    """Equal scores over a vocabulary; with none given, over single characters (see ``character_vocabulary``).
+
+    Every character of the Basic Multilingual Plane is equally likely where it is allowed, unassigned and control
+    characters too: a pattern says what is wanted. Characters beyond the plane (emoji) share the chance of their first
+    byte.
 
     >>> from sfgen import Dfa, Index, generate
     >>> model = UniformModel()
@@ -21,13 +26,17 @@ class UniformModel:
     """
 
     name = "uniform"
+    context_length: int | None = None
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         if vocabulary is None:
-            vocabulary = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
+            from sfgen.models.characters import character_vocabulary
+
+            vocabulary = character_vocabulary()
         self.vocabulary = vocabulary
-        self._ids = {data: token for token, data in reversed(list(enumerate(vocabulary.tokens))) if data}
-        self._longest = max(map(len, self._ids))
+
+    def __repr__(self) -> str:
+        return f"UniformModel({self.vocabulary!r})"
 
     def encode(self, text: str) -> list[int]:
         """The token ids of a prompt, by longest match; how it is cut makes no difference to this model.
@@ -45,12 +54,25 @@ class UniformModel:
                     start += length
                     break
             else:
-                raise InputError(f"the vocabulary has no token for byte 0x{data[start]:02X} of the prompt")
+                raise InputError(
+                    f"the vocabulary has no token for byte 0x{data[start]:02X} of the prompt",
+                    hint="Give another prompt, or a tokenizer that can write every byte.",
+                )
         return ids
 
     def session(self) -> UniformSession:
         """A new session."""
         return UniformSession(len(self.vocabulary))
+
+    @cached_property
+    def _ids(self) -> dict[bytes, int]:
+        """The smallest id of each token that is text."""
+        tokens = self.vocabulary.tokens
+        return {tokens[token] or b"": token for token in reversed(self.vocabulary.text_token_ids.tolist())}
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._ids), default=0)
 
 
 class UniformSession:
