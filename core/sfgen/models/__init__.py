@@ -1,7 +1,10 @@
 """Models: anything that scores the next token. ``load_model`` finds one by name.
 
-``transformers_model`` loads any transformers causal model, ``transformers_session`` is its cache and rewind;
-``uniform`` has no preference; ``tiny`` is the small model that comes with the package.
+``transformers_model`` is any transformers causal model: ``architecture`` and ``device`` say whether and where it runs,
+``prompt`` makes token ids of text, ``weights`` loads it, ``transformers_session`` asks it (``transformers_cache`` takes
+tokens back, ``rotary`` watches positions that depend on the length);
+``uniform`` has no preference, over a tokenizer or over ``characters``; ``zip_model`` makes a compressor a model;
+``tiny`` is the small model that comes with the package.
 """
 
 from __future__ import annotations
@@ -26,9 +29,9 @@ def load_model(
     """Load a model by name.
 
     Args:
-        name: ``tiny`` (comes with the package), ``uniform`` (equal scores), a directory of a transformers causal
-            model, or its id on the hub.
-        tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores.
+        name: ``tiny`` (comes with the package), ``uniform`` (equal scores), ``zip:FILE`` (what compresses
+            well after a text file), a directory of a transformers causal model, or its id on the hub.
+        tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; without, it scores characters.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         trust_remote_code: Whether code that comes with the model may run.
@@ -36,7 +39,7 @@ def load_model(
     Raises:
         ModelError: No such model, or it cannot be read.
         VocabularyError: Its tokenizer is missing or not understood.
-        UsageError: ``tokenizer`` with a model that has its own.
+        UsageError: ``tokenizer`` with a model that has its own, or ``zip:`` without a file.
     """
     from sfgen.errors import UsageError
 
@@ -49,6 +52,10 @@ def load_model(
         )
     if tokenizer is not None:
         raise UsageError("a tokenizer can be named for the model uniform only; other models have their own")
+    if str(name).startswith("zip:"):
+        from sfgen.models.zip_model import ZipModel
+
+        return ZipModel.from_file(str(name).removeprefix("zip:"))
     from sfgen.models.transformers_model import TransformersModel
 
     if str(name) == "tiny":

@@ -1,9 +1,4 @@
-"""One sequence inside a transformers model, with a key-value cache and an exact rewind.
-
-What can be taken back depends on the kind of cache. Full attention keeps every key and value, so cutting the end off
-is exact. Sliding windows have dropped what a rewind would need, and recurrent states hold the whole past in one: there
-the cache is thrown away and the text is read again. Models without a usable cache read everything at each question.
-"""
+"""One sequence inside a transformers model: read tokens, score the next, take tokens back."""
 
 from __future__ import annotations
 
@@ -13,84 +8,109 @@ from typing import Any
 
 from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError
+from sfgen.models.memory import is_out_of_memory
+from sfgen.models.rotary import Rotary
+from sfgen.models.transformers_cache import Past
+from sfgen.vocabulary.pretrained import first_line, without_warnings
+
+_CACHE_NAMES = ("past_key_values", "cache_params", "state")
+"""What architectures call the cache that they give back and are given again."""
 
 
 class TransformersSession:
     """A sequence of tokens that a transformers model has read.
 
+    Nothing of it is kept in the model: several sessions of one model do not see each other.
+
     Args:
         model: A causal language model in evaluation mode.
         context_length: The most tokens that it can read; ``None``: unknown.
+        name: What messages call the model.
     """
 
-    def __init__(self, model: Any, context_length: int | None = None) -> None:
+    def __init__(self, model: Any, context_length: int | None = None, *, name: str = "the model") -> None:
         self._model = model
+        self._name = name
         self._context_length = context_length
         self._tokens: list[int] = []
-        self._cached = 0  # how many of the tokens the cache holds
-        self._cache: Any = None
+        self._past = Past()
+        self._rotary = Rotary(model)
         parameters = inspect.signature(model.forward).parameters
-        self._cache_name = next((name for name in ("past_key_values", "cache_params") if name in parameters), None)
-        self._last_row_only = {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
+        self._cache_name = next((name for name in _CACHE_NAMES if name in parameters), None)
+        # Said each time, since a configuration may say use_cache: false.
+        self._options: dict[str, Any] = {"use_cache": True} if self._cache_name else {}
+        if "logits_to_keep" in parameters:
+            self._options["logits_to_keep"] = 1
+        self._takes_positions = "position_ids" in parameters
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
         """Read tokens and return the scores of the next: float32 ``[rows of the output layer]``.
 
+        After an error the session holds what it held before.
+
         Raises:
-            ModelError: More tokens than the model's context holds, or not enough memory.
+            ModelError: More tokens than the model's context holds, a token that it does not know, not enough memory,
+                or something that this model cannot do on its device.
         """
+        import torch
+
+        self._check(token_ids)
+        before = len(self._tokens)
         self._tokens += token_ids
-        if self._context_length is not None and len(self._tokens) > self._context_length:
+        try:
+            with torch.inference_mode(), without_warnings():
+                scores: Scores = self._read().float().cpu().numpy()
+        except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
+            count = len(self._tokens)
+            del self._tokens[before:]
+            self._past.clear()  # it may be half written
+            if is_out_of_memory(error):
+                raise ModelError(
+                    f"not enough memory on {self._model.device} for {count} tokens",
+                    hint="Give a shorter prompt, or try --dtype bfloat16 or --device cpu.",
+                ) from error
             raise ModelError(
-                f"the text is longer than the model can read: {len(self._tokens)} tokens, its context holds "
-                f"{self._context_length}",
-                hint="Give a shorter prompt or a lower --max-tokens.",
-            )
-        scores: Scores = self._forward().float().cpu().numpy()
+                f"{self._name} cannot score on {self._model.device} in {self._dtype()}: {first_line(error)}",
+                hint="Try --dtype float32 or --device cpu.",
+            ) from error
         return scores
 
     def rewind(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""
         del self._tokens[length:]
-        surplus = self._cached - length
-        if surplus <= 0:
-            return
-        if length > 0 and self._can_crop():
-            self._cache.crop(-surplus)
-            self._cached = length
-        else:
-            self._cache, self._cached = None, 0
+        self._past.rewind(length)
 
-    def _forward(self) -> Any:
+    def _read(self) -> Any:
+        """Read what the cache does not hold yet; the scores after it."""
         import torch
 
-        if self._cache is not None and self._is_recurrent():
-            # Recurrent states are continued exactly only one token at a time.
-            pieces = [[token] for token in self._tokens[self._cached :]]
-        else:
-            pieces = [self._tokens[self._cached :]]
-        with torch.inference_mode():
-            for piece in pieces:
-                inputs: dict[str, Any] = {"input_ids": torch.tensor([piece], device=self._model.device)}
-                if self._cache_name:
-                    inputs |= {"use_cache": True, self._cache_name: self._cache}
-                try:
-                    output = self._model(**inputs, **self._last_row_only)
-                except torch.OutOfMemoryError as error:
-                    raise ModelError(
-                        f"not enough memory on {self._model.device} for {len(self._tokens)} tokens",
-                        hint="Give a shorter prompt, or try --device cpu or --dtype bfloat16.",
-                    ) from error
-                self._cache = output.get(self._cache_name) if self._cache_name else None
-                self._cached = self._cached + len(piece) if self._cache is not None else 0
+        if self._rotary.prepare(len(self._tokens)):
+            self._past.clear()
+        new = self._tokens[self._past.length :]
+        for piece in [new] if self._past.reads_at_once else [[token] for token in new]:
+            inputs = {"input_ids": torch.tensor([piece], device=self._model.device), **self._options}
+            if self._takes_positions:  # not every model counts the tokens in its cache (Bamba does not)
+                start = self._past.length
+                inputs["position_ids"] = torch.arange(start, start + len(piece), device=self._model.device)[None]
+            if self._cache_name:
+                inputs[self._cache_name] = self._past.value
+            output = self._model(**inputs)
+            if self._cache_name:
+                self._past.keep(output.get(self._cache_name), len(piece))
         return output.logits[0, -1]
 
-    def _can_crop(self) -> bool:
-        from transformers.cache_utils import DynamicLayer
+    def _check(self, token_ids: Sequence[int]) -> None:
+        count = len(self._tokens) + len(token_ids)
+        if self._context_length is not None and count > self._context_length:
+            raise ModelError(
+                f"the text is longer than {self._name} can read: {count} tokens, its context holds "
+                f"{self._context_length}",
+                hint="Give a shorter prompt or a lower --max-tokens.",
+            )
+        rows = self._model.get_input_embeddings().weight.shape[0]
+        unknown = next((token for token in token_ids if not 0 <= token < rows), None)
+        if unknown is not None:  # on a GPU the look-up itself would break everything that follows
+            raise ModelError(f"there is no token {unknown}: {self._name} knows {rows}, from 0 on")
 
-        return all(type(layer) is DynamicLayer for layer in getattr(self._cache, "layers", [None]))
-
-    def _is_recurrent(self) -> bool:
-        from transformers.cache_utils import LinearAttentionCacheLayerMixin
-
-        return any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in getattr(self._cache, "layers", []))
+    def _dtype(self) -> str:
+        return str(self._model.dtype).removeprefix("torch.")

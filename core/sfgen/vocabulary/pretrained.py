@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from sfgen.errors import VocabularyError
 _TOKENIZER_FILES = (
     "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenizer_config.json",
 )  # fmt: skip
+GATED = "its owner gives it to those only who asked for it (a gated model)"
+GATED_HINT = "Ask for access on its page on the hub, then log in: hf auth login"
+_LINE = 200  # characters of somebody else's message that are shown
 _HUB_TIMEOUT = 5.0  # seconds; transformers by itself retries for most of a minute
 
 
@@ -44,34 +48,56 @@ def configured(located: tuple[str, bool], *, trust_remote_code: bool = False) ->
         trust_remote_code: Run Python code that comes with the model.
 
     Returns:
-        The ids that end a text (the generation configuration's, else the model's; ``None``: not said), and the number
-        of output rows (``None``: not said).
+        What :func:`end_tokens_and_rows` says of that configuration.
     """
     source, local_files_only = located
     with quiet_transformers():
-        from transformers import AutoConfig, GenerationConfig
+        from transformers import AutoConfig
 
-        automatic: Any = AutoConfig  # untyped, like the next
-        generation: Any = GenerationConfig
+        automatic: Any = AutoConfig  # untyped
         try:
             config = automatic.from_pretrained(
                 source, trust_remote_code=trust_remote_code, local_files_only=local_files_only
             )
-            size = getattr(config.get_text_config(decoder=True), "vocab_size", None)
         except Exception:  # none, or one that only the model's own code understands
             return None, None
-        end_token_ids = getattr(config, "eos_token_id", None)
-        # A model may come without a generation configuration.
-        with suppress(OSError):
-            loaded = generation.from_pretrained(source, local_files_only=local_files_only)
-            end_token_ids = end_token_ids if loaded.eos_token_id is None else loaded.eos_token_id
-    return [end_token_ids] if isinstance(end_token_ids, int) else end_token_ids, size
+    return end_tokens_and_rows(config, located)
 
 
-def locate(name_or_path: str | Path) -> tuple[str, bool]:
+def end_tokens_and_rows(config: Any, located: tuple[str, bool]) -> tuple[list[int] | None, int | None]:
+    """What a model says of its vocabulary.
+
+    Args:
+        config: The model's configuration, read by transformers.
+        located: Where it lies, as :func:`locate` said.
+
+    Returns:
+        The ids that end a text (the generation configuration's, else the model's; ``None``: not said), and the number
+        of output rows (``None``: not said).
+    """
+    from transformers import GenerationConfig
+
+    source, local_files_only = located
+    generation: Any = GenerationConfig  # untyped
+    text = config.get_text_config(decoder=True)
+    said = [getattr(config, "eos_token_id", None), getattr(text, "eos_token_id", None)]
+    # A model may come without a generation configuration.
+    with quiet_transformers(), suppress(OSError):
+        said.insert(0, generation.from_pretrained(source, local_files_only=local_files_only).eos_token_id)
+    ids = next((ids for ids in said if ids is not None), None)
+    if ids is not None:
+        ids = [token_id for token_id in ([ids] if isinstance(ids, int) else ids) if token_id >= 0]  # -1: none
+    return ids, getattr(text, "vocab_size", None) or getattr(text, "padded_vocab_size", None)
+
+
+def locate(name_or_path: str | Path, *, what: str = "tokenizer") -> tuple[str, bool]:
     """What to name to transformers, and whether it may look at local files only.
 
     A hub that cannot be reached is asked once, quickly: transformers by itself would retry for most of a minute.
+
+    Args:
+        name_or_path: A directory, or a hub id.
+        what: What is looked for there, for messages.
 
     Raises:
         VocabularyError: There is no such directory, and no such name on the hub.
@@ -82,9 +108,20 @@ def locate(name_or_path: str | Path) -> tuple[str, bool]:
         return str(directory), True
     if isinstance(name_or_path, Path) or not _could_be_hub_id(name):
         raise VocabularyError(
-            f"no directory {name or repr(name)}", hint="give a directory that holds a tokenizer, or a hub id"
+            f"no directory {name or repr(name)}",
+            hint=f"give a directory that holds a {what}, or a hub id",
         )
     return name, not _is_hub_reachable(name)
+
+
+def cached_directory(source: str) -> Path | None:
+    """Where the files of a directory or of a hub id lie on this machine; ``None`` if they were never downloaded."""
+    if Path(source).is_dir():
+        return Path(source)
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(source, "config.json")
+    return Path(found).parent if isinstance(found, str) else None
 
 
 def _check_directory(directory: Path) -> None:
@@ -110,15 +147,23 @@ def _could_be_hub_id(name: str) -> bool:
 def _is_hub_reachable(name: str) -> bool:
     """One question to the hub, with a time limit; a hub id that it does not know is an error at once."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
     try:
         HfApi().model_info(name, timeout=_HUB_TIMEOUT)
+    except GatedRepoError as error:
+        raise VocabularyError(GATED, hint=GATED_HINT) from error
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise VocabularyError(
             f"no directory {name}, and no model of that name on the hub",
             hint="check the spelling; a private model needs a login (hf auth login)",
         ) from error
+    except HfHubHTTPError as error:
+        if error.response.status_code in (401, 403):
+            raise VocabularyError(
+                f"the hub does not let you see {name}", hint="log in, or renew the token: hf auth login"
+            ) from error
+        return False
     except Exception:  # no network, a time-out, offline mode, a server error: only the cache can help
         return False
     return True
@@ -133,14 +178,15 @@ def _load(source: str, name: str, *, trust_remote_code: bool, local_files_only: 
                 source, trust_remote_code=trust_remote_code, local_files_only=local_files_only
             )
         except Exception as error:  # transformers raises whatever its parts raise
+            if is_gated(error):
+                raise VocabularyError(f"no tokenizer {name}: {GATED}", hint=GATED_HINT) from error
             if source == name and local_files_only and not Path(source).exists():
                 raise VocabularyError(
                     f"no directory {name}, and the hub cannot be reached to look for it there",
                     hint="give a directory that holds a tokenizer, or go online once: the hub's files are kept",
                 ) from error
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].strip()
             raise VocabularyError(
-                f"the tokenizer {name} cannot be loaded: {reason}", hint=_hint(str(error), trust_remote_code)
+                f"the tokenizer {name} cannot be loaded: {first_line(error)}", hint=_hint(str(error), trust_remote_code)
             ) from error
 
 
@@ -154,21 +200,58 @@ def _hint(message: str, trust_remote_code: bool) -> str:
     return ""
 
 
+def is_gated(error: BaseException) -> bool:
+    """Whether transformers failed because the owner of a model on the hub wants to be asked for it."""
+    return "gated repo" in str(error)
+
+
+def first_line(error: object) -> str:
+    """What there is room for of an error: the first line of its message, of a long one the first sentence.
+
+    >>> first_line(ValueError("It does not fit:\\n  hidden_size\\nand so on"))
+    'It does not fit: hidden_size'
+    >>> first_line(KeyError())
+    'KeyError'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    line = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    if len(line) <= _LINE:
+        return line
+    sentence, stop, _ = line.partition(". ")
+    return sentence + stop.strip() if stop and len(sentence) < _LINE else f"{line[:_LINE]}…"
+
+
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
     """Keep the notes and the progress bars of transformers off the terminal."""
-    from transformers.utils import logging
+    from transformers.utils import logging as transformers_logging
 
-    transformers_logging: Any = logging  # its functions are untyped
-    verbosity = transformers_logging.get_verbosity()
-    bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity(transformers_logging.CRITICAL)
-    transformers_logging.disable_progress_bar()
+    notes: Any = transformers_logging  # its functions are untyped
+    bars = notes.is_progress_bar_enabled()
+    notes.disable_progress_bar()
+    try:
+        with without_warnings():
+            yield
+    finally:
+        if bars:
+            notes.enable_progress_bar()
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Keep the notes of transformers off the terminal, at a cost that a single question to a model can bear."""
+    # Its verbosity would do, too, but each change of that empties caches of the whole logging system.
+    handlers = list(logging.getLogger("transformers").handlers)
+
+    def reject(record: logging.LogRecord) -> bool:  # one of its own for each use: uses may overlap
+        return False
+
+    for handler in handlers:
+        handler.addFilter(reject)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        transformers_logging.set_verbosity(verbosity)
-        if bars:
-            transformers_logging.enable_progress_bar()
+        for handler in handlers:
+            handler.removeFilter(reject)

@@ -1,0 +1,74 @@
+"""Where a model runs, and in which numbers: found out, and refused, before any weight is read."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from sfgen.errors import ModelError
+
+if TYPE_CHECKING:
+    import torch
+
+_DTYPES = ("float32", "bfloat16", "float16")
+
+
+def check_names(device: str, dtype: str) -> None:
+    """Refuse what can be no device or type on any machine; costs no import.
+
+    Raises:
+        ModelError: An unknown name.
+    """
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", device, re.ASCII):
+        raise ModelError(f"no such device: {device}", hint="Use auto, cpu, cuda, cuda:N or mps.")
+    if dtype not in ("auto", *_DTYPES):
+        raise ModelError(f"no such dtype: {dtype}", hint="Use auto, float32, bfloat16 or float16.")
+
+
+def find_device(name: str) -> torch.device:
+    """The device of that name; ``auto`` is the first of cuda, mps and cpu that this machine has.
+
+    Raises:
+        ModelError: An unknown name, or a device that this machine or this PyTorch lacks.
+    """
+    check_names(name, "auto")
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of drivers that are too old: they count as absent
+        cuda_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        has_mps = torch.backends.mps.is_available()
+    if name == "auto":
+        return torch.device("cuda" if cuda_devices else "mps" if has_mps else "cpu")
+    kind, _, number = name.partition(":")
+    hint = "Use --device cpu, or auto for the best that there is."
+    if kind == "cuda" and not cuda_devices:
+        is_built = torch.version.cuda is not None or torch.version.hip is not None
+        raise ModelError(
+            f"no device {name}: "
+            + ("no GPU or no driver for it was found" if is_built else "this PyTorch was built for CPUs only"),
+            hint=hint,
+        )
+    if kind == "cuda" and number and int(number) >= cuda_devices:
+        last = f" to cuda:{cuda_devices - 1}" if cuda_devices > 1 else ""
+        raise ModelError(f"no device {name}: this machine has cuda:0{last}", hint=hint)
+    if kind == "mps" and not has_mps:
+        raise ModelError("no device mps: it is the GPU of a Mac with Apple silicon, on macOS 14 or later", hint=hint)
+    return torch.device(name)
+
+
+def find_dtype(name: str, device: torch.device) -> Any:
+    """The type of that name, for ``from_pretrained``.
+
+    ``auto`` is the checkpoint's own; on a CPU, where half precision is slow and some operations are missing, float32.
+
+    Raises:
+        ModelError: An unknown name.
+    """
+    check_names("auto", name)
+    import torch
+
+    if name == "auto":
+        return torch.float32 if device.type == "cpu" else "auto"
+    return getattr(torch, name)
