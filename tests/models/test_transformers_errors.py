@@ -263,7 +263,7 @@ class TestHub:
         ("name", "message", "hint"),
         [
             ("org/nowhere", "no directory org/nowhere, and no model of that name on the hub", "spelling"),
-            ("org/forbidden", "the hub does not let you see org/forbidden", "log in"),
+            ("org/forbidden", "the hub does not let you see org/forbidden", "Log in"),
             ("org/broken", "the hub cannot be reached", ""),
             ("org/slow", "the hub cannot be reached", ""),
         ],

@@ -110,7 +110,7 @@ _REASONS = {
 def _refused(reason: str) -> VocabularyError:
     return VocabularyError(
         f"the bytes of this tokenizer's tokens cannot be told: {reason}",
-        hint="byte-level BPE and SentencePiece tokenizers (GPT-2, Llama, Gemma, Qwen, Mistral, T5) can be read",
+        hint="Byte-level BPE and SentencePiece tokenizers (GPT-2, Llama, Gemma, Qwen, Mistral, T5) can be read",
     )
 
 

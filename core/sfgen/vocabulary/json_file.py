@@ -39,7 +39,7 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise VocabularyError(
-            f"{path}, line {line}: byte {error.start} is no UTF-8", hint="save the file with the encoding UTF-8"
+            f"{path}, line {line}: byte {error.start} is no UTF-8", hint="Save the file with the encoding UTF-8"
         ) from None
 
 
@@ -67,10 +67,10 @@ def _from_object(path: Path, pairs: _Object) -> list[bytes | None]:
         if not 0 <= token_id <= _LARGEST_ID:
             raise VocabularyError(f"{path}: {place} is {token_id:.6g}, and an id is between 0 and {_LARGEST_ID}")
         if string in seen:
-            raise VocabularyError(f"{path}: {place} occurs twice", hint="give each token once")
+            raise VocabularyError(f"{path}: {place} occurs twice", hint="Give each token once")
         if token_id in strings:
             other = json.dumps(strings[token_id])
-            raise VocabularyError(f"{path}: {place} has the id {token_id}, and so has {other}", hint="ids are unique")
+            raise VocabularyError(f"{path}: {place} has the id {token_id}, and so has {other}", hint="Ids are unique")
         _token(path, place, string)
         seen.add(string)
         strings[token_id] = string
@@ -89,7 +89,7 @@ def _token(path: Path, place: str, token: Any) -> bytes:
     if not _is_text(token):
         raise VocabularyError(
             f"{path}: {place} has half of a surrogate pair, which is no text",
-            hint="bytes that are no text cannot be written in this file; pass them to Vocabulary(tokens) from Python",
+            hint="Bytes that are no text cannot be written in this file; pass them to Vocabulary(tokens) from Python",
         )
     return token.encode()
 

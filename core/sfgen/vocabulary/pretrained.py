@@ -109,7 +109,7 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer") -> tuple[str, b
     if isinstance(name_or_path, Path) or not _could_be_hub_id(name):
         raise VocabularyError(
             f"no directory {name or repr(name)}",
-            hint=f"give a directory that holds a {what}, or a hub id",
+            hint=f"Give a directory that holds a {what}, or a hub id",
         )
     return name, not _is_hub_reachable(name)
 
@@ -128,14 +128,14 @@ def _check_directory(directory: Path) -> None:
     if not directory.is_dir():
         raise VocabularyError(
             f"{directory} is a file, and a tokenizer is a directory",
-            hint=f"give the directory {directory.parent}"
+            hint=f"Give the directory {directory.parent}"
             if directory.name.startswith("tokenizer")
-            else "a JSON file with a list of tokens is read by Vocabulary.from_file (--vocabulary FILE)",
+            else "A JSON file with a list of tokens is read by Vocabulary.from_file (--vocabulary FILE)",
         )
     if not any(next(directory.glob(pattern), None) for pattern in _TOKENIZER_FILES):
         raise VocabularyError(
             f"no tokenizer in {directory}: it has no tokenizer.json, nor any other tokenizer file",
-            hint="save one there: AutoTokenizer.from_pretrained(NAME).save_pretrained(DIRECTORY)",
+            hint="Save one there: AutoTokenizer.from_pretrained(NAME).save_pretrained(DIRECTORY)",
         )
 
 
@@ -156,12 +156,12 @@ def _is_hub_reachable(name: str) -> bool:
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise VocabularyError(
             f"no directory {name}, and no model of that name on the hub",
-            hint="check the spelling; a private model needs a login (hf auth login)",
+            hint="Check the spelling; a private model needs a login (hf auth login)",
         ) from error
     except HfHubHTTPError as error:
         if error.response.status_code in (401, 403):
             raise VocabularyError(
-                f"the hub does not let you see {name}", hint="log in, or renew the token: hf auth login"
+                f"the hub does not let you see {name}", hint="Log in, or renew the token: hf auth login"
             ) from error
         return False
     except Exception:  # no network, a time-out, offline mode, a server error: only the cache can help
@@ -183,7 +183,7 @@ def _load(source: str, name: str, *, trust_remote_code: bool, local_files_only: 
             if source == name and local_files_only and not Path(source).exists():
                 raise VocabularyError(
                     f"no directory {name}, and the hub cannot be reached to look for it there",
-                    hint="give a directory that holds a tokenizer, or go online once: the hub's files are kept",
+                    hint="Give a directory that holds a tokenizer, or go online once: the hub's files are kept",
                 ) from error
             raise VocabularyError(
                 f"the tokenizer {name} cannot be loaded: {first_line(error)}", hint=_hint(str(error), trust_remote_code)
@@ -193,10 +193,10 @@ def _load(source: str, name: str, *, trust_remote_code: bool, local_files_only: 
 def _hint(message: str, trust_remote_code: bool) -> str:
     if "trust_remote_code" in message and not trust_remote_code:
         return (
-            "it comes with Python code of its own; if you trust it, allow it: trust_remote_code (--trust-remote-code)"
+            "It comes with Python code of its own; if you trust it, allow it: trust_remote_code (--trust-remote-code)"
         )
     if "sentencepiece" in message or "tiktoken" in message:
-        return "a directory with a tokenizer.json needs no further package"
+        return "A directory with a tokenizer.json needs no further package"
     return ""
 
 

@@ -96,5 +96,5 @@ def _disagreement(what: str, joined: bytes, written: str) -> VocabularyError:
     return VocabularyError(
         f"the bytes of this tokenizer's tokens cannot be told: {what} should come out as {written!r:.200}, and its"
         f" tokens' bytes are {joined!r:.200}",
-        hint="the tokenizer has a rule that sfgen does not know; please report it with the tokenizer's name",
+        hint="The tokenizer has a rule that sfgen does not know; please report it with the tokenizer's name",
     )

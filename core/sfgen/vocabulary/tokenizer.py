@@ -70,7 +70,7 @@ def fast_tokenizer(hf_tokenizer: Any) -> Any:
         raise VocabularyError(f"{name} is no tokenizer of transformers, nor a tokenizers.Tokenizer")
     raise VocabularyError(
         f"{name} is a slow tokenizer: a program, with no description to read its tokens' bytes from",
-        hint="use a tokenizer with a tokenizer.json",
+        hint="Use a tokenizer with a tokenizer.json",
     )
 
 
@@ -95,14 +95,14 @@ def _refuse_models_with_marks(model: Any) -> None:
     if kind == "WordPiece":
         raise VocabularyError(
             "WordPiece tokenizers are not supported: whether a token writes a space depends on its neighbours",
-            hint="use a model with a byte-level BPE or SentencePiece tokenizer",
+            hint="Use a model with a byte-level BPE or SentencePiece tokenizer",
         )
     for mark in ("continuing_subword_prefix", "end_of_word_suffix"):
         if getattr(model, mark, None):
             raise VocabularyError(
                 f"this {kind} tokenizer is not supported: its tokens carry the mark {getattr(model, mark)!r}"
                 f" ({mark}), and whether a space follows depends on the neighbours",
-                hint="use a model with a byte-level BPE or SentencePiece tokenizer",
+                hint="Use a model with a byte-level BPE or SentencePiece tokenizer",
             )
 
 
@@ -113,7 +113,7 @@ def _refuse_byte_tokens(strings: dict[int, str]) -> None:
         raise VocabularyError(
             f"the bytes of this tokenizer's tokens cannot be told: it has {count} byte tokens such as <0x41>, and a"
             " decoder that does not know them",
-            hint="add ByteFallback to the decoder in tokenizer.json",
+            hint="Add ByteFallback to the decoder in tokenizer.json",
         )
 
 
@@ -157,7 +157,7 @@ def _added_bytes(backend: Any, decoder: TokenDecoder, token_id: int, content: st
     raise VocabularyError(
         f"token {token_id} is both the added text {content!r} and, in the model's own vocabulary, the bytes"
         f" {decoder(model_string)!r}",
-        hint="give the added token an id of its own in tokenizer.json",
+        hint="Give the added token an id of its own in tokenizer.json",
     )
 
 

@@ -197,7 +197,7 @@ def _checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
         if token is not None and not isinstance(token, bytes):
             raise VocabularyError(
                 f"token {token_id} is {type(token).__name__}, and must be bytes or None: {token!r:.80}",
-                hint="write text as bytes: 'talk'.encode()" if isinstance(token, str) else "",
+                hint="Write text as bytes: 'talk'.encode()" if isinstance(token, str) else "",
             )
     return tuple(token or None for token in tokens)
 
