@@ -10,6 +10,7 @@ from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError
 from sfgen.models.memory import is_out_of_memory
 from sfgen.models.rotary import Rotary
+from sfgen.models.threads import Threads
 from sfgen.models.transformers_cache import Past
 from sfgen.vocabulary.pretrained import first_line, without_warnings
 
@@ -35,6 +36,7 @@ class TransformersSession:
         self._tokens: list[int] = []
         self._past = Past()
         self._rotary = Rotary(model)
+        self._threads = Threads(model)
         parameters = inspect.signature(model.forward).parameters
         self._cache_name = next((name for name in _CACHE_NAMES if name in parameters), None)
         # Said each time, since a configuration may say use_cache: false.
@@ -58,7 +60,7 @@ class TransformersSession:
         before = len(self._tokens)
         self._tokens += token_ids
         try:
-            with torch.inference_mode(), without_warnings():
+            with torch.inference_mode(), without_warnings(), self._threads.bounded():
                 scores: Scores = self._read().float().cpu().numpy()
         except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
             count = len(self._tokens)
