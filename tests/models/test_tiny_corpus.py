@@ -1,15 +1,12 @@
-"""The embedded model: the text it learns from, how it is trained, and what the committed weights can do."""
+"""The text that the embedded model learns from: the same for a seed, grammatical, true to its tables, valid JSON."""
 
 from __future__ import annotations
 
 import datetime
-import itertools
 import json
-import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,20 +15,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfgen.models.tiny import DIRECTORY, train
-from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS, KINDS, check_prompts_absent, corpus, documents
+from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS, KINDS, check_prompts_absent, corpus
 from sfgen.models.tiny.corpus.grammar import Grammar
+from sfgen.models.tiny.corpus.held_back import HELD_BACK, held_back
+from sfgen.models.tiny.corpus.knowledge import ANIMALS, COUNTRIES, JOBS, THINGS
+from sfgen.models.tiny.corpus.surroundings import OPPOSITES
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 FRESH_SEED = 1_000_000
-"""Documents of this seed were neither in the tokenizer's nor in the model's training text."""
-PERPLEXITY_BOUND = 2.6
-"""The committed weights have 2.33 on these 150 documents and 2.16 on 1 500 of that seed."""
 WORD = re.compile(r"[A-Za-z]+")
 
 
 def written(kind: str, count: int, seed: int = 5) -> list[str]:
     random = Random(seed)
     return [KINDS[kind][0](random) for _ in range(count)]
+
+
+def found(pattern: str, kind: str, count: int = 3_000) -> list[tuple[str, ...]]:
+    """The groups of all matches in texts of that kind."""
+    return [match.groups() for text in written(kind, count) for match in re.finditer(pattern, text)]
 
 
 def json_values(text: str) -> list[Any]:
@@ -47,29 +49,8 @@ def json_values(text: str) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """For a model this small, threads cost more than they bring: on a busy machine seventy times more."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Any:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(DIRECTORY)
-
-
-@pytest.fixture(scope="module")
-def model(one_thread: None) -> Any:
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    return AutoModelForCausalLM.from_pretrained(DIRECTORY, dtype=torch.float32)  # in evaluation mode
+def training_text() -> list[str]:
+    return corpus(1, 20_000)
 
 
 class TestGrammar:
@@ -78,8 +59,20 @@ class TestGrammar:
         lines = {grammar.write(Random(seed), "line") for seed in range(50)}
         assert lines == {"cat owl Cat owl", "owl cat Owl cat"}
 
-    @pytest.mark.parametrize(("word", "phrase"), [("owl", "An owl, an owl"), ("cat", "A cat, a cat")])
-    def test_article_fits_the_next_word(self, word: str, phrase: str) -> None:
+    @pytest.mark.parametrize(
+        ("word", "phrase"),
+        [
+            ("owl", "An owl, an owl"),
+            ("cat", "A cat, a cat"),
+            ("uncle", "An uncle, an uncle"),
+            ("university", "A university, a university"),
+            ("useful tool", "A useful tool, a useful tool"),
+            ("honest man", "An honest man, an honest man"),
+            ("house", "A house, a house"),
+            ("hour", "An hour, an hour"),
+        ],
+    )
+    def test_article_fits_the_sound_of_the_next_word(self, word: str, phrase: str) -> None:
         assert Grammar({"word": [word]}).fill(Random(0), "A(n) <word>, a(n) <word>") == phrase
 
     def test_given_symbols_win_over_rules(self) -> None:
@@ -117,21 +110,89 @@ class TestCorpus:
         texts = corpus(FRESH_SEED, 5_000)
         assert len(set(texts)) > 0.9 * len(texts)
 
+    def test_many_words(self, training_text: list[str]) -> None:
+        assert len({word.lower() for text in training_text for word in WORD.findall(text)}) > 3_500
+
     @pytest.mark.parametrize("kind", KINDS)
-    def test_no_template_is_left_over(self, kind: str) -> None:
+    def test_templates_are_filled_and_articles_fit(self, kind: str) -> None:
         for text in written(kind, 1_500):
             assert text == text.strip()
             assert not re.search(r"<|>|\(n\)", text)
-            assert not re.search(r"\b[Aa] [aeio]\w", text), text
+            assert not re.search(r"\b[Aa] ([aio]\w|e(?!u)|honest|hour)", text), text
+            assert not re.search(r"\b[Aa]n ([^aeiouhAEIOU\W]|uni|use)", text), text
 
     @pytest.mark.parametrize("prompt", DEMONSTRATION_PROMPTS)
-    def test_demonstration_prompts_are_absent(self, prompt: str) -> None:
-        assert not [text for text in corpus(1, 20_000) if prompt in text]
+    def test_demonstration_prompts_are_absent(self, training_text: list[str], prompt: str) -> None:
+        assert not [text for text in training_text if prompt in text]
+
+    def test_every_prompt_that_is_shown_is_among_them(self) -> None:
+        """Of the README, the demonstration and the help texts; what any English text holds is let off."""
+        shown = set()
+        for file in (ROOT / "README.md", ROOT / ".ci" / "demo", *(ROOT / "cli").rglob("*.py")):
+            for line in file.read_text(encoding="utf-8").splitlines():
+                if re.search(r"sfgen (gen|ban)\b", line):
+                    quoted = re.findall(r"(words )?'([^']*)'", line)
+                    shown |= {
+                        text for words, text in quoted if not words and re.fullmatch(r"\w[^\\\[|]* [^\\\[|]*", text)
+                    }
+                shown |= set(re.findall(r'sfgen\.(?:generate|stream)\(model, "([^"]*)"', line))
+        assert {"A person: ", "Can we talk?", "Date: "} <= shown
+        assert shown - set(DEMONSTRATION_PROMPTS) <= {"It is ", "Once upon a time", "Write to "}
 
     def test_training_refuses_a_demonstration_prompt(self) -> None:
         check_prompts_absent("Could we talk?")
         with pytest.raises(ValueError, match="Can we talk"):
             check_prompts_absent("Hello. Can we talk?")
+
+
+class TestWhatItSays:
+    def test_facts_agree_with_the_tables(self) -> None:
+        capitals = {country.name: country.capital for country in COUNTRIES}
+        stated = found(r"[Tt]he capital of ([A-Z][a-z]+) is ([A-Z]\w+(?: Aires)?)\.", "question")
+        assert len(stated) > 20
+        assert all(capitals[country] == city for country, city in stated)
+        opposites = {*OPPOSITES.items(), *((second, first) for first, second in OPPOSITES.items())}
+        stated = found(r"The opposite of (\w+) is (\w+)\.", "fact")
+        assert len(stated) > 20
+        assert opposites.issuperset(stated)
+        homes = {animal.name: animal.home for animal in ANIMALS}
+        stated = found(r"\bAn? (\w+) lives ([a-z ]+)\.", "question")
+        assert len(stated) > 20
+        assert all(homes[animal] == home for animal, home in stated)
+        where = {job.name: job.where for job in JOBS}
+        stated = found(r"\bAn? (\w+) works ([a-z' ]+)\.", "question")
+        assert len(stated) > 20
+        assert all(where[job] == place for job, place in stated)
+        materials = {thing.name: thing.material for thing in THINGS}
+        stated = found(r"this (\w+) made of\?\s(?:A: )?It is made of (\w+)\.", "question")
+        assert len(stated) > 20
+        assert all(materials[thing] == material for thing, material in stated)
+
+    def test_sums_and_totals_are_right(self) -> None:
+        numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+        sums = found(r"(\w+) and (\w+) make (\w+)\.", "question")
+        assert len(sums) > 50
+        for words in sums:
+            first, second, total = (numbers.index(word.lower()) for word in words)
+            assert first + second == total
+        receipts = [text for text in written("price", 500) if text.startswith("Receipt")]
+        assert len(receipts) > 50
+        for receipt in receipts:
+            *values, total_price = (round(100 * float(value)) for value in re.findall(r"\$([0-9.]+)", receipt))
+            assert sum(values) == total_price
+
+    def test_who_speaks_knows_the_own_name(self) -> None:
+        stated = found(r"(?m)^(\w+): (?:My name is|I am) ([A-Z]\w+)\b", "dialogue")
+        assert len(stated) > 20
+        assert all(speaker == name for speaker, name in stated)
+
+    def test_a_story_keeps_its_hero(self) -> None:
+        names = [name for (name,) in found(r"(?:called|His name was|Her name was) ([A-Z][a-z]+)", "story")]
+        assert len(names) > 500
+        for text in written("story", 500):
+            opened = re.search(r"(His|Her) name was ([A-Z][a-z]+)\. (?:([A-Z][a-z]+) )?", text)
+            if opened and opened[3] in ("He", "She"):
+                assert (opened[1], opened[3]) in (("His", "He"), ("Her", "She"))
 
     def test_people_are_json(self) -> None:
         texts = written("person", 600)
@@ -142,210 +203,77 @@ class TestCorpus:
                 assert 18 <= person["age"] <= 99
         compact = [text for text in texts if re.search(r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}', text)]
         indented = [text for text in texts if re.search(r'\{\n  "name": "[A-Z][a-z]+",\n  "age": [1-9][0-9]', text)]
-        assert min(len(compact), len(indented)) > 100
+        assert len(compact) > 100
+        assert len(indented) > 60
 
-    def test_products_are_json(self) -> None:
+    def test_products_and_other_records_are_json(self) -> None:
         for text in written("product", 400):
             (product,) = json_values(text)
             assert product["price"] == round(product["price"], 2) > 0
-            assert {"product", "price"} <= set(product) <= {"product", "price", "stock", "colours", "available"}
+            assert {"product", "price"} <= set(product)
+            assert set(product) <= {"product", "price", "stock", "colours", "material", "available"}
+        capitals = {country.name: country.capital for country in COUNTRIES}
+        for text in written("record", 600):
+            (record,) = json_values(text)
+            assert len(record) >= 2
+            if "country" in record:
+                assert capitals[record["country"]] == record["capital"]
 
     def test_songs_are_json_in_the_documented_layout(self) -> None:
         one = r'  {\n    "title": "[^"]+",(\n    "album": "[^"]+",)?\n    "year": [12][0-9]{3}'
         one += r'(,\n    "us-chart-max": [0-9]{1,3})?(,\n    "uk-chart-max": [0-9]{1,3})?\n  }'
         for text in written("songs", 400):
             assert all(1 <= len(songs) <= 3 for songs in json_values(text))
-            assert re.search(rf"(^|\n)\[\n{one}(,\n{one})*\n\]$", text)
+            assert re.search(rf"(^|\n|\])\[\n{one}(,\n{one})*\n\]$", text)
 
     def test_addresses(self) -> None:
-        address = r"https?://(www\.)?[a-z]{2,20}\.(com|org|net|edu|ai)(/[a-z./?=0-9]*)?"
+        address = r"https?://(www\.)?[a-z]{2,40}\.(com|org|net|edu|ai)(/[a-z./?=0-9]*)?"
         for text in written("url", 500) + written("website_question", 500):
             assert re.search(rf"{address}(?![A-Za-z])", text), text
         for text in written("email", 500):
             assert re.search(r"[a-z]+(\.[a-z]+)?@[a-z]+\.(com|org|net|edu|ai)\b", text), text
 
     def test_dates_exist(self) -> None:
-        found = [match for text in written("date", 1_000) for match in re.findall(r"\d{4}-\d\d-\d\d", text)]
-        assert len(found) > 150
-        for match in found:
-            datetime.date.fromisoformat(match)
-
-    def test_sums_and_totals_are_right(self) -> None:
-        numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-        sums = [re.search(r"(\w+) and (\w+) make (\w+)\.", text) for text in written("question", 3_000)]
-        found = [match for match in sums if match]
-        assert len(found) > 50
-        for match in found:
-            first, second, total = (numbers.index(word.lower()) for word in match.groups())
-            assert first + second == total
-        receipts = [text for text in written("price", 500) if text.startswith("Receipt")]
-        assert len(receipts) > 50
-        for receipt in receipts:
-            *values, total_price = (round(100 * float(value)) for value in re.findall(r"\$([0-9.]+)", receipt))
-            assert sum(values) == total_price
+        dates = [date for (date,) in found(r"(\d{4}-\d\d-\d\d)", "date", 1_000)]
+        assert len(dates) > 150
+        for date in dates:
+            datetime.date.fromisoformat(date)
 
 
-class TestTraining:
-    @given(st.text(max_size=60), st.integers(0, 1000))
-    def test_pieces_make_the_text(self, text: str, seed: int) -> None:
-        pieces = train.pieces(text, Random(seed))
-        assert "".join(pieces) == text
-        assert len(pieces) <= 2
-        assert all(pieces) or not text
+class TestHeldBack:
+    @pytest.mark.parametrize("kind", HELD_BACK)
+    def test_same_seed_same_documents(self, kind: str) -> None:
+        assert held_back(kind, 3, 20) == held_back(kind, 3, 20) != held_back(kind, 4, 20)
+        assert not [text for text in held_back(kind, 3, 200) if re.search("[<>]", text)]
+        assert len(set(held_back(kind, 3, 100))) > 95
 
-    def test_learning_rate_rises_then_falls(self) -> None:
-        rates = [train.learning_rate(step, 1_000) for step in range(1_000)]
-        top = rates.index(max(rates))
-        assert rates[:top] == sorted(rates[:top])
-        assert rates[top:] == sorted(rates[top:], reverse=True)
-        assert max(rates) == pytest.approx(train.LEARNING_RATE)
-        assert 0 < rates[-1] < 1e-2 * train.LEARNING_RATE
-
-    def test_rows_are_whole_documents_between_begin_and_end(self, tokenizer: Any) -> None:
-        begin, end = tokenizer.bos_token_id, tokenizer.eos_token_id
-        source = documents(8)
-        for row in itertools.islice(train.rows(tokenizer.backend_tokenizer, 8), 20):
-            assert len(row) == train.ROW_LENGTH
-            assert row[0] == begin
-            body = tokenizer.decode(row).split("<|begin|>")[1:]
-            for part in body[:-1]:
-                assert part == next(source) + "<|end|>"
-            assert (next(source) + "<|end|>").startswith(body[-1].rstrip("\N{REPLACEMENT CHARACTER}"))
-            assert end in row or len(body) == 1
-
-    def test_training_is_reproducible_and_loads(
-        self, tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        import torch
-        from safetensors.torch import load_file
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
-        monkeypatch.setattr(train, "TOKENIZER_DOCUMENTS", 800)
-        monkeypatch.setattr(train, "ROWS_PER_STEP", 1)
-        monkeypatch.setattr(train, "ROW_LENGTH", 32)
-        for name, seed in (("first", "3"), ("second", "3"), ("other", "4")):
-            train.main(["--steps", "50", "--seed", seed, "--threads", "1", "--output", str(tmp_path / name)])
-        first, second, other = (
-            load_file(tmp_path / name / "model.safetensors") for name in ("first", "second", "other")
-        )
-        assert all(torch.equal(first[key], second[key]) for key in first)
-        assert not any(torch.equal(first[key], other[key]) for key in first)
-        assert {value.dtype for value in first.values()} == {torch.float16}
-        loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "first").state_dict()
-        assert all(torch.equal(first[key], loaded[key]) for key in first)
-        tokenizer = AutoTokenizer.from_pretrained(tmp_path / "first")
-        assert tokenizer.decode(tokenizer.encode("One line.")) == "<|begin|>One line."
-        losses = [float(loss) for loss in re.findall(r"step 50/50 loss ([0-9.]+)", capsys.readouterr().out)]
-        assert losses[0] == losses[1]
-        assert all(loss < math.log(train.VOCABULARY_SIZE) for loss in losses)
-
-
-def continued(model: Any, tokenizer: Any, prompt: str, **options: Any) -> list[str]:
-    """What the model writes after the prompt, one text per returned sequence."""
-    import torch
-
-    ids = torch.tensor([tokenizer.encode(prompt)])
-    out = model.generate(ids, attention_mask=torch.ones_like(ids), **options)
-    return [str(text) for text in tokenizer.batch_decode(out[:, ids.shape[1] :], skip_special_tokens=True)]
-
-
-class TestWeights:
-    def test_import_is_light(self) -> None:
-        code = "import sys, sfgen.models.tiny; print(sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert run.stdout == "[]\n"
-
-    def test_files_and_sizes(self) -> None:
-        names = {
-            "config.json",
-            "generation_config.json",
-            "model.safetensors",
-            "tokenizer.json",
-            "tokenizer_config.json",
-        }
-        assert {path.name for path in DIRECTORY.iterdir()} == names
-        assert sum(path.stat().st_size for path in DIRECTORY.iterdir()) <= 6_000_000
-
-    def test_parameters_are_float16_and_at_most_three_million(self) -> None:
-        data = (DIRECTORY / "model.safetensors").read_bytes()
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        header.pop("__metadata__", None)
-        assert {entry["dtype"] for entry in header.values()} == {"F16"}
-        assert 500_000 < sum(math.prod(entry["shape"]) for entry in header.values()) <= 3_000_000
-
-    def test_special_tokens(self, tokenizer: Any) -> None:
-        begin, end = tokenizer.convert_tokens_to_ids(["<|begin|>", "<|end|>"])
-        assert (tokenizer.bos_token_id, tokenizer.eos_token_id) == (begin, end)
-        assert tokenizer.encode("a")[0] == begin
-        assert begin not in tokenizer.encode("a", add_special_tokens=False)
-        configuration = json.loads((DIRECTORY / "generation_config.json").read_text())
-        assert (configuration["bos_token_id"], configuration["eos_token_id"]) == (begin, end)
-
-    @settings(deadline=None)
-    @given(text=st.text().filter(lambda text: "<|" not in text))
-    def test_tokenizer_round_trip(self, tokenizer: Any, text: str) -> None:
-        ids = tokenizer.encode(text)
-        assert tokenizer.decode(ids[1:]) == text
-        assert ids[0] == tokenizer.bos_token_id
-
-    def test_every_byte_is_a_token(self, tokenizer: Any) -> None:
-        assert sum(len(token) == 1 for token in tokenizer.get_vocab()) == 256
-        assert len(tokenizer) == train.VOCABULARY_SIZE
-
-    def test_tokenizer_is_the_one_that_the_script_trains(self, tokenizer: Any) -> None:
-        trained = train.train_tokenizer(0, train.TOKENIZER_DOCUMENTS)
-        assert trained.get_vocab() == tokenizer.get_vocab()
-
-    def test_some_words_need_several_tokens(self, tokenizer: Any) -> None:
-        lengths = {word: len(tokenizer.encode(word, add_special_tokens=False)) for word in (" talk", " vengeance")}
-        assert lengths[" talk"] == 1
-        assert lengths[" vengeance"] > 2
-
-    def test_perplexity_on_fresh_text(self, model: Any, tokenizer: Any) -> None:
-        import torch
-
-        loss, count = 0.0, 0
-        with torch.no_grad():
-            for text in corpus(FRESH_SEED, 150):
-                ids = torch.tensor([[*tokenizer.encode(text), tokenizer.eos_token_id]])
-                loss += float(model(input_ids=ids, labels=ids).loss) * (ids.shape[1] - 1)
-                count += ids.shape[1] - 1
-        assert math.exp(loss / count) < PERPLEXITY_BOUND
-
-    def test_words_of_free_text_are_words_of_the_corpus(self, model: Any, tokenizer: Any) -> None:
-        import torch
-
-        known = {word.lower() for text in corpus(FRESH_SEED + 1, 30_000) for word in WORD.findall(text)}
-        torch.manual_seed(0)
-        options = {"do_sample": True, "temperature": 0.8, "top_k": 0, "max_new_tokens": 100, "num_return_sequences": 12}
-        texts = [text for start in ("", "Once") for text in continued(model, tokenizer, start, **options)]
-        # The last word may have been cut off by the limit.
-        words = [word.lower() for text in texts for word in WORD.findall(re.sub(r"[A-Za-z]+$", "", text))]
-        assert len(words) > 400
-        assert sum(word in known for word in words) >= 0.95 * len(words)
+    @pytest.mark.parametrize("kind", HELD_BACK)
+    def test_all_words_occur_in_the_corpus(self, training_text: list[str], kind: str) -> None:
+        known = {word for text in training_text for word in WORD.findall(text)}
+        words = [word for text in held_back(kind, 0, 200) for word in WORD.findall(text)]
+        # Two-part surnames and towns are so many that some have not come up yet.
+        assert {word for word in set(words) - known if word[0].islower()} == set()
+        assert sum(word in known for word in words) > 0.98 * len(words)
 
     @pytest.mark.parametrize(
-        ("prompt", "pattern"),
+        "phrase",
         [
-            ("Can we talk?", r"(?s).*\b(talk|listen).*"),
-            ("A person: ", r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'),
-            ("It is ", r"(hot|cold)\b.*"),
-            ("It is", r" (hot|cold)\b.*"),
-            ("Where can I listen to pink floyd songs", r"(?s).*https?://[a-z.]+.*"),
-            ("Where can I listen to Pink Floyd songs?", r"(?s).*https?://[a-z.]+.*"),
-            ("[\n  {\n", r'(?s) +"title": ".*'),
+            " before everybody else ",
+            "Because the ",
+            "Once my ",
+            "Could you help me to",
+            "Do you want to play",
+            "I am afraid of the b",
+            "How was the train",
+            "I heard that you",
+            " lived together in",
+            "I gave it to the",
+            "wanted to talk to it",
+            "until the morning, and",
+            "who wanted to buy",
+            " together and talked",
+            ',"product":',
         ],
     )
-    def test_greedy_answers(self, model: Any, tokenizer: Any, prompt: str, pattern: str) -> None:
-        (text,) = continued(model, tokenizer, prompt, do_sample=False, max_new_tokens=60)
-        assert re.fullmatch(pattern, text), text
-
-    def test_talk_and_listen_have_alternatives(self, model: Any, tokenizer: Any) -> None:
-        """With every token that spells a banned word masked, what is left is still an answer in English words."""
-        words = [text for word in ("talk", "listen") for text in (f" {word}", word, f" {word.capitalize()}")]
-        encoded = [tokenizer.encode(word, add_special_tokens=False) for word in words]
-        (text,) = continued(model, tokenizer, "Can we talk?", do_sample=False, max_new_tokens=60, bad_words_ids=encoded)
-        known = {word.lower() for text in corpus(FRESH_SEED + 1, 30_000) for word in WORD.findall(text)}
-        assert not re.search(r"\b(talk|listen)\b", text)
-        assert len(WORD.findall(text)) >= 3
-        assert {word.lower() for word in WORD.findall(text)} <= known
+    def test_their_phrases_are_in_no_training_text(self, training_text: list[str], phrase: str) -> None:
+        assert not [text for text in training_text if phrase in text]

@@ -27,7 +27,7 @@ def gen(
 
     [bold]sfgen gen --regex '\{"name":"[A-Z]\[a-z]{2,9}","age":[1-9][0-9]\}' 'A person: ' | jq .name[/]
 
-    [bold]sfgen gen --choices hot,cold,hotel --json 'It is ' | jq -r .text[/]
+    [bold]sfgen gen --choices hot,cold,hotel --json 'It is very ' | jq -r .text[/]
     """
     constraint = read_constraint(regex, regex_file, choices, choices_file, index)
     text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(ban_words_file) == "-")

@@ -62,7 +62,7 @@ def index(
 
     [bold]sfgen index --regex '([0-9]+)?\.[0-9]+' --json | jq '.transitions["0"] | length'[/]
 
-    [bold]sfgen index --regex '(hot|cold|hotel)' --save && sfgen gen --index sfgen-index.safetensors 'It is '[/]
+    [bold]sfgen index --regex '(hot|cold|hotel)' --save && sfgen gen --index sfgen-index.safetensors 'It is very '[/]
     """
     constraint = read_constraint(regex, regex_file, choices, choices_file)
     _check_meaning(constraint, file, save=save, force=force)

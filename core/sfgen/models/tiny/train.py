@@ -2,7 +2,8 @@
 
 ::
 
-    python -m sfgen.models.tiny.train --steps 5500 --seed 0 --output DIR
+    python -m sfgen.models.tiny.train --steps 4400 --seed 0 --output FIRST
+    python -m sfgen.models.tiny.train --start FIRST --steps 2200 --seed 1 --output DIR
 
 Every document is freshly written (the corpus has no end; only short ones recur), so the training loss is also the
 loss on fresh text. The same seed on the same machine gives the same weights; another processor rounds differently.
@@ -14,7 +15,7 @@ import argparse
 import math
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     import torch
 
 BEGIN, END = "<|begin|>", "<|end|>"
-VOCABULARY_SIZE = 2048
+VOCABULARY_SIZE = 4096
 TOKENIZER_DOCUMENTS = 40_000
 ROW_LENGTH = 256
 """Tokens of one packed row; documents longer than that are cut."""
-ROWS_PER_STEP = 12
+WAITING = 32
+"""Documents among which the next one of a row is chosen, so that it fits."""
+ROWS_PER_STEP = 8
 LEARNING_RATE = 3e-3
 WARM_UP_STEPS = 100
 
@@ -78,23 +81,29 @@ def train_tokenizer(seed: int, count: int) -> Any:
 
 
 def rows(tokenizer: Any, seed: int) -> Iterator[list[int]]:
-    """Rows of ``ROW_LENGTH`` token ids, without end: documents between begin and end token, the last one cut.
+    """Rows of ``ROW_LENGTH`` token ids, without end: whole documents between begin and end, the last one cut.
 
     Raises:
         ValueError: A document contains a demonstration prompt.
     """
+    source = _encoded(tokenizer, documents(seed), Random(seed))
+    waiting: list[list[int]] = []
+    while True:
+        row: list[int] = []
+        while len(row) < ROW_LENGTH:
+            waiting += islice(source, WAITING - len(waiting))
+            space = ROW_LENGTH - len(row)
+            shortest = min(range(WAITING), key=lambda place: len(waiting[place]))
+            row += waiting.pop(next((place for place, ids in enumerate(waiting) if len(ids) <= space), shortest))
+        yield row[:ROW_LENGTH]
+
+
+def _encoded(tokenizer: Any, source: Iterator[str], random: Random) -> Iterator[list[int]]:
     begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
-    random = Random(seed)
-    row: list[int] = []
-    for document in documents(seed):
+    for document in source:
         check_prompts_absent(document)
-        row.append(begin)
-        for piece in pieces(document, random):
-            row += tokenizer.encode(piece, add_special_tokens=False).ids
-        row.append(end)
-        if len(row) >= ROW_LENGTH:
-            yield row[:ROW_LENGTH]
-            row = []
+        parts = (tokenizer.encode(piece, add_special_tokens=False).ids for piece in pieces(document, random))
+        yield [begin, *chain.from_iterable(parts), end]
 
 
 def build_model(tokenizer: Any) -> Any:
@@ -104,11 +113,11 @@ def build_model(tokenizer: Any) -> Any:
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=tokenizer.get_vocab_size(),
-            hidden_size=160,
-            intermediate_size=448,
+            hidden_size=192,
+            intermediate_size=512,
             num_hidden_layers=4,
-            num_attention_heads=5,
-            num_key_value_heads=5,
+            num_attention_heads=4,
+            num_key_value_heads=4,
             max_position_embeddings=2048,
             tie_word_embeddings=True,
             bos_token_id=tokenizer.token_to_id(BEGIN),
@@ -134,7 +143,7 @@ def train_model(model: Any, batches: Iterator[torch.Tensor], steps: int, *, begi
         batches: Token ids, int64, shape [rows, tokens].
         steps: Batches to take.
         begin: Id of the begin token, which nobody has to foresee: it is no target.
-        bfloat16: Multiply in bfloat16, which is twice as fast on processors that know it.
+        bfloat16: Multiply in bfloat16, which is faster on processors with matrix instructions, slower on others.
     """
     import torch
 
@@ -179,22 +188,39 @@ def save(model: Any, tokenizer: Any, directory: Path) -> None:
     ).save_pretrained(directory)
 
 
+def load(directory: Path) -> tuple[Any, Any]:
+    """Tokenizer and model as :func:`save` wrote them, the model in float32 and ready to be trained."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(directory).backend_tokenizer
+    return tokenizer, AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32).train()
+
+
 def main(arguments: list[str] | None = None) -> None:
     """The command line; see the module's docstring."""
     parser = argparse.ArgumentParser(prog="python -m sfgen.models.tiny.train", description="Train the embedded model.")
-    parser.add_argument("--steps", type=int, default=5500, help="optimizer steps (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=4400, help="optimizer steps (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of corpus and weights (default: %(default)s)")
+    parser.add_argument("--start", type=Path, help="go on from the tokenizer and the weights in this directory")
     parser.add_argument("--output", type=Path, default=DIRECTORY, help="directory to write (default: the package's)")
     parser.add_argument("--threads", type=int, default=2, help="processor threads (default: %(default)s)")
-    parser.add_argument("--bfloat16", action="store_true", help="multiply in bfloat16: faster where it is supported")
+    parser.add_argument(
+        "--bfloat16",
+        action="store_true",
+        help="multiply in bfloat16: faster on processors with matrix instructions, slower on others",
+    )
     options = parser.parse_args(arguments)
 
     import torch
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    tokenizer = train_tokenizer(options.seed, TOKENIZER_DOCUMENTS)
-    model = build_model(tokenizer)
+    if options.start:
+        tokenizer, model = load(options.start)
+    else:
+        tokenizer = train_tokenizer(options.seed, TOKENIZER_DOCUMENTS)
+        model = build_model(tokenizer)
     print(f"{tokenizer.get_vocab_size()} tokens, {model.num_parameters()} parameters", flush=True)
     source = rows(tokenizer, options.seed + 1)
     batches = (torch.tensor(list(islice(source, ROWS_PER_STEP))) for _ in range(options.steps))

@@ -1,7 +1,8 @@
 """The text that the embedded model learns from, written by rules from a seed.
 
-One module for each kind of text; ``grammar`` expands templates and ``lexicon`` holds the words they share. The same
-seed always gives the same documents.
+One module for each kind of text; ``grammar`` expands templates, ``lexicon`` holds the words they share, ``knowledge``
+and ``surroundings`` what is true of them. The same seed always gives the same documents. ``held_back`` writes texts
+that are never learned from.
 """
 
 from __future__ import annotations
@@ -29,19 +30,20 @@ from . import (
 KINDS: dict[str, tuple[Callable[[Random], str], int]] = {
     "exchange": (small_talk.exchange, 16),
     "dialogue": (small_talk.dialogue, 8),
-    "question": (questions.question, 10),
-    "story": (stories.story, 11),
-    "fact": (facts.fact, 12),
-    "paragraph": (sentences.paragraph, 10),
+    "question": (questions.question, 12),
+    "story": (stories.story, 16),
+    "fact": (facts.fact, 14),
+    "paragraph": (sentences.paragraph, 12),
     "letter": (letters.letter, 4),
     "instruction": (instructions.instruction, 2),
-    "person": (records.person, 9),
+    "person": (records.person, 10),
     "product": (records.product, 4),
+    "record": (records.other, 4),
     "songs": (songs.songs, 6),
     "url": (addresses.url, 4),
     "email": (addresses.email, 4),
     "website_question": (addresses.website_question, 6),
-    "date": (dates.date, 5),
+    "date": (dates.date, 4),
     "log": (logs.log, 3),
     "price": (prices.offer, 4),
 }
@@ -50,13 +52,19 @@ KINDS: dict[str, tuple[Callable[[Random], str], int]] = {
 DEMONSTRATION_PROMPTS = (
     "Can we talk?",
     "A person: ",
+    "In our shop: ",
     "Date: ",
     "Where can I listen to pink floyd songs",
     "Where can I listen to Pink Floyd songs",
     "Pink Floyd",
     "pink floyd",
+    "Tell me a story",
+    "Ahab is seeking vengeance against",
 )
-"""Prompts of the documentation and the tests. No document contains one: the model has to answer them by likeness."""
+"""Prompts of the documentation and the tests. No document contains one: the model has to answer them by likeness.
+
+Fragments that any English text holds (``"It is "``, ``"Write to "``, ``"Once upon a time"``) are not among them.
+"""
 
 
 def documents(seed: int) -> Iterator[str]:

@@ -5,47 +5,17 @@ from __future__ import annotations
 from random import Random
 
 from .grammar import Grammar
-from .lexicon import RULES
+from .knowledge import COUNTRIES
+from .lexicon import RULES, words
 from .songs import band
 
 _RULES: dict[str, tuple[str, ...]] = {
-    "word": (
-        "music",
-        "radio",
-        "songs",
-        "sound",
-        "records",
-        "books",
-        "garden",
-        "bread",
-        "travel",
-        "river",
-        "north",
-        "green",
-        "silver",
-        "star",
-        "moon",
-        "city",
-        "house",
-        "market",
-        "school",
-        "library",
-        "science",
-        "photo",
-        "weather",
-        "news",
-        "coffee",
-        "bike",
-        "health",
-        "health",
-        "kitchen",
-        "forest",
-        "museum",
-        "film",
-        "letter",
-        "train",
-        "ocean",
-        "art",
+    "word": words(
+        "music radio songs sound records books garden bread travel river north green silver star moon "
+        "city house market school library science photo weather news coffee bike health kitchen forest museum "
+        "film letter train ocean art bird animal flower mountain island history language paper window winter "
+        "summer golden happy quiet clever little house bridge castle tea food sport game chess poem "
+        "story dance guitar piano theatre "
     ),
     "site": (
         "<left=word><right=word>",
@@ -70,29 +40,19 @@ _RULES: dict[str, tuple[str, ...]] = {
     "top": ("com", "com", "com", "com", "org", "org", "net", "edu", "ai"),
     "scheme": ("https://www.", "https://www.", "https://www.", "https://", "http://www."),
     "url": ("<scheme><site>.<top><path>",),
-    "music_site": ("music", "songs", "radio", "sound", "records", "concert"),
-    "music_word": (
-        "river",
-        "silver",
-        "north",
-        "star",
-        "moon",
-        "city",
-        "house",
-        "green",
-        "ocean",
-        "blue",
-        "forest",
-        "my",
-    ),
+    "music_site": words("music songs radio sound records concert tunes audio melody playlist"),
+    "music_word": words("river silver north star moon city house green ocean blue forest my super daily open"),
     "music_url": (
         "https://www.<music_word><music_site>.com",
         "https://www.<music_word><music_site>.com",
         "https://www.<music_site>online.com",
         "https://www.<music_site>shop.com",
-        "https://www.<site>.<top>",
+        "https://<music_word><music_site>.com",
+        "http://www.<music_word><music_site>.<top>",
+        "https://www.<plain_name>.com",
+        "https://www.<plain_name>music.com",
     ),
-    "user": ("<name>", "<name>.<surname>", "info", "contact", "office", "hello", "<surname>"),
+    "user": ("<name>", "<name>.<surname>", "info", "contact", "office", "hello", "<surname>", "shop", "team", "help"),
     "email": ("<user>@<site>.<top>",),
     "singer": ("<band>", "<band>", "<plain_band>"),
     "ask_song": (
@@ -115,6 +75,8 @@ _RULES: dict[str, tuple[str, ...]] = {
         "What is the address of your website?",
         "Which website is about <subject>?",
         "Where can I find the news about <city>?",
+        "Where can I learn <language> online?",
+        "Where can I order <food>?",
     ),
     "at": (" ", " ", "\n", " At ", " You can find it at ", " Try ", " On the website "),
     "plain_url": (
@@ -139,6 +101,9 @@ _RULES: dict[str, tuple[str, ...]] = {
         "Contact: <email>",
         "What is your e-mail address? It is <email>.",
         "Questions about <subject>? Write to <email> or call us <when>.",
+        "Write an e-mail to <email>.",
+        "Write to <email> for more.",
+        "Send the <thing> to <name>, <email>.",
     ),
 }
 _GRAMMAR = Grammar(RULES, _RULES)
@@ -159,9 +124,11 @@ def website_question(random: Random) -> str:
     if random.random() < 0.7:
         name = band(random)
         asked = _GRAMMAR.write(random, "ask_song", band=name, plain_band=name.lower())
-        address = _GRAMMAR.write(random, "music_url")
+        plain_name = "".join(filter(str.isalpha, name.lower()))
+        address = _GRAMMAR.write(random, "music_url", plain_name=plain_name)
     else:
-        asked, address = _GRAMMAR.write(random, "ask_site"), _GRAMMAR.write(random, "url")
+        language = random.choice(COUNTRIES).language
+        asked, address = _GRAMMAR.write(random, "ask_site", language=language), _GRAMMAR.write(random, "url")
     joint = _GRAMMAR.write(random, "at")
     if not asked.endswith("?") and joint.strip():
         joint = " "

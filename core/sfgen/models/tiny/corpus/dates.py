@@ -35,6 +35,11 @@ _RULES: dict[str, tuple[str, ...]] = {
         "<City>, <date>",
         "When does the shop open? On <date> at <time>.",
         "From <date> the <place> is closed.",
+        "Updated: <date>",
+        "Departure: <date>, <time>",
+        "On <date> <name> <surname> became a(n) <job>.",
+        "The exam is on <date>.",
+        "The date of the wedding is <date>.",
     ),
 }
 _GRAMMAR = Grammar(RULES, _RULES)

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 _SYMBOL = re.compile(r"<(?:(?P<key>[a-z_]+)=)?(?P<symbol>[A-Za-z_]+)>")
-_ARTICLE = re.compile(r"\b([Aa])\(n\) (?=(\w))")
+_ARTICLE = re.compile(r"\b([Aa])\(n\) (?=(\w+))")
+_VOWEL_SOUND = re.compile(r"(?!uni|use|eu|one)[aeiou]|hour|honest", re.IGNORECASE)
 _DRAWS = 20  # redraws before two remembered words may be the same
 
 
@@ -43,7 +44,7 @@ class Grammar:
     def fill(self, random: Random, template: str, **remembered: str) -> str:
         """The template with all its symbols replaced; otherwise as :meth:`write`."""
         text = self._expand(random, template, remembered)
-        return _ARTICLE.sub(lambda match: match[1] + ("n " if match[2].lower() in "aeiou" else " "), text)
+        return _ARTICLE.sub(lambda match: match[1] + ("n " if _VOWEL_SOUND.match(match[2]) else " "), text)
 
     def _expand(self, random: Random, template: str, remembered: dict[str, str]) -> str:
         def replacement(match: re.Match[str]) -> str:

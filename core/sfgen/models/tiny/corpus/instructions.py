@@ -11,13 +11,13 @@ _TASKS: dict[str, tuple[str, ...]] = {
     "make a cup of tea": (
         "Fill the kettle with fresh water.",
         "Boil the water.",
-        "Put the tea into a(n) <quality> cup.",
+        "Put the tea into a(n) <colour> cup.",
         "Pour the hot water over it.",
         "Wait for <number> minutes.",
         "Add milk or honey if you like.",
     ),
     "write a letter": (
-        "Sit down at a(n) <quality> table.",
+        "Sit down at a quiet table.",
         "Write the date and the name of your friend.",
         "Tell what happened <past>.",
         "Ask a question, so that there is something to answer.",
@@ -25,7 +25,7 @@ _TASKS: dict[str, tuple[str, ...]] = {
         "Take it to the <place> before <hour>.",
     ),
     "plant a tree": (
-        "Look for a(n) <quality> place in the garden.",
+        "Look for a(n) <place_quality> place in the garden.",
         "Dig a hole, <number> feet deep.",
         "Put the tree into the hole.",
         "Fill the hole with earth.",
@@ -41,7 +41,7 @@ _TASKS: dict[str, tuple[str, ...]] = {
         "Eat it with <food>.",
     ),
     "learn the <instrument>": (
-        "Find a(n) <quality> teacher.",
+        "Find a(n) <person_quality> teacher.",
         "Listen to good music every day.",
         "Play for <number> minutes <time_of_day>.",
         "Begin with a simple song.",
@@ -64,13 +64,45 @@ _TASKS: dict[str, tuple[str, ...]] = {
         "Put the wheel back.",
         "Ride to the <place> and see whether it works.",
     ),
-    "travel to <city>": (
+    "travel to <somewhere>": (
         "Pack your suitcase, but take only <number> books.",
         "Buy a ticket at the station.",
         "Take the train at <hour>.",
         "Look out of the window and listen to the wheels.",
         "Visit the <place> and the <other=place>.",
         "Send <person> a card.",
+    ),
+    "learn a language": (
+        "Buy a small dictionary.",
+        "Learn <number> new words every day.",
+        "Listen to the radio, even if you do not understand everything.",
+        "Talk to people from <city>.",
+        "Read a book about <subject>.",
+        "Do not be afraid of mistakes.",
+    ),
+    "paint a room": (
+        "Carry the furniture out of the room.",
+        "Put paper on the floor.",
+        "Open the window.",
+        "Mix the <colour> paint.",
+        "Paint the walls with a big brush.",
+        "Wait until everything is dry.",
+    ),
+    "find a lost <thing>": (
+        "Sit down and think about where you saw it last.",
+        "Look under the bed and behind the sofa.",
+        "Ask <person>.",
+        "Go back to the <place>.",
+        "Drink a cup of <drink> and start again.",
+        "Buy a new one <when>.",
+    ),
+    "make vegetable soup": (
+        "Wash and cut the vegetables.",
+        "Boil <number> cups of water.",
+        "Put everything into the pot.",
+        "Cook it slowly for <number> minutes.",
+        "Add salt and a little pepper.",
+        "Serve it with <other=food>.",
     ),
 }
 _GRAMMAR = Grammar(RULES)

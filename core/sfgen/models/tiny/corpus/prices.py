@@ -12,7 +12,7 @@ _RULES: dict[str, tuple[str, ...]] = {
         "Price: <price>",
         "Price: <price>",
         "The <thing> costs <price>.",
-        "The <quality> <thing> costs <price>.",
+        "The <thing_quality> <thing> costs <price>.",
         "How much is the <thing>? It is <price>.",
         "How much does the <colour> <thing> cost? It costs <price>.",
         "A(n) <colour> <thing> for only <price>!",
@@ -22,6 +22,8 @@ _RULES: dict[str, tuple[str, ...]] = {
         "<price>",
         "Total: <price>",
         "Fresh <food>, <price> a kilo",
+        "How much does a(n) <thing> cost in <somewhere>? About <price>.",
+        "This <thing> is too expensive: <price>!",
     ),
 }
 _GRAMMAR = Grammar(RULES, _RULES)
@@ -42,5 +44,6 @@ def offer(random: Random) -> str:
     if random.random() < 0.8:
         return _GRAMMAR.write(random, "offer", price=price(random, amount(random)))
     values = [amount(random) for _ in range(random.randint(2, 3))]
-    lines = [f"{_GRAMMAR.write(random, 'food')}: ${value:.2f}" for value in values]
+    foods = random.sample(RULES["food"], len(values))
+    lines = [f"{food}: ${value:.2f}" for food, value in zip(foods, values, strict=True)]
     return "\n".join(["Receipt", *lines, f"total: ${sum(values):.2f}"])

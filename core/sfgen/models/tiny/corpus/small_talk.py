@@ -4,287 +4,55 @@ from __future__ import annotations
 
 from random import Random
 
+from .conversation import ASKED, FITTING, MORE
 from .grammar import Grammar
 from .lexicon import RULES
 
-_RULES: dict[str, tuple[str, ...]] = {
-    "exchange": (
-        "<ask_talk> <agree_talk>",
-        "<ask_talk> <agree_talk>",
-        "<ask_talk> <agree_talk>",
-        "<ask_talk> <agree_talk>",
-        "<ask_talk> <agree_talk>",
-        "<ask_talk>\n<agree_talk>",
-        "<ask_feeling> <feeling>",
-        "<ask_plan> <plan>",
-        "<ask_help> <agree_help>",
-        "<ask_like> <like>",
-        "<ask_day> <day>",
-        "<ask_meet> <meet>",
-        "<thanks> <welcome>",
-        "<sorry> <forgive>",
-        "<worry> <comfort>",
-        "<news> <react>",
-        "<hello> <ask_feeling> <feeling>",
-        "<worry>\n<comfort>",
-        "<ask_help>\n<agree_help>",
-        "<ask_meet>\n<meet>",
-    ),
-    "ask_talk": (
-        "Could we talk for a minute?",
-        "Could we talk about <subject>?",
-        "Could we talk?",
-        "Could we talk <when>?",
-        "Can we speak <when>?",
-        "Can we speak?",
-        "Can we speak about <subject>?",
-        "Can we meet and talk?",
-        "Can I talk to you?",
-        "Can I talk to you about <subject>?",
-        "Can I speak with you?",
-        "Can I speak with you for a moment?",
-        "Can I ask you something?",
-        "Can I tell you something?",
-        "Can you listen to me?",
-        "Can you listen to me for a moment?",
-        "Do you want to talk?",
-        "Do you want to talk about it?",
-        "Do you have time to talk?",
-        "Do you have a moment?",
-        "Shall we talk?",
-        "Shall we talk about <subject>?",
-        "May we talk now?",
-        "May I talk to you <when>?",
-        "Would you like to talk about <subject>?",
-        "Will you listen to me?",
-        "Is this a good time to talk?",
-        "I would like to talk to you.",
-        "I need to talk to someone.",
-    ),
-    "agree_talk": (
-        "Of course, we can talk. <open_up>",
-        "Of course, we can talk about <anything>. <open_up>",
-        "Yes, of course we can talk. <open_up>",
-        "Yes, we can talk <when>. <open_up>",
-        "Yes, I am here to listen. <open_up>",
-        "Yes, I am listening. <open_up>",
-        "I am here to listen and to help. <open_up>",
-        "I am here to listen. <open_up>",
-        "I am here to talk with you about <anything>. <open_up>",
-        "I am here to help you. <open_up>",
-        "I am here for you. <open_up>",
-        "Of course, I am here to help. <open_up>",
-        "Of course, I will listen. <open_up>",
-        "Of course, I have time for you. <open_up>",
-        "Yes, I have time. <open_up>",
-        "Sure, let us sit down and talk. <open_up>",
-        "Sure, I always have time to listen. <open_up>",
-        "I would love to talk with you. <open_up>",
-        "I am happy to listen. <open_up>",
-    ),
-    "anything": ("anything you like", "whatever you want", "<subject>", "it", "everything", "your day", "that"),
-    "open_up": (
-        "What is on your mind?",
-        "What would you like to know?",
-        "Please tell me what is on your mind.",
-        "Tell me what happened.",
-        "How can I help you?",
-        "What do you need?",
-        "Take all the time you need.",
-        "Let us start with <subject>.",
-        "What do you want to talk about?",
-        "Where shall we begin?",
-    ),
-    "hello": ("Hello!", "Hello, <name>!", "Good morning!", "Good evening, <name>.", "Hi <name>,", "Hi there!"),
-    "ask_feeling": (
-        "How are you?",
-        "How are you today?",
-        "How do you feel?",
-        "How is <person>?",
-        "How is your family?",
-        "How was your weekend?",
-        "Did you sleep well?",
-    ),
-    "feeling": (
-        "I am <well>, thank you.",
-        "I am <well>. And you?",
-        "Very well, thank you. And you?",
-        "A little tired, but <well>.",
-        "It was <quality>, thank you for asking.",
-        "Not so good, I slept badly.",
-        "Much better than <past>.",
-        "Everybody is <well>, thank you.",
-    ),
-    "well": ("fine", "well", "very well", "happy", "doing well", "quite happy"),
-    "ask_plan": (
-        "What are you doing <when>?",
-        "What are your plans for <weekday>?",
-        "Are you free <when>?",
-        "Do you have plans <when>?",
-        "Where are you going <when>?",
-    ),
-    "plan": (
-        "I am going to the <place> with <person>.",
-        "I want to visit <person> in <city>.",
-        "I have to work until <hour>, then I am free.",
-        "Nothing special, I will stay at home and read a book.",
-        "We are going to cook <food> and drink <drink>.",
-        "I will play the <instrument> with <person>.",
-        "<Person> is coming to see me, and we will go to the <place>.",
-        "I do not know yet. Do you have an idea?",
-    ),
-    "ask_help": (
-        "Can you help me?",
-        "Could you help me with my <thing>?",
-        "Can you tell me the way to the <place>?",
-        "Could you bring me a(n) <thing>?",
-        "Where did you put the <thing>?",
-        "Can you show me how to play the <instrument>?",
-        "Could you give me the <food>, please?",
-    ),
-    "agree_help": (
-        "Yes, of course. Just a moment, please.",
-        "Of course, I will help you <when>.",
-        "I am sorry, I have no time <when>.",
-        "Look on the table, next to the <thing>.",
-        "Go straight on, then turn left at the <place>.",
-        "With pleasure. What do you need?",
-        "Here you are.",
-        "Ask <person>, I think <name> knows.",
-    ),
-    "ask_like": (
-        "Do you like <subject>?",
-        "Do you like <food>?",
-        "What kind of music do you like?",
-        "Which <instrument> do you play?",
-        "Would you like some <drink>?",
-        "What do you think about <subject>?",
-        "Do you have a(n) <animal>?",
-        "What is your favourite colour?",
-    ),
-    "like": (
-        "Yes, I like it very much.",
-        "Yes, please, with some <food>.",
-        "No, thank you, I would rather have <drink>.",
-        "I like songs with a(n) <quality> melody.",
-        "I love <subject>, but I know more about <other=subject>.",
-        "Not really, but <person> does.",
-        "I like <colour> best.",
-        "We have a(n) <quality> <animal> and two <colour> fish.",
-    ),
-    "ask_day": (
-        "How was your day?",
-        "What did you do <past>?",
-        "Did you hear the news?",
-        "What happened at the <place>?",
-        "Who did you meet <past>?",
-    ),
-    "day": (
-        "It was a long day, but a good one.",
-        "I met <person> at the <place>, and we talked about <subject>.",
-        "I went to the <place> and bought <food>.",
-        "Nothing special. I listened to music and went to bed early.",
-        "Yes, <name> told me about it.",
-        "We had a(n) <quality> time in <city>.",
-        "I lost my <thing>, but <person> found it.",
-    ),
-    "ask_meet": (
-        "When shall we meet?",
-        "Shall we meet at the <place>?",
-        "Would you like to have dinner with me <when>?",
-        "Can you come to the <place> at <hour>?",
-        "Do you want to go for a walk?",
-    ),
-    "meet": (
-        "Yes, let us meet at <hour>.",
-        "Let us meet at the <place> <when>.",
-        "That is a good idea. I will be there at <hour>.",
-        "I would love to, but I have to work. How about <weekday>?",
-        "Sorry, I cannot come <when>.",
-        "Yes, I will bring some <food>.",
-    ),
-    "thanks": (
-        "Thank you for your help.",
-        "Thank you for the <thing>!",
-        "Thanks for listening.",
-        "Thank you for the <quality> evening.",
-        "Many thanks for your letter.",
-    ),
-    "welcome": ("You are welcome.", "It was my pleasure.", "Do not mention it.", "Any time.", "I was happy to help."),
-    "sorry": (
-        "I am sorry that I am late.",
-        "I am sorry, I forgot your <thing>.",
-        "Sorry, I did not see you.",
-        "Please forgive me, I broke the <thing>.",
-    ),
-    "forgive": (
-        "No problem.",
-        "That is all right.",
-        "Do not worry about it, it was old.",
-        "It does not matter. We still have time.",
-    ),
-    "worry": (
-        "I am worried about <person>.",
-        "I had a terrible day.",
-        "I cannot sleep at night.",
-        "I am afraid of the exam <when>.",
-        "Nobody wants to listen to me.",
-        "I feel lonely.",
-    ),
-    "comfort": (
-        "I am sorry to hear that. Do you want to talk about it?",
-        "Tell me more, I am listening.",
-        "Everything will be all right.",
-        "Let us talk about it over a cup of <drink>.",
-        "You can call me at any time.",
-        "Try to rest, and we will speak <when>.",
-        "I am here to help you.",
-    ),
-    "news": (
-        "I have a new job as a(n) <job>!",
-        "<Person> moved to <city>.",
-        "We have a new <animal>, its name is <name>.",
-        "I bought a(n) <quality> <thing> <past>.",
-        "I am learning to play the <instrument>.",
-        "My sister is going to marry <man>.",
-    ),
-    "react": (
-        "That is wonderful!",
-        "Congratulations!",
-        "Really? Tell me more about it.",
-        "How nice! I am very happy for you.",
-        "Oh, I did not know that.",
-        "I want to hear everything about it.",
-    ),
-    "opening": ("<hello> <ask_feeling>", "<hello> <ask_plan>", "<news>", "<worry>", "<ask_talk>", "<ask_meet>"),
-    "farewell": ("Goodbye!", "See you <when>!", "Good night!", "Take care!", "Until <weekday> then.", "Bye!"),
-}
-
-_GRAMMAR = Grammar(RULES, _RULES)
+_GRAMMAR = Grammar(RULES, ASKED, MORE)
 _PAIRS = (
     ("ask_talk", "agree_talk"),
-    ("ask_feeling", "feeling"),
+    ("ask_feeling", "feeling_answer"),
     ("ask_plan", "plan"),
     ("ask_help", "agree_help"),
-    ("ask_like", "like"),
     ("ask_day", "day"),
     ("ask_meet", "meet"),
+    ("thanks", "welcome"),
+    ("sorry", "forgive"),
     ("worry", "comfort"),
     ("news", "react"),
 )
+_SHARES = (10, 3, 2, 3, 2, 2, 1, 1, 3, 2)
+
+
+def _pair(random: Random, me: str) -> tuple[str, str]:
+    """What one says and what the other, whose name is ``me``, answers."""
+    if random.random() < 0.35:
+        asked = random.choice(tuple(FITTING))
+        pair = _GRAMMAR.fill(random, f"{asked}\n{random.choice(FITTING[asked])}", me=me)
+    else:
+        question, answer = random.choices(_PAIRS, _SHARES)[0]
+        pair = _GRAMMAR.fill(random, f"<{question}>\n<{answer}>")
+    asked, _, answered = pair.partition("\n")
+    return asked, answered
 
 
 def exchange(random: Random) -> str:
-    """A question and its answer, on one line or two."""
-    return _GRAMMAR.write(random, "exchange")
+    """A question and its answer, on one line or two, sometimes after a greeting."""
+    asked, answered = _pair(random, random.choice(RULES["name"]))
+    joint = " " if random.random() < 0.7 else "\n"
+    greeting = _GRAMMAR.write(random, "hello") + " " if random.random() < 0.12 else ""
+    return f"{greeting}{asked}{joint}{answered}"
 
 
 def dialogue(random: Random) -> str:
     """Two people in turns, each line opened by the speaker's name."""
     first, second = random.sample(RULES["name"], 2)
     lines = []
-    for question, answer in random.sample(_PAIRS, random.randint(1, 3)):
-        lines += [f"{first}: {_GRAMMAR.write(random, question)}", f"{second}: {_GRAMMAR.write(random, answer)}"]
+    if random.random() < 0.4:
+        lines += [f"{first}: Hello, {second}!", f"{second}: Hello, {first}!"]
+    for _ in range(random.randint(1, 4)):
+        asked, answered = _pair(random, second)
+        lines += [f"{first}: {asked}", f"{second}: {answered}"]
         if random.random() < 0.3:
             first, second = second, first
     if random.random() < 0.5:
