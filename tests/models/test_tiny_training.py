@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,17 +18,6 @@ from hypothesis import strategies as st
 
 from sfgen.models.tiny import DIRECTORY, train
 from sfgen.models.tiny.corpus import documents
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """For a model this small, threads cost more than they bring: on a busy machine seventy times more."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +100,7 @@ def test_tokenizer_is_the_one_that_the_script_trains(tokenizer: Any) -> None:
 
 
 def test_training_is_reproducible_and_loads(
-    tmp_path: Path, one_thread: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import torch
     from safetensors.torch import load_file

@@ -7,7 +7,6 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -32,17 +31,6 @@ LISTEN = "Where can I listen to pink floyd songs"
 
 
 @pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """For a model this small, threads cost more than they bring: on a busy machine seventy times more."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
 def tokenizer() -> Any:
     from transformers import AutoTokenizer
 
@@ -50,7 +38,7 @@ def tokenizer() -> Any:
 
 
 @pytest.fixture(scope="module")
-def network(one_thread: None) -> Any:
+def network() -> Any:
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -58,7 +46,7 @@ def network(one_thread: None) -> Any:
 
 
 @pytest.fixture(scope="module")
-def model(one_thread: None) -> Model:
+def model() -> Model:
     return sfgen.load_model("tiny", device="cpu")
 
 

@@ -8,16 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forgetful import Forgetful
 from random_models import random_model
 
 from sfgen import BannedWords, Dfa, Index, Sampler, Vocabulary, generate, load_model
-from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError
 from sfgen.models import architecture
 from sfgen.models.transformers_model import TransformersModel
@@ -31,34 +31,6 @@ ModelDirectory = Callable[..., Path]
 @pytest.fixture(scope="module", params=ARCHITECTURES)
 def model(request: pytest.FixtureRequest, model_directory: ModelDirectory) -> TransformersModel:
     return TransformersModel(model_directory(request.param))
-
-
-class Forgetful:
-    """The oracle: reads everything again at each question."""
-
-    def __init__(self, model: TransformersModel) -> None:
-        self.inner, self.vocabulary, self.encode = model, model.vocabulary, model.encode
-
-    def session(self) -> ForgetfulSession:
-        return ForgetfulSession(self.inner.model)
-
-
-class ForgetfulSession:
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.tokens: list[int] = []
-
-    def extend(self, token_ids: Sequence[int]) -> Scores:
-        import torch
-
-        self.tokens += token_ids
-        with torch.inference_mode():
-            logits = self.model(input_ids=torch.tensor([self.tokens]), use_cache=False).logits[0, -1]
-        scores: Scores = logits.float().numpy()
-        return scores
-
-    def rewind(self, length: int) -> None:
-        del self.tokens[length:]
 
 
 class TestGuidedText:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from forgetful import ForgetfulSession
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_models import ARCHITECTURES, random_model
@@ -22,26 +23,6 @@ from sfgen.models.transformers_session import TransformersSession
 READS_ALL_AFTER_A_REWIND = {"openai-gpt", "recurrent-gemma", "rwkv", "minimax"}
 RECURRENT = {"mamba", "mamba2", "falcon-mamba", "jamba", "bamba", "falcon-h1", "lfm2", "qwen3-next"}
 Steps = list[tuple[int, int]]
-
-
-class Forgetful:
-    """The oracle: reads everything again at each question."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.tokens: list[int] = []
-
-    def extend(self, token_ids: Sequence[int]) -> Scores:
-        import torch
-
-        self.tokens += token_ids
-        with torch.inference_mode():
-            logits = self.model(input_ids=torch.tensor([self.tokens]), use_cache=False).logits[0, -1]
-        scores: Scores = logits.float().numpy()
-        return scores
-
-    def rewind(self, length: int) -> None:
-        del self.tokens[length:]
 
 
 def assert_same(scores: Scores, expected: Scores) -> None:
@@ -81,7 +62,7 @@ class TestEveryKindOfCache:
     @example(steps=[(12, 0), (1, 1), (2, 2), (1, 1), (3, 0)], seed=3, margin=256)  # to the same place three times
     def test_equals_reading_everything_again(self, architecture: str, steps: Steps, seed: int, margin: int) -> None:
         model = random_model(architecture)
-        cached, oracle, length = TransformersSession(model), Forgetful(model), 0
+        cached, oracle, length = TransformersSession(model), ForgetfulSession(model), 0
         generator = np.random.default_rng(seed)
         with patch.object(transformers_cache, "_MARGIN", margin):
             for count, back in steps:
@@ -93,7 +74,7 @@ class TestEveryKindOfCache:
 
     def test_two_sessions_do_not_see_each_other(self, architecture: str) -> None:
         model = random_model(architecture)
-        pairs = [(TransformersSession(model), Forgetful(model)) for _ in range(2)]
+        pairs = [(TransformersSession(model), ForgetfulSession(model)) for _ in range(2)]
         generator = np.random.default_rng(5)
         for step in range(8):
             for number, (cached, oracle) in enumerate(pairs):
@@ -222,7 +203,7 @@ class TestRotaryPositionsThatDependOnTheLength:
     @example(steps=[(8, 0), (1, 0), (1, 0), (1, 3), (1, 0), (4, 4), (1, 0)])
     def test_longrope_is_exact_across_the_border(self, steps: Steps) -> None:
         model = longrope(10)
-        cached, oracle, length = TransformersSession(model), Forgetful(model), 0
+        cached, oracle, length = TransformersSession(model), ForgetfulSession(model), 0
         generator = np.random.default_rng(3)
         for count, back in steps:
             tokens = generator.integers(3, 64, count).tolist()
@@ -289,7 +270,7 @@ class TestWhatCanGoWrong:
         import torch
 
         model = random_model("gpt2")
-        session, oracle = TransformersSession(model, name="small"), Forgetful(model)
+        session, oracle = TransformersSession(model, name="small"), ForgetfulSession(model)
         session.extend([5, 6])
         raised = getattr(torch, error, RuntimeError)(message)
         with (
@@ -314,7 +295,7 @@ class TestWhatCanGoWrong:
 
     def test_pad_tokens_in_the_text_are_tokens(self, capfd: pytest.CaptureFixture[str]) -> None:
         model = random_model("opt", pad_token_id=2)
-        cached, oracle = TransformersSession(model), Forgetful(model)
+        cached, oracle = TransformersSession(model), ForgetfulSession(model)
         for tokens in ([2, 2, 5], [2], [6, 2]):
             assert_same(cached.extend(tokens), oracle.extend(tokens))
         assert capfd.readouterr() == ("", "")
