@@ -63,7 +63,7 @@ DEMONSTRATION_PROMPTS = (
 )
 """Prompts of the documentation and the tests. No document contains one: the model has to answer them by likeness.
 
-Fragments that any English text holds (``"It is "``, ``"Write to "``, ``"Once upon a time"``) are not among them.
+Fragments that any English text holds (``"It is very "``, ``"Write to "``, ``"Once upon a time"``) are not among them.
 """
 
 
