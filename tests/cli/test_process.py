@@ -73,6 +73,8 @@ def test_ctrl_c_ends_with_130() -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # Where the tests run in the background of a shell, they were told to ignore it, and so would their child be.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stdout is not None
     process.stdout.read(10)  # it is at work
