@@ -32,6 +32,18 @@ def assert_same(scores: Scores, expected: Scores) -> None:
     assert scores.argmax() == expected.argmax() or best - second < 1e-4
 
 
+def assert_equals_reading_everything_again(model: Any, steps: Steps, seed: int) -> None:
+    """Go through steps of (tokens to read, tokens to take back) with a session and with the oracle."""
+    cached, oracle, length = TransformersSession(model), ForgetfulSession(model), 0
+    generator = np.random.default_rng(seed)
+    for count, back in steps:
+        tokens = generator.integers(3, 64, count).tolist()
+        assert_same(cached.extend(tokens), oracle.extend(tokens))
+        length = max(0, length + count - back)
+        cached.rewind(length)
+        oracle.rewind(length)
+
+
 @contextmanager
 def reads(model: Any) -> Iterator[list[int]]:
     """The number of tokens in each call of the model, as they come."""
@@ -62,15 +74,8 @@ class TestEveryKindOfCache:
     @example(steps=[(12, 0), (1, 1), (2, 2), (1, 1), (3, 0)], seed=3, margin=256)  # to the same place three times
     def test_equals_reading_everything_again(self, architecture: str, steps: Steps, seed: int, margin: int) -> None:
         model = random_model(architecture)
-        cached, oracle, length = TransformersSession(model), ForgetfulSession(model), 0
-        generator = np.random.default_rng(seed)
         with patch.object(transformers_cache, "_MARGIN", margin):
-            for count, back in steps:
-                tokens = generator.integers(3, 64, count).tolist()
-                assert_same(cached.extend(tokens), oracle.extend(tokens))
-                length = max(0, length + count - back)
-                cached.rewind(length)
-                oracle.rewind(length)
+            assert_equals_reading_everything_again(model, steps, seed)
 
     def test_two_sessions_do_not_see_each_other(self, architecture: str) -> None:
         model = random_model(architecture)
@@ -203,14 +208,7 @@ class TestRotaryPositionsThatDependOnTheLength:
     @example(steps=[(8, 0), (1, 0), (1, 0), (1, 3), (1, 0), (4, 4), (1, 0)])
     def test_longrope_is_exact_across_the_border(self, steps: Steps) -> None:
         model = longrope(10)
-        cached, oracle, length = TransformersSession(model), ForgetfulSession(model), 0
-        generator = np.random.default_rng(3)
-        for count, back in steps:
-            tokens = generator.integers(3, 64, count).tolist()
-            assert_same(cached.extend(tokens), oracle.extend(tokens))
-            length = max(0, length + count - back)
-            cached.rewind(length)
-            oracle.rewind(length)
+        assert_equals_reading_everything_again(model, steps, seed=3)
 
     @pytest.mark.parametrize("prompt", [4, 12])
     @pytest.mark.parametrize("kind", ["longrope", "dynamic"])
