@@ -57,6 +57,7 @@ docs: $(DEV_STAMP)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.bench $(BENCH)
+	$(if $(BENCH),,$(BIN)/python -m tests.bench.bans)
 
 pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py

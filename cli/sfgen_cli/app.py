@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sfgen_cli.commands.ban import ban
+from sfgen_cli.commands.check import check
 from sfgen_cli.commands.gen import gen
 from sfgen_cli.commands.index import index
 
@@ -28,8 +29,8 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(" ".join(paragraph.splitlines()) for paragraph in paragraphs)
 
 
-for command in (gen, ban, index):
-    app.command(command.__name__, help=_help(command))(command)
+for command, panel in ((gen, None), (ban, None), (index, None), (check, "More")):
+    app.command(command.__name__, help=_help(command), rich_help_panel=panel)(command)
 
 
 def _version(wanted: bool) -> None:

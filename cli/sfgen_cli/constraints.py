@@ -14,6 +14,7 @@ from sfgen_cli.prompts import read_text
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, Vocabulary
     from sfgen.ban import MatchMode
+    from sfgen_cli.options import BanOptions
 
 
 @dataclass(frozen=True)
@@ -104,21 +105,47 @@ def split_choices(option: str) -> list[str]:
 def read_banned(
     words: list[str] | None,
     words_file: Path | None,
+    patterns: list[str] | None = None,
     *,
     match: MatchMode = "word",
     case_sensitive: bool = False,
+    normalize: bool = False,
+    allow: list[str] | None = None,
 ) -> BannedWords | None:
-    """The banned words of the options; ``None`` if none were given.
+    """The banned words and patterns of the options; ``None`` if none were given.
 
     Raises:
         BannedWordsError: The list means nothing.
+        PatternError: A pattern cannot be read.
         InputError: The file cannot be read.
     """
-    if not words and words_file is None:
+    if not words and words_file is None and not patterns:
         return None
     from sfgen.ban import BannedWords, read_words, split_words
 
     listed = [word for option in words or () for word in split_words(option)]
     if words_file is not None:
         listed += read_words(str(words_file))
-    return BannedWords(listed, match=match, ignore_case=not case_sensitive)
+    return BannedWords(
+        listed,
+        patterns or (),
+        match=match,
+        ignore_case=not case_sensitive,
+        normalize=normalize,
+        allow=[word for option in allow or () for word in split_words(option)],
+    )
+
+
+def read_bans(options: BanOptions) -> BannedWords:
+    """The banned words and patterns of ``ban`` and ``check``; errors as for ``read_banned``."""
+    banned = read_banned(
+        options.words,
+        options.words_file,
+        options.pattern,
+        match=options.match,
+        case_sensitive=options.case_sensitive,
+        normalize=options.normalize,
+        allow=options.allow,
+    )
+    assert banned is not None, "the command has refused to go on without words or patterns"
+    return banned

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from sfgen.errors import UsageError
 from sfgen_cli.constraints import Constraint
 from sfgen_cli.options import GenerationOptions
-from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
+from sfgen_cli.output import note, stderr_is_a_terminal, visible, write, write_json
 from sfgen_cli.progress import Say, progress, size_in_words
 from sfgen_cli.record import record
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Event, Index, Result, Sampler
     from sfgen.decoding import Model
+
+_WORDS_SHOWN = 5  # in the summary
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,11 @@ class Run:
     prompt: str | Sequence[int]
     index: Index | None
 
+    @property
+    def streams(self) -> bool:
+        """Whether text is written as it comes: a match is written whole or not at all, and so is what is shown live."""
+        return not self.request.options.json and not wants_live(self.request) and self.index is None
+
     def events(self, sampler: Sampler) -> Iterator[Event]:
         """One sample, event by event. What can be known to be impossible is raised by the call itself."""
         from sfgen.decoding import stream
@@ -107,19 +114,27 @@ class Run:
             sampler=sampler,
             stop=options.stop or (),
             max_tokens=options.max_tokens,
+            strategy=options.strategy,
             max_rollbacks=options.max_rollbacks,
+            max_block=options.max_block,
+            hold=not self.streams,
         )
 
 
 def run(request: Request) -> None:
     """Generate and write all samples."""
+    loaded, samplers = load(request)
+    for sampler in samplers:
+        _sample(loaded, sampler)
+
+
+def load(request: Request) -> tuple[Run, list[Sampler]]:
+    """Load what a request needs; how each of its samples is drawn."""
     # What can be wrong in the options first: it is told before seconds of loading.
     request.check()
     samplers = request.samplers()
     with progress(quiet=request.options.quiet) as say:
-        loaded = _load(request, samplers[0], say)
-    for sampler in samplers:
-        _sample(loaded, sampler)
+        return _load(request, samplers[0], say), samplers
 
 
 def _load(request: Request, sampler: Sampler, say: Say) -> Run:
@@ -127,6 +142,10 @@ def _load(request: Request, sampler: Sampler, say: Say) -> Run:
     if constraint:
         say("reading the pattern")
     dfa = constraint.dfa() if constraint and constraint.index_file is None else None
+    if dfa is not None and request.banned is not None and not options.chat:
+        from sfgen.ban.product import without
+
+        without(dfa, request.banned, request.prompt.encode())  # tells if every match has a banned word
     say(f"reading the tokenizer of {options.model}")
     from sfgen import load_model
 
@@ -165,14 +184,12 @@ def _sample(loaded: Run, sampler: Sampler) -> None:
 
     request, options = loaded.request, loaded.request.options
     started = time.perf_counter()
-    # A match is written whole or not at all; free text is written as it comes, unless it is shown live.
-    view_wanted = wants_live(request)
-    streams = not options.json and not view_wanted and loaded.index is None
+    streams = loaded.streams
     before = request.prompt if options.echo else ""
     if streams:
         write(before)
     result: Result | None = None
-    with live_view(request, len(loaded.model.vocabulary), wanted=view_wanted) as view:
+    with live_view(request, len(loaded.model.vocabulary), wanted=wants_live(request)) as view:
         for event in loaded.events(sampler):
             view.show(event)
             if isinstance(event, TextReleased) and streams:
@@ -185,7 +202,7 @@ def _sample(loaded: Run, sampler: Sampler) -> None:
         write_json(record(request, result, seed=sampler.seed, seconds=time.perf_counter() - started, pattern=pattern))
     else:
         write("\n" if streams else f"{before}{result.text}\n")
-    if result.rollbacks:
+    if result.rollbacks or result.moved_blocks:
         note(_summary(result), quiet=options.quiet)
 
 
@@ -198,6 +215,16 @@ def wants_live(request: Request) -> bool:
 
 
 def _summary(result: Result) -> str:
+    """What the ban did, in one line."""
     words = sorted({event.word for event in result.rollbacks if event.word is not None})
-    count = len(result.rollbacks)
-    return f"sfgen: {count} rollback{'s' if count > 1 else ''} ({', '.join(words)})"
+    tokens = sum(len(event.token_ids) for event in result.rollbacks)
+    parts = [f"{_counted(len(result.rollbacks), 'rollback')} of {_counted(tokens, 'token')}"]
+    if words:
+        parts[0] += f" ({', '.join(map(visible, words[:_WORDS_SHOWN]))}{', …' if len(words) > _WORDS_SHOWN else ''})"
+    if result.moved_blocks:
+        parts.append(f"{_counted(result.moved_blocks, 'block')} longer than --max-block, drawn less exactly")
+    return "sfgen: " + "; ".join(parts)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

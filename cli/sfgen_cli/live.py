@@ -73,7 +73,10 @@ class LiveView:
             del self._tokens[event.position :], self._states[event.position + 1 :]
             self._rollbacks += 1
             why = f"{event.word!r} is banned" if event.word is not None else "nothing else could follow"
-            self._rollback = f"↶ {self._rollbacks}   took back {_shown(event.data)!r}: {why}   state {event.state}"
+            tokens = f"{event.ruled_out:,} token{'' if event.ruled_out == 1 else 's'}"
+            self._rollback = (
+                f"↶ {self._rollbacks}   took back {_shown(event.data)!r}: {why}   {tokens} ruled out at {event.place}"
+            )
         elif isinstance(event, Finished):
             self._ended = True
 
@@ -155,7 +158,7 @@ def subject(constraint: Constraint, banned: BannedWords | None) -> str:
     elif constraint.index_file is not None:
         parts.append(str(constraint.index_file))
     if banned is not None:
-        parts.append("without " + ", ".join(map(visible, banned.words)))
+        parts.append("without " + ", ".join(map(visible, [*banned.words, *banned.patterns])))
     return "   ".join(parts) or "free text"
 
 

@@ -63,7 +63,11 @@ Model = Annotated[
 ]
 Tokenizer = Annotated[
     str | None,
-    typer.Option(metavar="DIR", help="Tokenizer for the model [bold]uniform[/].", rich_help_panel=_MODEL),
+    typer.Option(
+        metavar="DIR",
+        help="Tokenizer for the model [bold]uniform[/], and for [bold]ban --routes[/].",
+        rich_help_panel=_MODEL,
+    ),
 ]
 Device = Annotated[
     str,
@@ -180,9 +184,80 @@ WordsFile = Annotated[
         metavar="FILE", help="Banned words, one a line, # comments; [bold]-[/] is stdin.", rich_help_panel=_BANS
     ),
 ]
-MaxRollbacks = Annotated[
-    int, typer.Option(min=0, help="Fail after so many rollbacks, rather than leak.", rich_help_panel=_BANS)
+BannedPatterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="Python regular expression that must match nowhere in the text; repeatable.",
+        rich_help_panel=_BANS,
+    ),
 ]
+Match = Annotated[
+    Literal["word", "prefix", "substring"],
+    typer.Option(
+        help="word: the whole word (talking passes when talk is banned); prefix: all words that begin so; "
+        "substring: anywhere, inside words too.",
+        rich_help_panel=_BANS,
+    ),
+]
+CaseSensitive = Annotated[
+    bool, typer.Option("--case-sensitive", help="Talk passes when talk is banned.", rich_help_panel=_BANS)
+]
+Normalize = Annotated[
+    bool,
+    typer.Option(
+        "--normalize",
+        help="See through look-alike letters (Cyrillic а for a), compatibility forms (ｔａｌｋ), accents and invisible "
+        "characters. Traditional and simplified Chinese characters are not folded into one.",
+        rich_help_panel=_BANS,
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="Longer words and phrases in which a banned one may stand; repeatable.",
+        rich_help_panel=_BANS,
+    ),
+]
+Strategy = Annotated[
+    Literal["resample", "first-token", "mask"],
+    typer.Option(
+        help="What happens when a banned match is complete. resample: draw again from where it began, with the chances "
+        "that the model gives to clean text; first-token: forbid the token that began it; mask: never write the token "
+        "that would complete it, and take nothing back.",
+        rich_help_panel=_BANS,
+    ),
+]
+MaxBlock = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="With resample: hold back at most so many tokens; a longer stretch is written, and its chances are no "
+        "longer exact.",
+        rich_help_panel=_BANS,
+    ),
+]
+MaxRollbacks = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Fail after so many rollbacks, rather than leak.", rich_help_panel=_BANS)
+]
+
+
+@dataclass(frozen=True)
+class BanOptions:
+    """What ``ban`` and ``check`` look for; each field is an option."""
+
+    words: Words = None
+    words_file: WordsFile = None
+    pattern: BannedPatterns = None
+    match: Match = "word"
+    case_sensitive: CaseSensitive = False
+    normalize: Normalize = False
+    allow: Allow = None
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.words_file is not None or self.pattern)
 
 
 @dataclass(frozen=True)
@@ -209,4 +284,6 @@ class GenerationOptions:
     quiet: Quiet = False
     live: Live = None
     slow: Slow = 0
+    strategy: Strategy = "resample"
+    max_block: MaxBlock = 32
     max_rollbacks: MaxRollbacks = 10_000

@@ -39,7 +39,15 @@ def record(
     if request.constraint.choices is not None:
         fields["choices"] = list(request.constraint.choices)
     if (banned := request.banned) is not None:
-        fields["banned"] = {"words": list(banned.words), "match": banned.match, "ignore_case": banned.ignore_case}
+        fields["banned"] = {
+            "words": list(banned.words),
+            "patterns": list(banned.patterns),
+            "match": banned.match,
+            "ignore_case": banned.ignore_case,
+            "normalize": banned.normalize,
+            "allow": list(banned.allow),
+            "strategy": request.options.strategy,
+        }
         fields["rollbacks"] = [
             {
                 "position": event.position,
@@ -47,9 +55,11 @@ def record(
                 "text": event.text,
                 "tokens": list(event.token_ids),
                 "probability": event.probability,
+                "ruled_out": {"position": event.place, "tokens": event.ruled_out},
             }
             for event in result.rollbacks
         ]
+        fields["moved_blocks"] = result.moved_blocks
     if request.options.stop:
         fields["stop"] = list(request.options.stop)
     return fields

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sfgen.automata import Dfa
     from sfgen.ban import BannedWords
     from sfgen.decoding import (
+        BlockMoved,
         Event,
         Finished,
         Result,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "BannedWords": "sfgen.ban",
+    "BlockMoved": "sfgen.decoding",
     "Dfa": "sfgen.automata",
     "Event": "sfgen.decoding",
     "Finished": "sfgen.decoding",
@@ -48,6 +50,7 @@ _HOME = {
 
 __all__ = [
     "BannedWords",
+    "BlockMoved",
     "Dfa",
     "Event",
     "Finished",

@@ -10,6 +10,8 @@ import pytest
 
 from sfgen import Dfa
 from sfgen.automata import lookaround
+from sfgen.automata.compile import compile_bordered
+from sfgen.automata.nfa import BORDER
 from sfgen.errors import PatternError, PatternTooLarge
 
 TEXTS = [
@@ -107,6 +109,28 @@ def test_cases(pattern: str, yes: list[str], no: list[str]) -> None:
     for text in yes + no:
         assert (re.fullmatch(pattern, text, re.ASCII) is not None) == (text in yes), text
         assert dfa.accepts(text) == (text in yes), text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("a", ["|a|", "ba|a|", "é|a|é"], ["a", "|a", "a||", "|a|b|", "||a"]),
+        (r"\ba\b", ["|a|", "b |a|,a", "é|a|"], ["b|a|", "|a|b", "a|a|"]),
+        ("^a$", ["|a|", "|a|\n"], ["\n|a|", "|a|\na", " |a|"]),
+        ("(?m)^a$", ["|a|", "b\n|a|\nb"], ["b|a|", "|a|b"]),
+        ("(?<=ab)c(?=de)", ["ab|c|de", "aab|c|def"], ["b|c|de", "ab|c|d", "a|bc|de"]),
+        ("(?<=a)(?<!ba)c(?!d.*e)", ["a|c|d", "aa|c|"], ["ba|c|", "a|c|dee"]),
+        ("b(?<=ab)", ["a|b|"], ["|b|", "b|b|"]),
+        ("a(?=b)b", ["|ab|"], ["|a|b"]),
+        ("a++b?", ["|aa|", "|aab|", "a|a|"], ["|a|a"]),
+        (r"\B", ["a||b", " ||"], ["||a", "a||"]),
+        ("a^b", [], ["|ab|", "a|b|"]),
+    ],
+)
+def test_matches_between_borders_see_the_whole_text(pattern: str, yes: list[str], no: list[str]) -> None:
+    dfa = Dfa(*compile_bordered(pattern))
+    for text in yes + no:
+        assert dfa.accepts(text.encode().replace(b"|", bytes([BORDER]))) == (text in yes), text
 
 
 @pytest.mark.parametrize("pattern", ["a(?!.*)b", "a^b", r"a\bb", "(?=a)b", "(?<=a)b", r"\w\B \w"])

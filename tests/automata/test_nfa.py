@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sfgen.automata.nfa import MAX_NFA_SIZE, _Plan, build
+from sfgen.automata.nfa import BORDER, MAX_NFA_SIZE, _Plan, build
 from sfgen.errors import InternalError, PatternTooLarge
-from sfgen.regex import parse
+from sfgen.regex import parse, settle
+from sfgen.regex.tree import Border, concatenation
 
 PATTERNS = [
     "",
@@ -53,3 +54,18 @@ def test_too_large_names_the_limit_and_the_largest_count(pattern: str, position:
 def test_a_tree_that_is_not_settled_is_an_internal_error() -> None:
     with pytest.raises(InternalError):
         build(parse("^a"), "^a")
+
+
+def test_lookarounds_stay_where_they_are_at_a_border() -> None:
+    tree = settle(concatenation([parse(r"(?<=ab)c"), Border(), parse("(?!d*e)")]))
+    nfa = build(tree, "")
+    inner, transitions = _Plan().size(tree)
+    assert nfa.states == inner + 2
+    assert len(nfa.edges) + len(nfa.epsilons) == transitions
+    assert [edge[:3] for edge in nfa.edges.tolist()].count([3, BORDER, BORDER]) == 1
+    for lookaround in nfa.lookarounds:
+        borders = lookaround.nfa.edges[lookaround.nfa.edges[:, 1] == BORDER]
+        letters = lookaround.nfa.edges[lookaround.nfa.edges[:, 1] != BORDER]
+        assert borders[:, 0].tolist() == borders[:, 3].tolist() == sorted({*letters[:, 0].tolist(), 1})
+    without = build(settle(concatenation([parse(r"(?<=ab)c"), parse("(?!d*e)")])), "")
+    assert not any((lookaround.nfa.edges[:, 1] == BORDER).any() for lookaround in without.lookarounds)

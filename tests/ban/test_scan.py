@@ -1,12 +1,15 @@
 """The scanner against Python's ``re``, where a regular expression says the same."""
 
 import re
+import threading
+from collections.abc import Iterator
 from typing import Literal
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfgen.ban import BannedWords, Match, scan
+from sfgen.ban import BannedWords, Match, scan, search
 
 word = st.text("abc1_", min_size=1, max_size=3)
 phrases = st.lists(word, min_size=1, max_size=3).map(" ".join)
@@ -44,3 +47,76 @@ def test_the_prompt_bounds_and_begins_words() -> None:
 def test_order_is_that_of_completion() -> None:
     words = BannedWords(["a", "a*", "b a", "(a", ". a"], ignore_case=False)
     assert [match.word for match in scan("b. .(a", words)] == ["a*", "b a", ". a", ". a", "(a", "a"]
+
+
+PATTERNS = [
+    "a", "a+", "a|ab", "ab|a", "a*?b", r"\ba", r"b\b", "(?i)AB+", "(?x) a  b # c", "a(?=b)", "(?<!b)a", "b$", r"\Ab",
+    "^b", "(?s)a.b", "a.b", "(?>a|ab)b", r"\p{L}b", "[^a]a", "(?u)é\\b", r"\w\s", "a(?!b).*", "b{2,}?",
+]  # fmt: skip
+
+
+def spans(pattern: str, text: str) -> Iterator[tuple[int, int]]:
+    """All matches of a pattern, each place asked for by itself."""
+    flags, body = re.fullmatch(r"(?s)((?:\(\?[a-z]\))?)(.*)", pattern).groups()  # type: ignore[union-attr]
+    body = body.replace(r"\p{L}", "(?:[a-zé])")
+    for start in range(len(text)):
+        for end in range(start + 1, len(text) + 1):
+            exact = (
+                f"{flags}(?:{body}\n)(?=(?s:.{{{len(text) - end}}})\\Z)"
+                if "x" in flags
+                else (f"{flags}(?:{body})(?=(?s:.{{{len(text) - end}}})\\Z)")
+            )
+            match = re.compile(exact, 0 if "u" in flags else re.ASCII).match(text, start)
+            if match and match.end() == end:
+                yield start, end
+
+
+short = st.text("aabbé \n", max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(PATTERNS), short, short, st.lists(st.sampled_from(["ab", "b a", "aa", "a"]), max_size=2))
+def test_patterns_are_found_with_any_of_their_ends(pattern: str, prompt: str, text: str, allow: list[str]) -> None:
+    whole, seam = prompt + text, len(prompt.encode())
+    banned = BannedWords(patterns=[pattern], match="substring", allow=allow)
+    allowed = scan(whole, BannedWords(allow, match="substring")) if allow else []
+    expected = set()
+    for start, end in spans(pattern, whole):
+        span = [len(whole[:place].encode()) for place in (start, end)]
+        if end > len(prompt) and not any(one.start <= span[0] and span[1] <= one.end for one in allowed):
+            expected.add(Match(pattern, span[0] - seam, span[1] - seam))
+    result = scan(text, banned, prompt=prompt)
+    assert set(result) <= expected
+    assert bool(result) == bool(expected)
+    matcher = banned.matcher(prompt.encode())
+    reported = matcher.advance(text.encode()) or matcher.finish()
+    assert reported in expected if expected else reported is None
+
+
+def test_patterns_are_reported_once_where_they_match() -> None:
+    banned = BannedWords(["see"], [r"\d+", "s.*e"])
+    assert scan("123 see 45", banned) == [
+        Match(r"\d+", 0, 3), Match("s.*e", 4, 7), Match("see", 4, 7), Match(r"\d+", 8, 10),
+    ]  # fmt: skip
+    assert scan("34", banned, prompt="12") == [Match(r"\d+", -2, 2)]
+
+
+SLOW = "(a+)+b|a+c"
+
+
+def test_where_re_does_not_come_to_an_end_the_automaton_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_SECONDS", 0.01)
+    banned = BannedWords(["x"], [SLOW, r"\bd"])
+    assert scan("a" * 40 + "c d dx", banned) == [Match(SLOW, 0, 41), Match(r"\bd", 42, 43), Match(r"\bd", 44, 45)]
+    assert scan("a" * 40 + "c", banned, prompt="a") == [Match(SLOW, -1, 41)]
+    assert scan("c", banned, prompt="a" * 40) == [Match(SLOW, -40, 1)]
+    assert scan("a" * 41, banned) == []
+
+
+def test_patterns_are_found_in_any_thread() -> None:
+    results = []
+    for text in ("12 see", "no " * 2000 + "45"):
+        thread = threading.Thread(target=lambda text=text: results.append(scan(text, BannedWords(patterns=[r"\d+"]))))
+        thread.start()
+        thread.join()
+    assert results == [[Match(r"\d+", 0, 2)], [Match(r"\d+", 6000, 6002)]]

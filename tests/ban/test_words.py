@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sfgen.ban import BannedWords, read_words, scan, split_words
-from sfgen.errors import BannedWordsError, InputError, SfgenError, UsageError
+from sfgen.ban import BannedWords, Match, read_words, scan, split_words
+from sfgen.errors import BannedWordsError, InputError, PatternError, SfgenError, UsageError
 
 
 def found(text: str, *words: str, **options: Any) -> list[str]:
@@ -86,8 +86,38 @@ def test_split_words() -> None:
     ],
 )
 def test_words_that_ban_nothing_are_refused(words: Any, message: str) -> None:
-    with pytest.raises(BannedWordsError, match=message):
+    with pytest.raises(BannedWordsError, match=message) as caught:
         BannedWords(words)
+    assert caught.value.hint
+    if words:
+        with pytest.raises(BannedWordsError, match=message.replace("banned", "allowed")) as caught:
+            BannedWords(["a"], allow=words)
+        assert caught.value.hint
+
+
+def test_patterns_that_ban_nothing_are_refused() -> None:
+    with pytest.raises(BannedWordsError, match="no banned word and no banned pattern"):
+        BannedWords((), (), allow=["a"])
+    with pytest.raises(BannedWordsError, match="banned patterns must be a list, not the text 'a'"):
+        BannedWords(patterns="a")
+    with pytest.raises(BannedWordsError, match="banned pattern 2 of 2 is None, which is no text"):
+        BannedWords(patterns=["a", None])  # type: ignore[list-item]
+    with pytest.raises(BannedWordsError, match="matches the empty text"):
+        BannedWords(["a"], [""])
+    with pytest.raises(PatternError):
+        BannedWords(["a"], ["("])
+
+
+def test_words_and_patterns_are_kept_as_they_were_given() -> None:
+    banned = BannedWords(iter(["talk*"]), iter([r"\d"]), "prefix", False, True, iter(["Talks"]))
+    assert (banned.words, banned.patterns, banned.allow) == (("talk*",), (r"\d",), ("Talks",))
+    assert (banned.match, banned.ignore_case, banned.normalize, len(banned)) == ("prefix", False, True, 2)
+    assert repr(banned) == (
+        r"<BannedWords 2: 'talk*', '\\d'; match='prefix', ignore_case=False, normalize=True, 1 allowed>"
+    )
+    only = BannedWords(patterns=[r"\d"])
+    assert only.matcher(b"a").advance(b"b1") == Match(r"\d", 1, 2)
+    assert scan("b1", only) == [Match(r"\d", 1, 2)]
 
 
 def test_an_unknown_mode_is_refused() -> None:
@@ -105,6 +135,8 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_words("-") == expected
     banned = BannedWords.from_file(path, match="prefix", ignore_case=False)
     assert (banned.words, banned.match, banned.ignore_case) == (tuple(expected), "prefix", False)
+    banned = BannedWords.from_file(path, ["x"], normalize=True, allow=["talk"])
+    assert (banned.words, banned.patterns, banned.normalize, banned.allow) == (tuple(expected), ("x",), True, ("talk",))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +161,8 @@ def test_files_that_cannot_be_used(
 def test_twenty_thousand_phrases() -> None:
     words = [f"w{number} v{number % 71}" for number in range(20_000)]
     banned = BannedWords(words)
-    assert len(banned) == len(banned.plain) == 20_000
+    assert banned.word_automata is not None
+    assert len(banned) == len(banned.word_automata.plain) == 20_000
     matcher = banned.matcher()
     text = "; ".join(f"w{number} v{number % 70}" for number in range(0, 20_000, 97))
     expected = [f"w{number} v{number % 71}" for number in range(0, 20_000, 97) if number % 70 == number % 71]

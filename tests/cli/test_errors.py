@@ -79,7 +79,7 @@ CASES: list[tuple[list[str], int, str]] = [
     (["gen", "-m", "nobody/nothing", "x"], 1, "no model nobody/nothing"),
     (["gen", "-m", "uniform", "--tokenizer", "/no/such/dir", "x"], 1, "no directory /no/such/dir"),
     (["gen", "--device", "toaster", "x"], 1, "no such device: toaster"),
-    (["gen", "--choices", "hot", "--ban-words", "hot", "It is "], 1, "only banned text"),
+    (["gen", "--choices", "hot", "--ban-words", "hot", "It is "], 1, "every text that matches"),
     (["ban", "--words", ",", "x"], 1, "no banned word"),
     (["ban", "--words", "*", "x"], 1, "a star alone"),
     (["ban", "--words-file", "/no/such/file", "x"], 1, "/no/such/file"),

@@ -114,6 +114,16 @@ def test_a_ban_beside_a_pattern(sfgen: Sfgen) -> None:
         assert done.out in ("cold\n", "hotel\n")
 
 
+def test_a_banned_pattern_beside_a_pattern(sfgen: Sfgen) -> None:
+    for seed in range(10):
+        common = ["gen", "-m", "uniform", "-r", "[abc]{2}", "--seed", str(seed)]
+        assert sfgen(*common, "--ban-pattern", "a|bb").out in ("bc\n", "cb\n", "cc\n")
+        assert sfgen(*common, "--ban-pattern", "a", "--ban-pattern", "[bc]b|bc").out == "cc\n"
+    done = sfgen("gen", "--regex", "talk", "--ban-pattern", "al", "x")
+    assert done.code == 1
+    assert "banned" in done.err
+
+
 def test_a_prompt_that_looks_like_a_pattern_gets_a_hint(sfgen: Sfgen) -> None:
     done = sfgen("gen", "-m", "uniform", "--max-tokens", "3", "[0-9]{4}")
     assert done.code == 0

@@ -124,9 +124,9 @@ def test_generated_text_cannot_drive_the_terminal() -> None:
 
 
 def test_an_error_leaves_a_clean_terminal() -> None:
-    seen = in_a_terminal("gen", "-m", "uniform", "--choices", "hot", "--ban-words", "hot")
+    seen = in_a_terminal("ban", "--words", "talk,listen", "--max-rollbacks", "0", "Can we talk?")
     assert seen.code == 1
-    assert seen.screen[0].startswith("sfgen: only banned text")
+    assert seen.screen[0].startswith("sfgen: gave up after 0 rollbacks")
     assert "\x1b[?25l" not in seen.raw or seen.raw.rindex("\x1b[?25h") > seen.raw.rindex("\x1b[?25l")
 
 

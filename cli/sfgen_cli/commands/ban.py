@@ -3,58 +3,107 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from sfgen.errors import UsageError
 from sfgen_cli import options
-from sfgen_cli.constraints import Constraint, read_banned
+from sfgen_cli.constraints import Constraint, read_bans
 from sfgen_cli.flatten import flattened
 from sfgen_cli.generation import Request, run
 from sfgen_cli.prompts import read_prompt
 
-_BANS = "Bans"
+_INSTEAD = "Instead of a text"
 
 
 @flattened
 def ban(
     prompt: options.Prompt = None,
-    words: options.Words = None,
-    words_file: options.WordsFile = None,
-    match: Annotated[
-        Literal["word", "prefix", "substring"],
-        typer.Option(
-            help="word: the whole word (talking passes when talk is banned); prefix: all words that begin so; "
-            "substring: anywhere, inside words too.",
-            rich_help_panel=_BANS,
-        ),
-    ] = "word",
-    case_sensitive: Annotated[
-        bool, typer.Option("--case-sensitive", help="Talk passes when talk is banned.", rich_help_panel=_BANS)
-    ] = False,
     *,
+    bans: options.BanOptions,
     generation: options.GenerationOptions,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Write the free text and the text without the words, of the same seed, side by side.",
+            rich_help_panel=_INSTEAD,
+        ),
+    ] = False,
+    routes: Annotated[
+        bool,
+        typer.Option(
+            "--routes",
+            help="List the sequences of tokens that spell the words, as they are written and after a space; no prompt "
+            "and no weights are needed.",
+            rich_help_panel=_INSTEAD,
+        ),
+    ] = False,
+    max_routes: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="List only so many, the shortest first; the others are counted.",
+            rich_help_panel=_INSTEAD,
+        ),
+    ] = 1000,
     regex: Annotated[str | None, typer.Option("--regex", "-r", hidden=True)] = None,
 ) -> None:
-    """Write text that never contains certain words.
+    r"""Write text that never contains certain words.
 
     [bold]sfgen ban --words talk,listen 'Can we talk?'[/]
+
+    [bold]sfgen ban --pattern '[0-9]{3,}' 'Call '[/]
+
+    [bold]sfgen ban --words 'fuck you' --routes[/]
 
     A word is found in the text, however the tokenizer cuts it. When one is complete, the text goes back to where it
     began and takes another way; what was written to stdout is never taken back.
     """
     if regex is not None:
-        listed = ",".join(words or ["talk"])
-        raise UsageError(
-            "ban has no --regex: it writes free text",
-            details=(
-                f"  text that matches, without the words:  sfgen gen --regex {shlex.quote(regex)} --ban-words {listed}",
-                "  to ban what a pattern matches is not possible yet",
-            ),
-        )
-    if not words and words_file is None:
+        raise _no_regex(regex, bans)
+    if not bans:
         raise UsageError("no words to ban", hint="For example: sfgen ban --words talk,listen 'Can we talk?'")
-    text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(words_file) == "-")
-    banned = read_banned(words, words_file, match=match, case_sensitive=case_sensitive)
-    run(Request(text, Constraint(), banned, generation))
+    if routes:
+        _refuse_with_routes(bans, generation, compare=compare)
+    text = "" if routes else read_prompt(prompt, generation.prompt_file, stdin_taken=str(bans.words_file) == "-")
+    banned = read_bans(bans)
+    if routes:
+        from sfgen_cli.routes import write_routes
+
+        write_routes(banned.words, generation, max_routes)
+        return
+    request = Request(text, Constraint(), banned, generation)
+    if compare:
+        from sfgen_cli.compare import write_comparison
+
+        write_comparison(request)
+    else:
+        run(request)
+
+
+def _no_regex(regex: str, bans: options.BanOptions) -> UsageError:
+    pattern = shlex.quote(regex)
+    words = shlex.quote(",".join(bans.words or ["talk"]))
+    return UsageError(
+        "ban has no --regex: is the pattern what the text should match, or what it should never contain?",
+        details=(
+            f"  text that matches it, without the words:  sfgen gen --regex {pattern} --ban-words {words}",
+            f"  text in which it matches nowhere:         sfgen ban --pattern {pattern}",
+        ),
+    )
+
+
+def _refuse_with_routes(bans: options.BanOptions, generation: options.GenerationOptions, *, compare: bool) -> None:
+    if compare:
+        raise UsageError("--routes and --compare cannot be used together", hint="Give one of them.")
+    if bans.pattern:
+        raise UsageError(
+            "--routes lists the spellings of words, and a pattern has none to list",
+            hint=f"The tokens that each state of it allows: sfgen index --regex {shlex.quote(bans.pattern[0])}",
+        )
+    if generation.live or generation.slow:
+        name = "--live" if generation.live else "--slow"
+        raise UsageError(f"--routes and {name} cannot be used together", hint="Nothing is generated.")

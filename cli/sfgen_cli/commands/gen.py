@@ -22,6 +22,7 @@ def gen(
     generation: options.GenerationOptions,
     ban_words: options.Words = None,
     ban_words_file: options.WordsFile = None,
+    ban_pattern: options.BannedPatterns = None,
 ) -> None:
     r"""Write text that matches a pattern, or free text.
 
@@ -33,4 +34,4 @@ def gen(
     text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(ban_words_file) == "-")
     if not constraint and (hint := pattern_hint(text)):
         note(f"sfgen: {hint}", quiet=generation.quiet)
-    run(Request(text, constraint, read_banned(ban_words, ban_words_file), generation))
+    run(Request(text, constraint, read_banned(ban_words, ban_words_file, ban_pattern), generation))

@@ -7,6 +7,9 @@ make; only what is left of lookarounds needs :mod:`sfgen.automata.lookaround`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sfgen.automata.algebra import Keep, product
 from sfgen.automata.atomic import without_atomics
 from sfgen.automata.determinize import Deterministic, determinize
@@ -16,7 +19,18 @@ from sfgen.automata.nfa import build
 from sfgen.errors import PatternTooLarge
 from sfgen.regex import parse, settle
 from sfgen.regex.characters import TEXT
-from sfgen.regex.tree import Anchor, Atomic, Characters, Concatenation, Look, Node, concatenation, contains, repeat
+from sfgen.regex.tree import (
+    Anchor,
+    Atomic,
+    Border,
+    Characters,
+    Concatenation,
+    Look,
+    Node,
+    concatenation,
+    contains,
+    repeat,
+)
 
 _ANYTHING = repeat(Characters(TEXT), 0, None)
 
@@ -28,7 +42,7 @@ def compile_pattern(pattern: str) -> Deterministic:
         PatternError: The pattern cannot be read, or is not supported.
         PatternTooLarge: The automaton passes a limit.
     """
-    try:
+    with _nesting_limit(pattern):
         tree = parse(pattern)
         if not contains(tree, (Anchor, Atomic, Look)):
             return _automaton(tree, pattern)
@@ -39,9 +53,31 @@ def compile_pattern(pattern: str) -> Deterministic:
             parts = [_ANYTHING, demand.child] if demand.behind else [demand.child, _ANYTHING]
             keep = Keep.LEFT_ONLY if demand.negative else Keep.BOTH
             automaton = minimize(product(automaton, _automaton(concatenation(parts), pattern), keep, pattern))
+        return automaton
+
+
+def compile_bordered(pattern: str) -> Deterministic:
+    """The minimal automaton of all texts with two borders, between which stands a match of the pattern.
+
+    Whatever a match needs to see, it sees of the whole text: of what stands before the first border and behind the
+    second, too. A border is the byte :data:`sfgen.automata.nfa.BORDER`.
+
+    Raises:
+        PatternError: The pattern cannot be read, or is not supported.
+        PatternTooLarge: The automaton passes a limit.
+    """
+    with _nesting_limit(pattern):
+        tree = concatenation([_ANYTHING, Border(), parse(pattern), Border(), _ANYTHING])
+        return _automaton(without_atomics(settle(tree), pattern), pattern)
+
+
+@contextmanager
+def _nesting_limit(pattern: str) -> Iterator[None]:
+    """The error for a tree that is too deep for the functions that walk it."""
+    try:
+        yield
     except RecursionError:
         raise PatternTooLarge("groups are nested too deep", pattern, hint="Take away groups inside groups.") from None
-    return automaton
 
 
 def demands_on_the_whole(tree: Node) -> tuple[list[Look], Node]:

@@ -5,6 +5,8 @@ fragments can share them and few empty transitions are needed. A counted repeat 
 state numbers.
 
 A lookahead or lookbehind is an automaton of its own, and an empty transition that may be taken only where it holds.
+
+A border is a byte that is in no text. Where a tree has one, the automata of its lookarounds read over borders.
 """
 
 from __future__ import annotations
@@ -17,10 +19,24 @@ from numpy.typing import NDArray
 
 from sfgen.automata.utf8 import byte_automaton
 from sfgen.errors import InternalError, PatternTooLarge
-from sfgen.regex.tree import Alternation, Characters, Concatenation, Empty, Look, Node, Repeat, children
+from sfgen.regex.tree import (
+    Alternation,
+    Border,
+    Characters,
+    Concatenation,
+    Empty,
+    Look,
+    Node,
+    Repeat,
+    children,
+    contains,
+)
 
 MAX_NFA_SIZE = 1_000_000
 """States and transitions together; known from the tree before anything is built."""
+
+BORDER = 0xFF
+"""The byte of a border: it is never in UTF-8."""
 
 
 _FEW = 6  # so many copies of a fragment are made faster one by one
@@ -74,8 +90,18 @@ def build(tree: Node, pattern: str) -> Nfa:
             None if largest is None else largest.position,
             hint="Use smaller counts, or * and + in place of large counts.",
         )
-    lookarounds = tuple(Lookaround(behind, _Builder(plan).build(child)) for behind, child in plan.looks)
-    return replace(_Builder(plan).build(tree), lookarounds=lookarounds)
+    lookarounds = [Lookaround(behind, _Builder(plan).build(child)) for behind, child in plan.looks]
+    if contains(tree, Border):
+        lookarounds = [replace(lookaround, nfa=_over_borders(lookaround.nfa)) for lookaround in lookarounds]
+    return replace(_Builder(plan).build(tree), lookarounds=tuple(lookarounds))
+
+
+def _over_borders(nfa: Nfa) -> Nfa:
+    """The automaton that, wherever it is, stays there when it reads a border."""
+    # States that only lead on without reading need no edge: what they lead to has one.
+    states = np.union1d(nfa.edges[:, 0], 1).astype(np.int32)
+    border = np.full_like(states, BORDER)
+    return replace(nfa, edges=np.concatenate([nfa.edges, np.stack([states, border, border, states], axis=1)]))
 
 
 class _Plan:
@@ -117,6 +143,8 @@ class _Plan:
                 if (behind, child) not in self.looks:
                     self.lookaround_size += sum(self.size(child))
                     self.looks[behind, child] = len(self.looks) + 1
+                return 0, 1
+            case Border():
                 return 0, 1
             case _:
                 raise InternalError(f"{type(node).__name__} is not settled")
@@ -185,6 +213,8 @@ class _Builder:
             case Look(child, behind, negative):
                 number = self.plan.looks[behind, child]
                 self.epsilon(start, end, -number if negative else number)
+            case Border():
+                self.edges.extend((start, BORDER, BORDER, end))
 
     def unlimited(self, child: Node, minimum: int, start: int, end: int) -> None:
         """Copies one after another, of which the last may be repeated (or, from none, a loop)."""

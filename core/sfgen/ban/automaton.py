@@ -12,19 +12,28 @@ the trie has nodes that fit the end of the text.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-ROOT = 0
+ROOT: Final = 0
+
+LINKED: Final = 1
+ACCEPTING: Final = 2
 
 
 class AhoCorasick:
     """The automaton of Aho and Corasick (1975) over bytes: a trie of all keywords with failure and output links.
 
     A node stands for the longest suffix of the text read so far that begins some keyword; the root is node 0. Steps
-    cost amortised constant time per byte, whatever the number of keywords. Immutable once made.
+    cost amortised constant time per byte, whatever the number of keywords. Immutable once made
+    but for what it remembers.
 
     Args:
         keywords: Byte strings, none empty. The same one may come twice.
+
+    Attributes:
+        goto: The child of a node by ``node << 8 | byte``, where there is one.
+        known: Of each node that a text has reached ``LINKED`` or ``ACCEPTING``; 0 of the others.
 
     Raises:
         ValueError: For an empty keyword.
@@ -40,66 +49,77 @@ class AhoCorasick:
     def __init__(self, keywords: Iterable[bytes]) -> None:
         # goto[node << 8 | byte] is the child of a node; a missing key is the function's "fail".
         goto: dict[int, int] = {}
-        byte_of = bytearray(1)
-        parent = array("i", [ROOT])
-        depth = array("i", [0])
-        ends: dict[int, list[int]] = {}
+        byte_of, first, inner = bytearray(1), bytearray(1), bytearray(1)
+        parent, depth = array("i", [ROOT]), array("i", [0])
+        ends: dict[int, tuple[int, ...]] = {}
+        size = 1
         for index, keyword in enumerate(keywords):
             if not keyword:
                 raise ValueError(f"keyword {index} is empty")
             node = ROOT
-            for byte in keyword:
+            for length, byte in enumerate(keyword):
                 edge = node << 8 | byte
                 child = goto.get(edge)
                 if child is None:
-                    child = goto[edge] = len(parent)
+                    # Nothing is there below a new node: the rest of the keyword is new.
+                    inner[node] = 1
+                    rest = keyword[length:]
+                    chain = range(size, size + len(rest))
+                    goto[edge] = size
+                    goto.update(zip(map(_edge, chain, rest[1:]), chain[1:], strict=False))
                     parent.append(node)
-                    depth.append(depth[node] + 1)
-                    byte_of.append(byte)
+                    parent.extend(chain[:-1])
+                    depth.extend(range(length + 1, len(keyword) + 1))
+                    byte_of += rest
+                    first += keyword[:1] * len(rest)
+                    inner += b"\1" * (len(rest) - 1) + b"\0"
+                    size += len(rest)
+                    node = size - 1
+                    break
                 node = child
-            ends.setdefault(node, []).append(index)
-        self._goto = goto
-        self._depth = depth
-        self._ends = {node: tuple(indices) for node, indices in ends.items()}
-        self._link(parent, byte_of)
+            ends[node] = (*ends.get(node, ()), index)
+        self.goto: Final[Mapping[int, int]] = goto
+        self._parent, self._depth, self._byte_of = parent, depth, byte_of
+        self._first, self._inner, self._ends = first, inner, ends
+        # The links of a node, and what is known of it through its suffixes, once it is known. A text meets few of the
+        # nodes of a long list. Threads may work out the same at the same time.
+        self._fail = array("i", bytes(4 * size))
+        self._output = array("i", bytes(4 * size))
+        self._pending = array("i", bytes(4 * size))
+        self.known: Final = bytearray(size)
+        self.known[ROOT] = LINKED
 
-    def _link(self, parent: Sequence[int], byte_of: Sequence[int]) -> None:
-        """Make the failure links, and with them all that is known of a node through its suffixes."""
-        depth, ends = self._depth, self._ends
-        size = len(parent)
-        inner = bytearray(size)
-        for node in range(1, size):
-            inner[parent[node]] = 1
-        fail = array("i", bytes(4 * size))
-        output = array("i", bytes(4 * size))
-        pending = array("i", bytes(4 * size))
-        first = bytearray(size)
-        accepting = bytearray(size)
-        # Breadth first: a failure link leads to a node of smaller depth. Sorting is stable and depths are small.
-        for node in sorted(range(1, size), key=depth.__getitem__):
-            above, byte = parent[node], byte_of[node]
-            if above == ROOT:
-                first[node] = byte
-                suffix = ROOT
-            else:
-                first[node] = first[above]
-                suffix = self._descend(fail[above], byte, fail)
+    def _link(self, node: int) -> None:
+        """Make the failure link of a node, and before it all those that it takes, which are of smaller depth."""
+        fail, ends = self._fail, self._ends
+        wanted = [node]
+        while wanted:
+            node = wanted[-1]
+            suffix = self._suffix(node)
+            if suffix < 0:
+                wanted.append(~suffix)
+                continue
+            wanted.pop()
+            self._output[node] = suffix if suffix in ends else self._output[suffix]
+            self._pending[node] = node if self._inner[node] else self._pending[suffix]
             fail[node] = suffix
-            output[node] = suffix if suffix in ends else output[suffix]
-            pending[node] = node if inner[node] else pending[suffix]
-            accepting[node] = node in ends or accepting[suffix]
-        self._fail, self._output, self._pending, self._first, self._accepting = fail, output, pending, first, accepting
+            # Last: it says that the others are there.
+            self.known[node] = ACCEPTING if node in ends or self.known[suffix] == ACCEPTING else LINKED
 
-    def _descend(self, node: int, byte: int, fail: Sequence[int]) -> int:
-        """The child by ``byte`` of the node or of the first of its suffixes that has one, else the root."""
-        goto = self._goto
-        child = goto.get(node << 8 | byte)
-        while child is None:
-            if node == ROOT:
+    def _suffix(self, node: int) -> int:
+        """Where the failure link of a node leads; ``~other`` if it takes the link of another node that has none yet."""
+        goto, fail, known = self.goto, self._fail, self.known
+        place, byte = self._parent[node], self._byte_of[node]
+        if place == ROOT:
+            return ROOT
+        while known[place]:
+            place = fail[place]
+            child = goto.get(place << 8 | byte)
+            if child is not None:
+                return child if known[child] else ~child
+            if place == ROOT:
                 return ROOT
-            node = fail[node]
-            child = goto.get(node << 8 | byte)
-        return child
+        return ~place
 
     def __len__(self) -> int:
         """The number of nodes, the root included."""
@@ -107,12 +127,20 @@ class AhoCorasick:
 
     def step(self, node: int, byte: int) -> int:
         """The node after one more byte."""
-        child = self._goto.get(node << 8 | byte)
-        return self._descend(node, byte, self._fail) if child is None else child
+        goto, fail = self.goto, self._fail
+        child = goto.get(node << 8 | byte)
+        while child is None:
+            if node == ROOT:
+                return ROOT
+            node = fail[node]
+            child = goto.get(node << 8 | byte)
+        if not self.known[child]:
+            self._link(child)
+        return child
 
     def accepts(self, node: int) -> bool:
         """Whether some keyword ends here."""
-        return bool(self._accepting[node])
+        return self.known[node] == ACCEPTING
 
     def outputs(self, node: int) -> Iterator[int]:
         """Indices of all keywords that end here, longest first."""
@@ -136,9 +164,17 @@ class AhoCorasick:
         """
         return self._pending[node]
 
+    def suffix(self, node: int) -> int:
+        """The next shorter suffix of a node that may still grow into a keyword; the root if none."""
+        return self._pending[self._fail[node]]
+
     def first_byte(self, node: int) -> int:
         """The first byte of what a node stands for; 0 for the root."""
         return self._first[node]
+
+
+def _edge(node: int, byte: int) -> int:
+    return node << 8 | byte
 
 
 BOUNDARY = "boundary"

@@ -18,9 +18,12 @@ own in ``我們talk吧``.
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
+
+from sfgen.ban.normalize import NO_SPELLING, is_stray, normalized, spelling
 
 NON_WORD: Final = 0
 SPACED: Final = 1
@@ -53,6 +56,7 @@ _UNSPACED_BLOCKS: Final = (
     (0x1AFF0, 0x1B16F),  # kana
     (0x20000, 0x3FFFD),  # Chinese
 )
+_UNSPACED_STARTS: Final = tuple(first for first, _ in _UNSPACED_BLOCKS)
 
 
 @cache
@@ -67,8 +71,8 @@ def kind_of(character: str) -> int:
         return MARK
     if category[0] not in "LN" and character != "_":
         return NON_WORD
-    code = ord(character)
-    return UNSPACED if any(low <= code <= high for low, high in _UNSPACED_BLOCKS) else SPACED
+    block = bisect_right(_UNSPACED_STARTS, ord(character)) - 1
+    return UNSPACED if block >= 0 and ord(character) <= _UNSPACED_BLOCKS[block][1] else SPACED
 
 
 def kinds_of(characters: Iterable[str]) -> list[int]:
@@ -86,13 +90,30 @@ def kinds_of(characters: Iterable[str]) -> list[int]:
     return kinds
 
 
-def fold(text: str, ignore_case: bool) -> str:
-    """The text as it is compared: full case folding (one character may become several), or unchanged.
+def folded(character: str, ignore_case: bool, normalize: bool) -> str:
+    """One character as it is compared: nothing, one character or several.
 
-    >>> fold("Straße", True)
-    'strasse'
+    Full case folding, or :func:`~sfgen.ban.normalize.normalized`, or the character itself.
     """
-    return text.casefold() if ignore_case else text
+    if normalize:
+        return normalized(character, ignore_case)
+    return character.casefold() if ignore_case else character
+
+
+def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
+    """A text as it is compared.
+
+    >>> fold("Straße", True), fold("ＳＴＲА\\u200bSSE", True, True)
+    ('strasse', 'strasse')
+    """
+    if not normalize:
+        return text.casefold() if ignore_case else text
+    kept = ""
+    for character in text:
+        for piece in normalized(character, ignore_case):
+            if kind_of(piece) != MARK or not is_stray(piece, kept[-1:]):
+                kept += piece
+    return kept
 
 
 class Unit(NamedTuple):
@@ -101,29 +122,36 @@ class Unit(NamedTuple):
     character: str
     kind: int  # MARK is not resolved
     utf8: bytes
+    spelling: int  # see sfgen.ban.normalize; 0 where nothing is normalized
 
 
 class UnitTable(dict[str, tuple[Unit, ...]]):
     """Original character → its folded characters, filled as characters are met.
 
-    >>> [unit.character for unit in UnitTable(True)["ß"]]
+    >>> [unit.character for unit in UnitTable(True, False)["ß"]]
     ['s', 's']
     """
 
-    def __init__(self, ignore_case: bool) -> None:
+    def __init__(self, ignore_case: bool, normalize: bool) -> None:
         super().__init__()
         self.ignore_case = ignore_case
+        self.normalize = normalize
 
     def __missing__(self, character: str) -> tuple[Unit, ...]:
         units = tuple(
-            Unit(folded, kind_of(folded), folded.encode("utf-8", "surrogatepass"))
-            for folded in fold(character, self.ignore_case)
+            Unit(
+                piece,
+                kind_of(piece),
+                piece.encode("utf-8", "surrogatepass"),
+                spelling(piece) if self.normalize else NO_SPELLING,
+            )
+            for piece in folded(character, self.ignore_case, self.normalize)
         )
         self[character] = units
         return units
 
 
 @cache
-def unit_table(ignore_case: bool) -> UnitTable:
+def unit_table(ignore_case: bool, normalize: bool) -> UnitTable:
     """The table that all matchers share: it holds facts about characters, nothing about any text."""
-    return UnitTable(ignore_case)
+    return UnitTable(ignore_case, normalize)

@@ -1,31 +1,24 @@
 """Finding banned words in a text that is still being written, byte by byte, with exact rollback.
 
-The text is decoded, folded, and turned into a stream of bytes for :class:`~sfgen.ban.automaton.AhoCorasick`: the UTF-8
-of its word characters, two separators for every run of non-word characters, and one separator where a spaced and an
-unspaced script meet. The start of the text is a separator, too. The keyword of the banned word ``talk`` is the word
-between separators, that of a phrase has two between its words. So whole words and gaps of any length are nothing but
-bytes, and the automaton's state says exactly which words are under way.
-
-Entries with literal punctuation are followed beside it by a :class:`~sfgen.ban.automaton.GapTrie`.
+The bytes are decoded to characters, however they are cut. Each is folded for the words
+(:class:`~sfgen.ban.threads.WordThreads`) and given as it is to the patterns
+(:class:`~sfgen.ban.patterns.PatternThreads`). What they find is a match, unless a longer word that is allowed excuses
+it (:class:`~sfgen.ban.allow.AllowedSpans`).
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sfgen.ban.automaton import ROOT, GapTrie, Threads
-from sfgen.ban.characters import MARK, NON_WORD, SEPARATOR, SPACED, unit_table
+from sfgen.ban.allow import AllowedMark, AllowedSpans, Span, UnderWay
+from sfgen.ban.characters import MARK, NON_WORD, unit_table
+from sfgen.ban.threads import Found, WordMark
 
 if TYPE_CHECKING:
     from sfgen.ban.words import BannedWords
-
-_WINDOW = 1024  # a long text is trimmed on the way once it passes this many bytes of the stream
-
-_Found = tuple[int, bool, int, int]
-"""A match as (end, whether a boundary completed it, start, number of the entry): in the order of being first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +26,7 @@ class Match:
     """A banned word in a text.
 
     Attributes:
-        word: As the user gave it.
+        word: The word or the pattern, as the user gave it.
         start: Byte offset of its first character, counted from the end of the prompt; negative within the prompt.
         end: Byte offset after its last character. A boundary that it needed is not part of it.
     """
@@ -47,12 +40,14 @@ class Match:
 class Mark:
     """All that a matcher knows at one moment. Valid for as long as its matcher lives, whatever is fed or reset."""
 
-    _node: int
-    _window: tuple[int, ...] = field(repr=False)
-    _threads: Threads = field(repr=False)
     _kind: int
+    _spelling: int
+    _last: int
     _position: int
     _pending: bytes
+    _words: WordMark | None = field(repr=False)
+    _patterns: object = field(repr=False)
+    _allowed: AllowedMark | None = field(repr=False)
 
 
 class Matcher:
@@ -79,16 +74,16 @@ class Matcher:
     """
 
     def __init__(self, words: BannedWords, prompt: bytes = b"") -> None:
-        self._words = words
-        self._automaton = words.plain_automaton
-        self._trie = words.literal_automaton if words.literal else None
-        self._units = unit_table(words.ignore_case)
-        self._node = self._automaton.step(ROOT, SEPARATOR)
-        # Where the source of each of the last bytes of the stream begins; at least as many as the node is deep.
-        self._window: list[int] = [-len(prompt)]
-        self._threads: Threads = {}
+        start = -len(prompt)
+        self.banned = words
+        self._units = unit_table(words.ignore_case, words.normalize)
+        self._words = words.word_automata.threads(start) if words.word_automata else None
+        self._patterns = words.pattern_threads(start)
+        self._allowed = AllowedSpans(words.allow_automata, start) if words.allow_automata else None
         self._kind = NON_WORD  # of the last folded character
-        self._position = -len(prompt)  # where the pending bytes begin
+        self._spelling = 0  # and its family of scripts, where that matters
+        self._last = start  # where its original character ended
+        self._position = start  # where the pending bytes begin
         self._pending = b""  # the beginning of a character
         self.advance(prompt)
 
@@ -98,57 +93,98 @@ class Matcher:
         All of them are read, also after a match.
 
         Returns:
-            The banned word that was complete first, among those that end in the generated text. Of several complete at
-            the same character the one that ends first, then the one that begins first, then the first in the list.
+            The banned match that was certain first, among those that end in the generated text. Of several that the
+            same character makes certain the one that ends first, then the one that begins first, then the first in the
+            list; patterns come after words. With ``allow`` only the earliest of several pending matches is reported.
         """
-        first: Match | None = None
+        first: list[Found] = []
         for character, width in self._decode(data):
-            match = self._read(character, width)
-            if first is None:
-                first = match
-            if len(self._window) > _WINDOW:
-                self._trim()
-        self._trim()
-        return first
+            found = self._read(character, width)
+            if found and not first:
+                first = found
+        return self._first(first)
 
     def finish(self) -> Match | None:
-        """The banned word that the end of the text at this place would complete, if any. Changes nothing."""
+        """The banned match that the end of the text at this place would make certain, if any. Changes nothing."""
         mark = self.mark()
-        match = self._read("\ufffd", len(self._pending)) if self._pending else None
-        if match is None:
-            match = self._first(self._close())
+        found = self._read("\ufffd", len(self._pending)) if self._pending else []
+        found = found or self._at_end()
         self.reset(mark)
-        return match
+        return self._first(found)
 
     def mark(self) -> Mark:
         """The state, to come back to."""
-        return Mark(self._node, tuple(self._window), self._threads, self._kind, self._position, self._pending)
+        return Mark(
+            self._kind,
+            self._spelling,
+            self._last,
+            self._position,
+            self._pending,
+            self._words.mark() if self._words else None,
+            self._patterns.mark() if self._patterns else None,
+            self._allowed.mark() if self._allowed else None,
+        )
 
     def reset(self, mark: Mark) -> None:
         """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
-        self._node = mark._node
-        self._window = list(mark._window)
-        self._threads = mark._threads
         self._kind = mark._kind
+        self._spelling = mark._spelling
+        self._last = mark._last
         self._position = mark._position
         self._pending = mark._pending
+        if self._words and mark._words:
+            self._words.reset(mark._words)
+        if self._patterns:
+            self._patterns.reset(mark._patterns)
+        if self._allowed and mark._allowed:
+            self._allowed.reset(mark._allowed)
 
     def open_from(self) -> int | None:
-        """Where the earliest banned word that may still become complete begins; ``None`` if none is under way.
+        """Where the earliest match that may still become certain begins; ``None`` if none is under way.
 
         What lies before this byte offset can never become part of a match; with ``None``, nothing that was read can.
-        The offset may be negative. A half-read character is always under way.
+        The offset may be negative. A half-read character is always under way, and so is a match that is complete while
+        a longer allowed word may still excuse it.
         """
-        starts = list(self._threads.values())
-        node = self._automaton.pending(self._node)
-        depth = self._automaton.depth(node)
-        if self._automaton.first_byte(node) == SEPARATOR:
-            depth -= 1  # the boundary before the word is not part of it
-        if depth:
-            starts.append(self._window[-depth])
+        starts = [part.open_from() for part in (self._words, self._patterns, self._allowed) if part]
         if self._pending:
             starts.append(self._position)
-        return min(starts, default=None)
+        return min((start for start in starts if start is not None), default=None)
+
+    @property
+    def length(self) -> int:
+        """The number of bytes read after the prompt."""
+        return self._position + len(self._pending)
+
+    @property
+    def state(self) -> Hashable:
+        """What decides the future, without any offset: of two matchers of the same list in equal states, whatever both
+        read next, both report a match or neither does. There are finitely many.
+        """
+        # What ends with the prompt is not reported: a word that a boundary completes, a character that is cut short.
+        seam = (self._last > 0) + (self.length > 0)
+        return (
+            self._kind,
+            self._spelling,
+            self._pending,
+            seam,
+            self._words.state if self._words else None,
+            self._patterns.state if self._patterns else None,
+            self._allowed.state(self._under_way(), self._last) if self._allowed else None,
+        )
+
+    def forget_from(self, place: int) -> None:
+        """Let go of the banned words that begin at ``place`` or later, as far as they can be told from the others."""
+        if self._words:
+            self._words.forget_from(place)
+
+    def origins(self, place: int) -> Hashable:
+        """Which of all that is under way began before ``place``, in an order that ``state`` tells."""
+        starts, waiting = self._under_way()
+        allowed = self._allowed.threads.starts() if self._allowed else []
+        return tuple(start < place for group in (starts, allowed) for start in group), tuple(
+            any(start < place for start, _ in group) for group in waiting
+        )
 
     def _decode(self, data: bytes) -> Iterator[tuple[str, int]]:
         """The characters that the bytes complete, each with its number of bytes."""
@@ -171,74 +207,62 @@ class Matcher:
             yield "\ufffd", replaced
             data = data[used + replaced :]
 
-    def _read(self, character: str, width: int) -> Match | None:
-        """Read one character of ``width`` bytes."""
+    def _read(self, character: str, width: int) -> list[Found]:
+        """Read one character of ``width`` bytes: the matches that are certain then."""
         start = self._position
         self._position = end = start + width
-        found: list[_Found] = []
-        before = start  # where the last folded character ended
+        words, allowed = self._words, self._allowed
+        found: list[Found] = []
+        excuses: list[Found] = []
         for unit in self._units[character]:
-            kind = self._kind if unit.kind == MARK else unit.kind
-            if self._trie is not None:
-                found += self._step_trie(self._trie, unit.character, kind, start, before, end)
-            if kind == NON_WORD:
-                if self._kind != NON_WORD:
-                    found += self._step(SEPARATOR, start, before, True)
-                    found += self._step(SEPARATOR, start, before, True)
-            else:
-                if kind != self._kind and self._kind != NON_WORD:
-                    found += self._step(SEPARATOR, start, before, True)
-                for byte in unit.utf8:
-                    found += self._step(byte, start, end, False)
+            kind = unit.kind
+            if kind == MARK:
+                if unit.spelling != self._spelling:
+                    continue  # a stray mark
+                kind = self._kind
+            if words:
+                found += words.step(unit, kind, self._kind, start, self._last, end)
+            if allowed:
+                excuses += allowed.threads.step(unit, kind, self._kind, start, self._last, end)
             self._kind = kind
-            before = end
-        return self._first(found) if found else None
+            self._spelling = unit.spelling
+            self._last = end
+        if self._patterns:
+            found += self._numbered(self._patterns.step(character, start, end))
+        if found:
+            found = [match for match in found if match[0] > 0]
+        if allowed is None:
+            return found
+        return allowed.settle(found, excuses, self._last, [span for group in self._waiting() for span in group])
 
-    def _close(self) -> list[_Found]:
-        """What a boundary at this place would complete."""
-        found = self._at_boundary(self._trie, self._position) if self._trie is not None else []
-        if self._kind != NON_WORD:
-            found += self._step(SEPARATOR, self._position, self._position, True)
-        return found
+    def _at_end(self) -> list[Found]:
+        """What is certain if the text ends here."""
+        found = self._words.at_end(self._kind, self._last) if self._words else []
+        if self._patterns:
+            found += self._numbered(self._patterns.at_end())
+        found = [match for match in found if match[0] > 0]
+        allowed = self._allowed
+        return found if allowed is None else allowed.at_end(found, allowed.threads.at_end(self._kind, self._last))
 
-    def _step(self, byte: int, start: int, end: int, boundary: bool) -> Sequence[_Found]:
-        """One byte of the stream, from a character that begins at ``start``: the plain entries that it completes."""
-        automaton = self._automaton
-        self._node = node = automaton.step(self._node, byte)
-        self._window.append(start)
-        if not automaton.accepts(node):
-            return ()
-        words, window = self._words, self._window
-        shown = len(window) - boundary  # the boundary after a word is not part of it
-        return [
-            (end, boundary, window[shown - words.plain_lengths[index]], words.plain[index])
-            for index in automaton.outputs(node)
-        ]
+    def _under_way(self) -> UnderWay:
+        """What is not complete."""
+        starts = self._words.starts() if self._words else []
+        for place in self._patterns._places if self._patterns else ():
+            starts += place.starts
+        return UnderWay(starts, self._waiting())
 
-    def _step_trie(
-        self, trie: GapTrie, character: str, kind: int, start: int, before: int, end: int
-    ) -> Sequence[_Found]:
-        """One folded character: the entries with literal punctuation that it completes."""
-        bounded = kind != SPACED or self._kind != SPACED
-        found = self._at_boundary(trie, before) if bounded and self._threads else []
-        self._threads, done = trie.step(self._threads, character, kind == NON_WORD, bounded, start)
-        for place, index in done:
-            found.append((end, False, place, self._words.literal[index]))
-        return found
+    def _waiting(self) -> list[list[Span]]:
+        """The matches of patterns that have ended and are not complete, in groups of which all will be, or none."""
+        places = self._patterns._places if self._patterns else ()
+        return [[(start, end) for end, start in spans] for place in places for spans in place.waiting]
 
-    def _at_boundary(self, trie: GapTrie, end: int) -> list[_Found]:
-        """The entries with literal punctuation that a boundary completes."""
-        return [(end, True, place, self._words.literal[index]) for place, index in trie.at_boundary(self._threads)]
+    def _numbered(self, found: list[Found]) -> Iterator[Found]:
+        """What patterns have found, with their numbers behind those of the words."""
+        words = len(self.banned.words)
+        return ((end, by_boundary, start, words + number) for end, by_boundary, start, number in found)
 
-    def _first(self, found: list[_Found]) -> Match | None:
-        """The first of the entries found that ends in the generated text."""
-        first = min((entry for entry in found if entry[0] > 0), default=None)
-        if first is None:
+    def _first(self, found: list[Found]) -> Match | None:
+        if not found:
             return None
-        end, _, start, number = first
-        return Match(self._words.words[number], start, end)
-
-    def _trim(self) -> None:
-        """Forget what the automaton has forgotten."""
-        window = self._window
-        del window[: len(window) - self._automaton.depth(self._node)]
+        end, _, start, number = min(found)
+        return Match(self.banned.name(number), start, end)

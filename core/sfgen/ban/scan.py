@@ -2,14 +2,18 @@
 
 Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.words.Entry`) and what kind a
 character is: the folded text lies in one piece, and every entry is compared at every place where it could begin.
+Patterns are looked for by Python's ``re`` (:mod:`sfgen.ban.search`).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
-from sfgen.ban.characters import NON_WORD, SPACED, fold, kinds_of
+from sfgen.ban.characters import MARK, NON_WORD, SPACED, folded, kind_of, kinds_of
 from sfgen.ban.matcher import Match
+from sfgen.ban.normalize import is_stray
 from sfgen.ban.words import BannedWords, Entry
 
 
@@ -22,19 +26,21 @@ class _FoldedText:
         starts, ends: Byte offsets of the original character behind each folded one, counted from ``origin``.
     """
 
-    def __init__(self, text: str, ignore_case: bool, origin: int) -> None:
+    def __init__(self, text: str, words: BannedWords, origin: int) -> None:
         self.starts: list[int] = []
         self.ends: list[int] = []
-        folded = []
+        pieces: list[str] = []
         start = -origin
         for character in text:
             end = start + len(character.encode("utf-8", "surrogatepass"))
-            expansion = fold(character, ignore_case)
-            folded.append(expansion)
-            self.starts += [start] * len(expansion)
-            self.ends += [end] * len(expansion)
+            for piece in folded(character, words.ignore_case, words.normalize):
+                if words.normalize and kind_of(piece) == MARK and is_stray(piece, pieces[-1] if pieces else ""):
+                    continue
+                pieces.append(piece)
+                self.starts.append(start)
+                self.ends.append(end)
             start = end
-        self.text = "".join(folded)
+        self.text = "".join(pieces)
         self.kinds = kinds_of(self.text)
 
     def is_boundary(self, place: int) -> bool:
@@ -43,7 +49,19 @@ class _FoldedText:
             return True
         return not (self.kinds[place - 1] == SPACED and self.kinds[place] == SPACED)
 
-    def ends_of(self, entry: Entry, start: int) -> set[int]:
+    def matches(self, entries: Sequence[Entry]) -> Iterator[tuple[int, bool, int, int]]:
+        """Every match of the entries, as (end, whether it needs a boundary there, start, number), in bytes."""
+        entries_by_head: dict[str, list[int]] = defaultdict(list)
+        for number, entry in enumerate(entries):
+            entries_by_head[entry.parts[0]].append(number)
+        lengths = sorted({len(head) for head in entries_by_head})
+        for start in range(len(self.text)):
+            for length in lengths:
+                for number in entries_by_head.get(self.text[start : start + length], ()):
+                    for end in self._ends_of(entries[number], start):
+                        yield self.ends[end - 1], entries[number].right, self.starts[start], number
+
+    def _ends_of(self, entry: Entry, start: int) -> set[int]:
         """Every place at which a match of the entry that begins at ``start`` may end."""
         if entry.left and not self.is_boundary(start):
             return set()
@@ -65,31 +83,63 @@ class _FoldedText:
 
 
 def scan(text: str, words: BannedWords, *, prompt: str = "") -> list[Match]:
-    """All banned words that end in ``text``, for checking a text that is finished.
+    """All banned matches that end in ``text``, for checking a text that is finished.
 
     Args:
         text: What was generated.
         words: What is banned.
-        prompt: The text before it. It can bound a banned word or begin it.
+        prompt: The text before it. It can bound a banned word or begin it, and an allowed one.
 
     Returns:
-        Every match, each once, in the order in which a :class:`~sfgen.ban.matcher.Matcher` would report it. Offsets are
-        bytes from the end of the prompt.
+        Every match of a word, each once, but for those that an allowed word excuses; of a pattern matches that do not
+        overlap, one at least if it matches anywhere. They come in the order of their ends, which is that in which a
+        :class:`~sfgen.ban.matcher.Matcher` would report words if nothing was allowed. Offsets are bytes from the end of
+        the prompt.
 
     >>> scan("I talk, you listen", BannedWords(["talk", "listen", "list"]))
     [Match(word='talk', start=2, end=6), Match(word='listen', start=12, end=18)]
+    >>> scan("Class, ass", BannedWords(["ass"], match="substring", allow=["class"]))
+    [Match(word='ass', start=7, end=10)]
     """
-    entries_by_head: dict[str, list[int]] = defaultdict(list)
-    for number, entry in enumerate(words.entries):
-        entries_by_head[entry.parts[0]].append(number)
-    lengths = sorted({len(head) for head in entries_by_head})
+    whole = prompt + text
+    origin = len(prompt.encode("utf-8", "surrogatepass"))
+    written = _FoldedText(whole, words, origin)
+    excused = _Excused((start, end) for end, _, start, _ in written.matches(words.allowed_entries))
+    found = {match for match in written.matches(words.entries) if match[0] > 0 and match[0] > excused.until(match[2])}
+    if words.patterns:
+        from sfgen.ban.search import Wanted, search  # reading patterns takes heavy modules
 
-    folded = _FoldedText(prompt + text, words.ignore_case, len(prompt.encode("utf-8", "surrogatepass")))
-    found = set()
-    for start in range(len(folded.text)):
-        for length in lengths:
-            for number in entries_by_head.get(folded.text[start : start + length], ()):
-                entry = words.entries[number]
-                for end in folded.ends_of(entry, start):
-                    found.add((folded.ends[end - 1], entry.right, folded.starts[start], number))
-    return [Match(words.words[number], start, end) for end, _, start, number in sorted(found) if end > 0]
+        places = [-origin]
+        for character in whole:
+            places.append(places[-1] + len(character.encode("utf-8", "surrogatepass")))
+        wanted = [
+            Wanted(bisect_left(places, start), bisect_right(places, max(until, 0)))
+            for start, until in excused.steps(-origin)
+        ]
+        for number, (first, after) in search(words, whole, wanted):
+            found.add((places[after], False, places[first], len(words.words) + number))
+    return [Match(words.name(number), start, end) for end, _, start, number in sorted(found)]
+
+
+class _Excused:
+    """What the allowed matches of a text excuse."""
+
+    def __init__(self, allowed: Iterator[tuple[int, int]]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(allowed):
+            if not self._ends or end > self._ends[-1]:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def until(self, start: int) -> int:
+        """The last end with which a match that begins at ``start`` is excused; before all offsets if there is none."""
+        index = bisect_right(self._starts, start)
+        return self._ends[index - 1] if index else _NOWHERE
+
+    def steps(self, origin: int) -> list[tuple[int, int]]:
+        """The starts from which :meth:`until` is something else, with what it is."""
+        return [(origin, _NOWHERE), *zip(self._starts, self._ends, strict=True)]
+
+
+_NOWHERE = -(1 << 62)

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, get_args
 
-from sfgen.ban.automaton import BOUNDARY, GAP, AhoCorasick, GapTrie
+from sfgen.ban.automaton import BOUNDARY, GAP
 from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, fold, kinds_of
+from sfgen.ban.threads import WordAutomata
 from sfgen.errors import BannedWordsError, InputError, UsageError
 
 if TYPE_CHECKING:
     from sfgen.ban.matcher import Matcher
+    from sfgen.ban.patterns import PatternThreads
 
 MatchMode = Literal["word", "prefix", "substring"]
 
@@ -42,8 +44,8 @@ class Entry:
     right: bool
 
     @classmethod
-    def parse(cls, word: str, match: MatchMode, ignore_case: bool) -> Entry:
-        """Read one word. It must have passed :func:`check_word`.
+    def parse(cls, word: str, match: MatchMode, ignore_case: bool, normalize: bool = False) -> Entry:
+        """Read one word. It must have passed :func:`check_word`; ``parts`` is empty if nothing of it is kept.
 
         >>> Entry.parse("Small  talk*", "word", True)
         Entry(word='Small  talk*', parts=('small', 'talk'), left=True, right=False)
@@ -51,16 +53,18 @@ class Entry:
         text, starred = _unstar(word)
         if starred:
             match = "prefix"
-        parts = tuple(fold(text, ignore_case).split())
+        parts = tuple(fold(text, ignore_case, normalize).split())
+        if not parts:
+            return cls(word, parts, False, False)
         # An outermost character that is no letter, or a letter of a script without spaces, is bounded by its nature.
-        left = match != "substring" and kinds_of(parts[0])[0] == SPACED
-        right = match == "word" and kinds_of(parts[-1])[-1] == SPACED
+        left = match != "substring" and (_is_ascii_word(parts[0]) or kinds_of(parts[0])[0] == SPACED)
+        right = match == "word" and (_is_ascii_word(parts[-1]) or kinds_of(parts[-1])[-1] == SPACED)
         return cls(word, parts, left, right)
 
     @property
     def is_plain(self) -> bool:
         """Whether it consists of word characters and white space only."""
-        return all(NON_WORD not in kinds_of(part) for part in self.parts)
+        return all(_is_ascii_word(part) or NON_WORD not in kinds_of(part) for part in self.parts)
 
     def separated(self) -> bytes:
         """The keyword of a plain entry in the stream of :mod:`sfgen.ban.matcher`.
@@ -90,8 +94,15 @@ class Entry:
         return symbols + [BOUNDARY] * self.right
 
 
+def _is_ascii_word(part: str) -> bool:
+    """Whether it is nothing but ASCII letters and digits, as most are: a quick look."""
+    return part.isascii() and part.isalnum()
+
+
 def _separate_scripts(part: str, separator: bytes) -> bytes:
     """UTF-8 with a separator wherever a spaced and an unspaced script meet."""
+    if _is_ascii_word(part):
+        return part.encode()
     kinds = kinds_of(part)
     keyword = b""
     for place, character in enumerate(part):
@@ -122,8 +133,6 @@ def check_word(word: str, where: str) -> None:
     Raises:
         BannedWordsError: If it is empty, white space, a star alone, no text, or not to be written in UTF-8.
     """
-    if not isinstance(word, str):
-        raise BannedWordsError(f"{where} is {word!r}, which is no text", hint="Give words as str.")
     if not word.strip():
         raise BannedWordsError(f"{where} is {'white space only' if word else 'empty'}", hint="Leave it out.")
     if not _unstar(word)[0].strip():
@@ -137,7 +146,7 @@ def check_word(word: str, where: str) -> None:
 
 
 class BannedWords:
-    r"""A list of words and phrases that must not be written. Immutable: threads may share it.
+    r"""A list of words, phrases and patterns that must not be written. Immutable: threads may share it.
 
     A word that ends in ``*`` is a prefix whatever ``match`` says (``talk*`` bans *talking*); ``\*`` is a star.
     Any run of non-word characters may stand between the words of a phrase (``small talk`` bans ``Small... talk``).
@@ -145,63 +154,129 @@ class BannedWords:
 
     Args:
         words: What to ban.
+        patterns: Patterns of the dialect of :class:`~sfgen.Dfa`, banned as a match anywhere. They are compared with the
+            text as it is: ``(?i)`` in a pattern ignores case, ``\b`` bounds a word.
         match: ``"word"``: whole words only, so that *talking* passes when ``talk`` is banned. ``"prefix"``: words that
             begin with it. ``"substring"``: anywhere. In scripts written without spaces a word needs no boundary.
-        ignore_case: Compare by full case folding (``STRASSE`` is ``straße``).
+        ignore_case: Compare words by full case folding (``STRASSE`` is ``straße``).
+        normalize: Compare words without compatibility forms, combining marks and invisible characters, and by the shape
+            of their letters: see :mod:`sfgen.ban.normalize`. Traditional and simplified Chinese characters are not
+            folded into each other.
+        allow: Longer words or spans that excuse a banned match within them (``class`` for ``ass``, ``small talk`` for
+            ``talk``). With ``match="word"`` they are whole words, else their text anywhere; ``*`` makes one the
+            beginning of a word. They cover what they say, not the rest of the word.
 
     Raises:
-        BannedWordsError: If there is no word, or one that bans nothing; the message says which.
+        BannedWordsError: If there is nothing to ban, or a word that bans nothing; the message says which.
+        PatternError: A pattern that cannot be read.
         UsageError: If ``match`` is none of the three.
 
-    >>> banned = BannedWords(["talk", "fuck you"])
-    >>> banned.matcher().advance(b"Talk!")
-    Match(word='talk', start=0, end=4)
+    >>> banned = BannedWords(["talk", "fuck you"], allow=["small talk"])
+    >>> banned.matcher().advance(b"Talk!"), banned.matcher().advance(b"Small talk!")
+    (Match(word='talk', start=0, end=4), None)
     """
 
-    def __init__(self, words: Iterable[str], *, match: MatchMode = "word", ignore_case: bool = True) -> None:
-        if isinstance(words, str):
-            raise BannedWordsError(
-                f"banned words must be a list, not the text {words!r}", hint="Put the words into a list: ['talk']."
-            )
+    def __init__(
+        self,
+        words: Iterable[str] = (),
+        patterns: Iterable[str] = (),
+        match: MatchMode = "word",
+        ignore_case: bool = True,
+        normalize: bool = False,
+        allow: Iterable[str] = (),
+    ) -> None:
         if match not in get_args(MatchMode):
             raise UsageError(f"match is {match!r}", hint="It is one of 'word', 'prefix', 'substring'.")
-        self.words: Final = tuple(words)
+        self.words: Final = _listed(words, "banned word")
+        self.patterns: Final = _listed(patterns, "banned pattern")
         self.match: Final[MatchMode] = match
         self.ignore_case: Final = ignore_case
-        if not self.words:
-            raise BannedWordsError("there is no banned word", hint="Give at least one.")
-        for number, word in enumerate(self.words, 1):
-            check_word(word, f"banned word {number} of {len(self.words)}")
-        self.entries: Final = tuple(Entry.parse(word, match, ignore_case) for word in self.words)
-        # Entry numbers by the automaton that finds them.
-        self.plain: Final = tuple(number for number, entry in enumerate(self.entries) if entry.is_plain)
-        plain = set(self.plain)
-        self.literal: Final = tuple(number for number in range(len(self.entries)) if number not in plain)
-        keywords = [self.entries[number].separated() for number in self.plain]
-        self.plain_automaton: Final = AhoCorasick(keywords)
-        # Bytes of a keyword without its outer boundaries.
-        self.plain_lengths: Final = tuple(len(keyword.strip(bytes([SEPARATOR]))) for keyword in keywords)
-        self.literal_automaton: Final = GapTrie(self.entries[number].symbols() for number in self.literal)
+        self.normalize: Final = normalize
+        self.allow: Final = _listed(allow, "allowed word")
+        if not self.words and not self.patterns:
+            raise BannedWordsError("there is no banned word and no banned pattern", hint="Give at least one.")
+        self.entries: Final = self._parse(self.words, "banned", match)
+        self.allowed_entries: Final = self._parse(self.allow, "allowed", "word" if match == "word" else "substring")
+        self.word_automata: Final = WordAutomata(self.entries) if self.entries else None
+        self.allow_automata: Final = WordAutomata(self.allowed_entries) if self.allowed_entries else None
+        if self.patterns:
+            from sfgen.ban.patterns import PatternAutomata
+
+            self.pattern_automata: PatternAutomata | None = PatternAutomata(self.patterns)
+        else:
+            self.pattern_automata = None
+
+    def _parse(self, words: tuple[str, ...], sort: str, match: MatchMode) -> tuple[Entry, ...]:
+        entries = []
+        for number, word in enumerate(words, 1):
+            where = f"{sort} word {number} of {len(words)}"
+            check_word(word, where)
+            entry = Entry.parse(word, match, self.ignore_case, self.normalize)
+            if not entry.parts:
+                raise BannedWordsError(
+                    f"{where} is {word!r}, of which nothing is left when it is normalized", hint="Leave it out."
+                )
+            entries.append(entry)
+        return tuple(entries)
 
     @classmethod
     def from_file(
-        cls, source: str | Path | TextIO, *, match: MatchMode = "word", ignore_case: bool = True
+        cls,
+        source: str | Path | TextIO,
+        patterns: Iterable[str] = (),
+        match: MatchMode = "word",
+        ignore_case: bool = True,
+        normalize: bool = False,
+        allow: Iterable[str] = (),
     ) -> BannedWords:
         """The words of a file: see :func:`read_words` for the format and the errors."""
-        return cls(read_words(source), match=match, ignore_case=ignore_case)
+        return cls(read_words(source), patterns, match, ignore_case, normalize, allow)
 
     def __len__(self) -> int:
-        return len(self.words)
+        return len(self.words) + len(self.patterns)
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(repr, self.words[:3])) + (", …" if len(self.words) > 3 else "")
-        return f"<BannedWords {len(self.words)}: {shown}; match={self.match!r}, ignore_case={self.ignore_case}>"
+        everything = self.words + self.patterns
+        shown = ", ".join(map(repr, everything[:3])) + (", …" if len(everything) > 3 else "")
+        options = f"match={self.match!r}, ignore_case={self.ignore_case}"
+        if self.normalize:
+            options += ", normalize=True"
+        if self.allow:
+            options += f", {len(self.allow)} allowed"
+        return f"<BannedWords {len(self)}: {shown}; {options}>"
+
+    def name(self, number: int) -> str:
+        """The word with this number, or the pattern: those are counted behind the words."""
+        return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
 
     def matcher(self, prompt: bytes = b"") -> Matcher:
         """A matcher for one text that goes on from ``prompt``."""
         from sfgen.ban.matcher import Matcher
 
         return Matcher(self, prompt)
+
+    def pattern_threads(self, position: int) -> PatternThreads | None:
+        """What is known of the patterns in a text that begins at ``position``; ``None`` where there are none."""
+        if self.pattern_automata is None:
+            return None
+        from sfgen.ban.patterns import PatternThreads
+
+        return PatternThreads(self.pattern_automata, position)
+
+
+def _listed(texts: Iterable[str], sort: str) -> tuple[str, ...]:
+    """A list of texts, each of which is a text."""
+    if isinstance(texts, str):
+        raise BannedWordsError(
+            f"{sort}s must be a list, not the text {texts!r}", hint=f"Put it into a list: [{texts!r}]."
+        )
+    listed = tuple(texts)
+    for number, text in enumerate(listed, 1):
+        if not isinstance(text, str):
+            raise BannedWordsError(
+                f"{sort} {number} of {len(listed)} is {text!r}, which is no text", hint=f"Give {sort}s as str."
+            )
+    return listed
 
 
 def split_words(text: str) -> list[str]:

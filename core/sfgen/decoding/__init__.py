@@ -1,17 +1,19 @@
 """The decode loop: a model, a guide and a ban make a text, event by event.
 
-``protocols`` says what the loop asks of each; ``loop`` is the generator; ``path`` the stack of tokens that rollback
-works on; ``sampler`` the choice; ``stops`` the stop strings; ``events`` what is told; ``promises`` the last look at the
-text; ``drive`` runs the loop for one text.
+``protocols`` says what the loop asks of each; ``loop`` is the generator; ``path`` the tokens and the trie of what was
+tried; ``ban`` and ``strategies`` how banned text is undone; ``sampler`` the choice; ``stops`` the stop strings;
+``release`` what may be written; ``events`` what is told; ``promises`` the last look at the text; ``drive`` runs the
+loop for one text.
 """
 
 from sfgen.decoding.drive import generate, stream
-from sfgen.decoding.events import Ask, Event, Finished, Result, RolledBack, TextReleased, TokenChosen
+from sfgen.decoding.events import Ask, BlockMoved, Event, Finished, Result, RolledBack, TextReleased, TokenChosen
 from sfgen.decoding.protocols import Guide, Model, Session
 from sfgen.decoding.sampler import Sampler
 
 __all__ = [
     "Ask",
+    "BlockMoved",
     "Event",
     "Finished",
     "Guide",

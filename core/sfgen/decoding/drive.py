@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from sfgen.decoding.ban import Ban
 from sfgen.decoding.events import Ask, Event, Finished, Result
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.promises import Promises
 from sfgen.decoding.protocols import Guide, Model, Session
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
+from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
+from sfgen.decoding.strategies import strategy as make_strategy
 from sfgen.errors import InputError, InternalError, LimitTooSmall, UsageError
 
 if TYPE_CHECKING:
+    from sfgen.automata import Dfa
     from sfgen.ban import BannedWords
     from sfgen.index import Index
+    from sfgen.vocabulary import Vocabulary
 
 
 def stream(
@@ -27,7 +33,10 @@ def stream(
     sampler: Sampler | None = None,
     stop: Sequence[str] = (),
     max_tokens: int = 256,
+    strategy: StrategyName = "resample",
     max_rollbacks: int = 10_000,
+    max_block: int = MAX_BLOCK,
+    hold: bool = False,
 ) -> Iterator[Event]:
     """Generate one text, event by event.
 
@@ -41,7 +50,12 @@ def stream(
         stop: The text ends before the first of these that would be in it; see ``sfgen.decoding.stops``. Not with an
             index.
         max_tokens: The most tokens to generate; the end token does not count.
+        strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
+            ``sfgen.decoding.strategies``.
         max_rollbacks: After so many rollbacks generation fails.
+        max_block: Under ``resample``, the tokens that are drawn again as one; what is longer is no exact draw.
+        hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
+            was released stays, and if nothing clean can follow it, that is an error.
 
     Yields:
         Events; the last is ``Finished`` with the result. The texts of the ``TextReleased`` events, joined, are the
@@ -50,16 +64,50 @@ def stream(
     Raises:
         InputError: The prompt is longer than the model's context.
         LimitTooSmall: ``max_tokens``, or what the context leaves, is below what the shortest match needs.
-        UsageError: The index belongs to another vocabulary, ``max_tokens`` is negative, a stop string is empty, or
-            there are stop strings beside an index. All of these are raised by the call itself, before there is a
-            session.
+        UsageError: The index belongs to another vocabulary, ``max_tokens`` is negative, a stop string is empty, there
+            are stop strings beside an index, or no strategy has that name.
+        BannedWordsError: Every match of the index has a banned word. All of these are raised by the call itself, before
+            there is a session.
         DeadEnd: Nothing that is allowed can follow.
         GenerationError: More rollbacks than ``max_rollbacks``.
         ModelError: The model's scores cannot be used.
         InternalError: The finished text does not keep a promise: a fault of sfgen. There is no result then, but the
             ``TextReleased`` events of a stream were before it.
     """
-    loop = _loop(model, prompt, index, banned, sampler or Sampler(), StopStrings.of(stop), max_tokens, max_rollbacks)
+    sampler, stops = sampler or Sampler(), StopStrings.of(stop)
+    chosen = make_strategy(strategy, sampler, max_block)
+    if max_tokens < 0:
+        raise UsageError(f"max_tokens must be at least 0, not {max_tokens}")
+    if index is not None and stops.strings:
+        raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
+    if index is not None and index.vocabulary.fingerprint != model.vocabulary.fingerprint:
+        raise UsageError("the index was made for another vocabulary than the model's")
+    prompt_ids, prompt_bytes = _encoded(model, prompt)
+    guide, max_tokens = _guide(model, len(prompt_ids), index, max_tokens)
+    ban = None
+    if banned is not None:
+        from sfgen.ban.siblings import completing
+
+        matcher = banned.matcher(prompt_bytes)
+        ban = Ban(matcher, chosen, partial(completing, matcher, model.vocabulary.trie), max_rollbacks=max_rollbacks)
+        if index is not None and (clean := _clean_index(index, banned, prompt_bytes)) is not None:
+            clean_guide, _ = _guide(model, len(prompt_ids), clean, max_tokens)
+            if chosen.is_silent:
+                guide = clean_guide
+            else:
+                ban.clean = clean_guide
+    loop = Loop(
+        prompt_ids,
+        model.vocabulary,
+        guide,
+        sampler.start(),
+        max_tokens=max_tokens,
+        constrained=index is not None,
+        ban=ban,
+        stops=stops,
+        hold=hold,
+        check=Promises(index, banned, stops, prompt_bytes, model, sampler, max_tokens).check,
+    )
     return drive(loop.run(), model.session)
 
 
@@ -72,9 +120,11 @@ def generate(
     sampler: Sampler | None = None,
     stop: Sequence[str] = (),
     max_tokens: int = 256,
+    strategy: StrategyName = "resample",
     max_rollbacks: int = 10_000,
+    max_block: int = MAX_BLOCK,
 ) -> Result:
-    """Generate one text; arguments and errors are those of ``stream``."""
+    """Generate one text; arguments and errors are those of ``stream`` with ``hold``."""
     for event in stream(
         model,
         prompt,
@@ -83,7 +133,10 @@ def generate(
         sampler=sampler,
         stop=stop,
         max_tokens=max_tokens,
+        strategy=strategy,
         max_rollbacks=max_rollbacks,
+        max_block=max_block,
+        hold=True,
     ):
         if isinstance(event, Finished):
             return event.result
@@ -113,44 +166,31 @@ def drive(steps: Steps, new_session: Callable[[], Session]) -> Generator[Event, 
             yield step
 
 
-def _loop(
-    model: Model,
-    prompt: str | Sequence[int],
-    index: Index | None,
-    banned: BannedWords | None,
-    sampler: Sampler,
-    stops: StopStrings,
-    max_tokens: int,
-    max_rollbacks: int,
-) -> Loop:
-    if max_tokens < 0:
-        raise UsageError(f"max_tokens must be at least 0, not {max_tokens}")
-    if index is not None and stops.strings:
-        raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
-    vocabulary = model.vocabulary
-    if index is not None and index.vocabulary.fingerprint != vocabulary.fingerprint:
-        raise UsageError("the index was made for another vocabulary than the model's")
+def _encoded(model: Model, prompt: str | Sequence[int]) -> tuple[Sequence[int], bytes]:
+    """The tokens of a prompt, and its bytes."""
     if isinstance(prompt, str):
-        prompt_ids, prompt_bytes = model.encode(prompt), prompt.encode("utf-8", "replace")
-    else:
-        prompt_ids = list(prompt)
-        unknown = [token for token in prompt_ids if not 0 <= token < len(vocabulary)]
-        if unknown:
-            raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {len(vocabulary)} tokens")
-        prompt_bytes = b"".join(vocabulary.tokens[token] or b"" for token in prompt_ids)
-    guide, max_tokens = _guide(model, len(prompt_ids), index, max_tokens)
-    return Loop(
-        prompt_ids,
-        vocabulary,
-        guide,
-        sampler.start(),
-        max_tokens=max_tokens,
-        constrained=index is not None,
-        matcher=banned.matcher(prompt_bytes) if banned is not None else None,
-        stops=stops if stops.strings else None,
-        max_rollbacks=max_rollbacks,
-        check=Promises(index, banned, stops, prompt_bytes, model, sampler, max_tokens).check,
-    )
+        return model.encode(prompt), prompt.encode("utf-8", "replace")
+    prompt_ids, vocabulary = list(prompt), model.vocabulary
+    unknown = [token for token in prompt_ids if not 0 <= token < len(vocabulary)]
+    if unknown:
+        raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {len(vocabulary)} tokens")
+    return prompt_ids, b"".join(vocabulary.tokens[token] or b"" for token in prompt_ids)
+
+
+def _clean_index(index: Index, banned: BannedWords, prompt: bytes) -> Index | None:
+    """The index of the matches that have no banned word; ``None`` if its automaton would be too large."""
+    from sfgen.ban.product import without
+
+    dfa = without(index.dfa, banned, prompt)
+    return None if dfa is None else _index_of(dfa, index.vocabulary)
+
+
+@lru_cache(maxsize=4)
+def _index_of(dfa: Dfa, vocabulary: Vocabulary) -> Index:
+    """Many samples ask for the same one."""
+    from sfgen.index import Index
+
+    return Index(dfa, vocabulary)
 
 
 def _guide(model: Model, prompt_tokens: int, index: Index | None, max_tokens: int) -> tuple[Guide, int]:

@@ -59,13 +59,16 @@ class RolledBack:
     """Tokens were taken back.
 
     Attributes:
-        position: Index of the first token that was taken back; it is forbidden there from now on.
+        position: Index of the first token that was taken back.
         word: The banned word whose match was complete; ``None`` if nothing but banned text could have followed.
         token_ids: The tokens that were taken back.
         data: Their bytes.
         state: The guide's state after the rollback.
         probability: The model's probability of the first of them among the tokens that the guide allows there, at
             temperature 1; ``None`` if the model was not asked.
+        place: Index at which tokens were ruled out; they may not stand there again while what comes before it stays.
+            ``position`` under ``first-token``, the place of the last token or of the end under ``resample``.
+        ruled_out: How many tokens were ruled out there at once: all that are known to lead to banned text.
     """
 
     position: int
@@ -74,16 +77,32 @@ class RolledBack:
     data: bytes
     state: int
     probability: float | None
+    place: int
+    ruled_out: int
 
     @property
-    def forbidden(self) -> int:
-        """The token that may not stand at ``position`` again while what comes before it stays."""
-        return self.token_ids[0]
+    def forbidden(self) -> int | None:
+        """One of the tokens that were ruled out at ``place``: the one that was taken back; ``None`` for the end."""
+        index = self.place - self.position
+        return self.token_ids[index] if index < len(self.token_ids) else None
 
     @property
     def text(self) -> str:
         """The bytes as text; bytes that are no UTF-8 are replaced."""
         return self.data.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockMoved:
+    """A block under ``resample`` got too long: its start moved, and it is no exact draw any more.
+
+    Attributes:
+        position: Index of the token where it begins now; a rollback goes back no further.
+        tokens: How many tokens it had.
+    """
+
+    position: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +132,7 @@ class Result:
         forward_passes: How often the model was asked.
         forced_tokens: Tokens that were not asked for, since nothing else was allowed.
         rollbacks: Every rollback, in order.
+        moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
     """
 
     text: str
@@ -122,6 +142,7 @@ class Result:
     forward_passes: int
     forced_tokens: int
     rollbacks: tuple[RolledBack, ...] = field(default=())
+    moved_blocks: int = 0
 
 
-Event: TypeAlias = TokenChosen | RolledBack | TextReleased | Finished
+Event: TypeAlias = TokenChosen | RolledBack | BlockMoved | TextReleased | Finished

@@ -3,10 +3,9 @@
 It yields ``Ask`` and is sent scores; it yields events and is sent nothing. A driver runs it for one text, for the rows
 of a batch, or inside somebody else's loop.
 
-Banned words are undone by rollback, after the rule of the source document on banned words (`first-token`): when a match
-is complete, everything from the token that holds its first byte is taken back, and that token is forbidden at that
-place. Unlike the source, the match is found in the text and not in a list of token routes, so no other cutting of the
-word slips through, and a prohibition falls with the prefix it was made for.
+Banned words are undone by rollback. When a match is complete, the strategy says which tokens are ruled out where, and
+from where to go on (``sfgen.decoding.strategies``). The match is found in the text and not in a list of token routes,
+so no other cutting of the word slips through.
 
 Stop strings end free text. What may be the beginning of one is not let go until it is decided. A stop string that is
 whole ends the text before it, and that end counts as a boundary for banned words: if it completes one, the text is
@@ -16,19 +15,31 @@ stop string is whole, a banned word inside it is a banned word.
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.events import Ask, Event, Finished, FinishReason, Result, RolledBack, TextReleased, TokenChosen
-from sfgen.decoding.path import Path
-from sfgen.decoding.protocols import BannedText, Guide, Matcher, Scores
+from sfgen.decoding.ban import Ban
+from sfgen.decoding.events import (
+    Ask,
+    BlockMoved,
+    Event,
+    Finished,
+    FinishReason,
+    Result,
+    RolledBack,
+    TextReleased,
+    TokenChosen,
+)
+from sfgen.decoding.path import Int32, Node, Path
+from sfgen.decoding.protocols import BannedText, Guide, Scores
+from sfgen.decoding.release import Release
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.stops import StopStrings
+from sfgen.decoding.strategies import Verdict
 from sfgen.errors import DeadEnd, GenerationError, ModelError
 from sfgen.vocabulary import Vocabulary
 
@@ -46,9 +57,9 @@ class Loop:
         draws: The choices.
         max_tokens: The most tokens to generate; the end token does not count.
         constrained: Whether the guide has a pattern, so that the limit never cuts.
-        matcher: Watches for banned words, already fed with the prompt.
+        ban: What must not be written; ``None``: nothing is banned.
         stops: End the text; only where it is not constrained.
-        max_rollbacks: After so many rollbacks generation fails.
+        hold: Let nothing go before the end, so that a rollback may go back as far as it takes.
         check: Called with the finished bytes; raises if they break a promise.
     """
 
@@ -58,96 +69,130 @@ class Loop:
     draws: Draws
     max_tokens: int
     constrained: bool
-    matcher: Matcher | None = None
-    stops: StopStrings | None = None
-    max_rollbacks: int = 10_000
+    ban: Ban | None = None
+    stops: StopStrings = field(default_factory=lambda: StopStrings(()))
+    hold: bool = False
     check: Callable[[bytes], None] | None = None
 
     def __post_init__(self) -> None:
         self.end_tokens = frozenset(self.vocabulary.end_token_ids)
-        self.path = Path(self.matcher.mark() if self.matcher else None)
-        self.in_session = 0  # tokens that the session has read and that are still right
-        self.session_length = 0  # tokens that the session has read
-        self.released = 0  # tokens that will never be taken back
-        self.released_bytes = 0  # of their bytes, those that were let go; the others may belong to a stop string
+        self.path = Path(self.ban.matcher.mark() if self.ban else None)
+        self.read: list[int] = []  # tokens that the session has read
+        self.in_session = 0  # so many of them are surely still right
+        self.release = Release()
+        self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
         self.end: int | None = None  # bytes of the text before a stop string
         self.forward_passes = 0
         self.rollbacks: list[RolledBack] = []
-        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.moved_blocks = 0
 
     def run(self) -> Steps:
         """Yield questions and events until the text is finished; the generator's value is the result.
 
         Raises:
             DeadEnd: Nothing that is allowed can follow.
-            GenerationError: More rollbacks than ``max_rollbacks``.
+            GenerationError: More rollbacks than the ban allows.
             ModelError: The scores cannot be used.
         """
-        while True:
-            reason = self._end_without_choice()
-            if reason is None:
-                reason = yield from self._step()
-            if reason is not None:
-                banned = self._banned_at_end()
-                if banned is None:
-                    break
-                yield self._roll_back(banned)
+        reason = self._ended()
+        while reason is None:
+            reason = yield from self._step()
         return (yield from self._finish(reason))
 
-    def _end_without_choice(self) -> FinishReason | None:
-        """Whether the text ends here before any token is chosen."""
+    def _ended(self) -> FinishReason | None:
+        """Why the text ends here, whatever else could be chosen; ``None`` if it goes on."""
+        if self.end is not None:
+            return "stop"
         if self.guide.is_finished:
             return "complete"
-        if not self.constrained and len(self.path.token_ids) >= self.max_tokens:
+        if not self.constrained and len(self.path) >= self.max_tokens:
             return "limit"
         return None
 
+    # ---- one step --------------------------------------------------------------------------------------------------
+
     def _step(self) -> Generator[Ask | Event, Scores | None, FinishReason | None]:
-        """Choose one token; a reason if it was the end."""
-        place, state = self.path.here, self.guide.state
-        allowed = self.guide.allowed_tokens()
-        if place.forbidden:
-            allowed = allowed[~np.isin(allowed, np.fromiter(place.forbidden, dtype=np.int32))]
-        if allowed.size == 0:
-            if self.constrained and self.guide.is_accepting:  # a vocabulary without an end token
-                return "complete"
-            yield self._back_out()
-            return None
-        if allowed.size <= len(self.end_tokens) and self.end_tokens.issuperset(allowed.tolist()):
-            return "complete"
-        forced = allowed.size == 1 and place.scores is None
-        if forced:
-            token, probability = int(allowed[0]), None
-        else:
-            if place.scores is None:
-                place.scores = self._checked((yield self._ask()))
-            chosen, probability = self.draws.choose(place.scores[allowed])
-            token = int(allowed[chosen])
-            if token in self.end_tokens:
-                return "end_token"
+        """Choose one token, or go back; a reason if that was the end."""
+        node = self._open()
+        allowed = node.all_allowed()
+        if allowed.size == 0 and self.constrained and self.guide.is_accepting and not self._finish_is_banned():
+            return "complete"  # a vocabulary without an end token
+        only_ends = 0 < allowed.size <= len(self.end_tokens) and self.end_tokens.issuperset(allowed.tolist())
+        if only_ends and node.ruled_out is None:
+            return (yield from self._end_here("complete"))
+        forced = allowed.size == 1 and node.scores is None
+        if allowed.size > 1 and node.scores is None and not only_ends:
+            node.scores = self._checked((yield self._ask()))[allowed]
+        choice = self._choose(node) if allowed.size and not only_ends else None
+        if choice is None:
+            return (yield from self._back_out())
+        chosen, probability = choice
+        if int(allowed[chosen]) in self.end_tokens:
+            return (yield from self._end_here("end_token"))
+        return (yield from self._take(node, chosen, forced, probability))
+
+    def _open(self) -> Node:
+        """The place of the next token, with what may stand there."""
+        node = self.path.here
+        if node.allowed is None:
+            node.allowed = self.guide.allowed_tokens()
+            if self.ban is not None:
+                node.doomed = self.ban.doomed(node.allowed)
+        return node
+
+    def _choose(self, node: Node) -> tuple[int, float | None] | None:
+        if self.ban is not None:
+            return self.ban.strategy.choose(node, self.draws)
+        return (0, None) if node.scores is None else self.draws.choose(node.scores)
+
+    def _end_here(self, reason: FinishReason) -> Generator[Event, None, FinishReason | None]:
+        """Take an end token, unless the end completes a banned match."""
+        banned = self.ban.matcher.finish() if self.ban else None
+        if banned is None:
+            return reason
+        yield from self._reject(len(self.path), self._end_tokens_here, banned)
+        return None
+
+    def _take(
+        self, node: Node, chosen: int, forced: bool, probability: float | None
+    ) -> Generator[Event, None, FinishReason | None]:
+        """Take a text token, unless it leads to banned text."""
+        allowed, state = node.all_allowed(), self.guide.state
+        token = int(allowed[chosen])
         data = self.vocabulary.tokens[token] or b""
+        doomed = node.doomed is not None and bool(node.doomed[chosen])
         self.guide.advance(token)
-        banned = self.matcher.advance(data) if self.matcher else None
-        self.path.append(token, data, forced=forced, mark=self.matcher.mark() if self.matcher else None)
-        position = len(self.path.token_ids) - 1
-        yield TokenChosen(position, token, data, state, self.guide.state, int(allowed.size), forced, probability)
-        if self.stops is not None:
-            self.end = self.stops.find(self.path.data, place.offset)
-        if self.end is not None:
-            return "stop"
-        if banned is not None:
-            yield self._roll_back(banned)
-        else:
-            yield from self._release()
+        banned = self.ban.advance(token, data, doomed) if self.ban else None
+        self.path.append(token, data, forced=forced, mark=self.ban.matcher.mark() if self.ban else None)
+        self.end = self.stops.find(self.path.data, node.offset) if self.stops.strings else None
+        reason = self._ended()
+        inside = banned is not None and self.end is None  # the match is complete whatever follows
+        if self.ban and reason is not None and not inside:
+            banned = self._banned_at_end(self.ban)
+        rejected = banned is not None or doomed
+        if not (rejected and self.ban and self.ban.strategy.is_silent):
+            count = allowed.size if node.ruled_out is None else np.count_nonzero(~node.ruled_out)
+            position = len(self.path) - 1
+            yield TokenChosen(position, token, data, state, self.guide.state, int(count), forced, probability)
+        if not rejected:
+            if reason is None:
+                yield from self._settle()
+            return reason
+        guilty = self._guilty_tokens(node, token, siblings=inside)
+        yield from self._reject(len(self.path) - 1, guilty, banned)
         return None
 
     # ---- the model -------------------------------------------------------------------------------------------------
 
     def _ask(self) -> Ask:
         known = [*self.prompt_ids, *self.path.token_ids]
-        keep = self.in_session if self.in_session < self.session_length else None
-        question = Ask(tuple(known[self.in_session :]), keep)
-        self.in_session = self.session_length = len(known)
+        keep, most = self.in_session, min(len(self.read), len(known) - 1)
+        while keep < most and self.read[keep] == known[keep]:
+            keep += 1
+        keep = max(0, min(keep, most))
+        question = Ask(tuple(known[keep:]), keep if keep < len(self.read) else None)
+        self.read = known
+        self.in_session = len(known)
         self.forward_passes += 1
         return question
 
@@ -157,82 +202,172 @@ class Loop:
             raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.vocabulary)},)")
         return scores
 
-    # ---- going back ------------------------------------------------------------------------------------------------
+    # ---- banned text -----------------------------------------------------------------------------------------------
 
-    def _banned_at_end(self) -> BannedText | None:
-        """The banned match that the end of the text completes."""
-        if self.matcher is None:
-            return None
+    def _banned_at_end(self, ban: Ban) -> BannedText | None:
+        """The banned match that is complete if the text ends after the last token, or before a stop string in it."""
         if self.end is None:
-            return self.matcher.finish()
+            return ban.matcher.finish()
         # The text ends within what was read: read the last token before the end again, as far as it belongs to it.
         last = self.path.places[self.path.position_of(self.end)]
-        self.matcher.reset(last.mark)
-        return self.matcher.advance(bytes(self.path.data[last.offset : self.end])) or self.matcher.finish()
+        ban.matcher.reset(last.mark)
+        return ban.matcher.advance(bytes(self.path.data[last.offset : self.end])) or ban.matcher.finish()
 
-    def _roll_back(self, banned: BannedText) -> RolledBack:
-        """Undo a banned match: forbid the token that holds its first byte."""
-        return self._cut(self.path.position_of(banned.start), banned.word)
+    def _finish_is_banned(self) -> bool:
+        return self.ban is not None and self.ban.matcher.finish() is not None
 
-    def _back_out(self) -> RolledBack:
-        """Nothing is left here: the token before this place was wrong."""
-        position = len(self.path.token_ids) - 1
-        if self.matcher is None:
+    def _end_tokens_here(self) -> Int32:
+        return np.array(self.vocabulary.end_token_ids, dtype=np.int32)
+
+    def _guilty_tokens(self, node: Node, token: int, *, siblings: bool) -> Callable[[], Int32]:
+        """Finds what is known to lead to banned text at a node where ``token`` did; with ``siblings``, all at once."""
+
+        def guilty() -> Int32:
+            assert self.ban is not None
+            found = [np.array([token], dtype=np.int32)]
+            if node.doomed is not None:
+                found.append(node.all_allowed()[node.doomed])
+            elif siblings:
+                self.ban.matcher.reset(node.mark)
+                found.append(self._without_stops(node, self.ban.completing()))
+                if self.ban.matcher.finish() is not None:
+                    found.append(self._end_tokens_here())
+            return np.concatenate(found)
+
+        return guilty
+
+    def _without_stops(self, node: Node, tokens: Int32) -> Int32:
+        """The tokens that do not end the text by a stop string before it comes to a match."""
+        if not self.stops.strings:
+            return tokens
+        before = bytes(self.path.data[: node.offset])
+        innocent = [self.stops.find(before + (self.vocabulary.tokens[token] or b""), node.offset) for token in tokens]
+        return tokens[[end is None for end in innocent]]
+
+    def _reject(
+        self, place: int, guilty: Callable[[], Int32], banned: BannedText | None
+    ) -> Generator[Event, None, None]:
+        """What is to stand at ``place`` leads to banned text."""
+        assert self.ban is not None
+        match = None if banned is None else banned.start
+        verdict = self.ban.strategy.reject(self.path, place, guilty, match)
+        yield from self._roll_back(verdict, None if banned is None else banned.word)
+
+    def _back_out(self) -> Generator[Event, None, FinishReason | None]:
+        """Nothing is left here; the end if that is all that can follow, else the tokens before were wrong."""
+        if self.ban is None:
             raise DeadEnd(f"no token is allowed after {self._text_so_far()!r}")
-        if position < self.released:
+        if len(self.path) > self.ban.strategy.start:
+            yield from self._roll_back(self.ban.strategy.back_out(self.path), None)
+        elif self.ban.strategy.loosen(self.path):
+            return None
+        elif np.isin(self.path.here.all_allowed(), self._end_tokens_here()).any() and not self._finish_is_banned():
+            return "end_token"
+        elif self.earlier_blocks:
+            yield from self._open_earlier_block(self.ban)
+        else:
             raise DeadEnd(
                 f"only banned text could follow {self._text_so_far()!r}",
                 hint="Ban fewer words, or let more follow: a wider pattern, another prompt.",
             )
-        return self._cut(position, None)
+        return None
 
-    def _cut(self, position: int, word: str | None) -> RolledBack:
-        if len(self.rollbacks) >= self.max_rollbacks:
+    def _open_earlier_block(self, ban: Ban) -> Generator[Event, None, None]:
+        """No clean text follows the blocks before: put the last of them together with this one."""
+        start = self.earlier_blocks.pop()
+        removed: list[int] = []
+        data = b""
+        while True:
+            tokens, more = self._cut(len(self.path) - 1)
+            removed[:0], data = tokens, more + data
+            node = self._open()
+            place, ruled_out = len(self.path), node.rule_out(np.array(tokens, dtype=np.int32))
+            if place == start or not node.has_nothing_left():
+                break
+        tokens, more = self._cut(ban.strategy.resume(start, place))
+        verdict = Verdict(len(self.path), place, ruled_out)
+        yield self._rolled_back(verdict, None, (*tokens, *removed), more + data)
+
+    # ---- going back ------------------------------------------------------------------------------------------------
+
+    def _roll_back(self, verdict: Verdict, word: str | None) -> Generator[Event, None, None]:
+        assert self.ban is not None
+        tokens, data = self._cut(verdict.position)
+        if tokens and not self.ban.strategy.is_silent:
+            yield self._rolled_back(verdict, word, tokens, data)
+
+    def _rolled_back(self, verdict: Verdict, word: str | None, tokens: tuple[int, ...], data: bytes) -> RolledBack:
+        """The event of a rollback that was done."""
+        assert self.ban is not None
+        if len(self.rollbacks) >= self.ban.max_rollbacks:
             raise GenerationError(
-                f"gave up after {self.max_rollbacks} rollbacks at {self._text_so_far()!r}",
+                f"gave up after {self.ban.max_rollbacks} rollbacks at {self._text_so_far()!r}",
                 hint="Raise --max-rollbacks, or ban fewer words.",
             )
-        assert position >= self.released, "a stream never takes back what it wrote"
-        removed, data = self.path.cut(position)
-        self.end = None
-        self.guide.rollback(len(removed))
-        if self.matcher:
-            self.matcher.reset(self.path.here.mark)
-        self.in_session = min(self.in_session, len(self.prompt_ids) + position)
-        event = RolledBack(position, word, removed, data, self.guide.state, self._probability_here(removed[0]))
+        probability = self.path.here.probability(tokens[0])
+        event = RolledBack(
+            verdict.position, word, tokens, data, self.guide.state, probability, verdict.place, verdict.ruled_out
+        )
         self.rollbacks.append(event)
         return event
 
-    def _probability_here(self, token: int) -> float | None:
-        scores = self.path.here.scores
-        if scores is None:
-            return None
-        allowed = scores[self.guide.allowed_tokens()].astype(np.float64)
-        return float(np.exp(float(scores[token]) - np.logaddexp.reduce(allowed)))
+    def _cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
+        """Take back the tokens from ``position`` on."""
+        assert self.path.places[position].offset >= self.release.length, "a stream never takes back what it wrote"
+        tokens, data = self.path.cut(position)
+        self.end = None
+        self.guide.rollback(len(tokens))
+        if self.ban is not None:
+            self.ban.rollback(position, self.path.here.mark)
+        self.in_session = min(self.in_session, len(self.prompt_ids) + position)
+        return tokens, data
 
     def _text_so_far(self) -> str:
         return bytes(self.path.data[-60:]).decode("utf-8", "replace")
 
     # ---- letting go ------------------------------------------------------------------------------------------------
 
-    def _release(self) -> Generator[Event, None, None]:
-        """Let go of the text if no match is under way, but for what may be the beginning of a stop string.
+    def _settle(self) -> Generator[Event, None, None]:
+        """After a token that stays for now: close the block if the ban is at rest, and let go of what is safe.
 
-        While a match is under way, nothing more is safe, not even what lies before it: a rollback to where it began
-        chooses anew there, and another token could complete an earlier match that the present one has put an end to.
-        The same holds while a stop string is under way, since a match may be complete if the text ends there.
+        While a match is under way, nothing of the block is safe, not even what lies before the match: a rollback
+        chooses anew from the block's start, and another token could complete an earlier match that the present one has
+        put an end to. The same holds while a stop string is under way, since a match may be complete if the text ends
+        there.
         """
         length = len(self.path.data)
-        end = self.stops.open_from(self.path.data) if self.stops is not None else length
-        if self.matcher is None or (end == length and self.matcher.open_from() is None):
-            yield from self._release_until(end)
+        end = self.stops.open_from(self.path.data) if self.stops.strings else length
+        if self.ban is None or self.ban.strategy.is_silent or (end == length and self.ban.matcher.open_from() is None):
+            self._close_block(len(self.path))
+        elif self.ban.strategy.is_too_long(self.path):
+            opened = self.ban.matcher.open_from()
+            position = self.path.position_of(end if opened is None else min(opened, end))
+            end = self.path.places[position].offset
+            if position > self.ban.strategy.start:
+                self.moved_blocks += 1
+                yield BlockMoved(position, len(self.path) - self.ban.strategy.start)
+                self._close_block(position)
+        else:
+            return
+        yield from self._let_go(end)
 
-    def _release_until(self, end: int) -> Generator[Event, None, None]:
-        for place in self.path.places[self.released : -1]:
-            place.scores = place.mark = None
-        self.released = len(self.path.token_ids)
-        text = self.decoder.decode(bytes(self.path.data[self.released_bytes : end]))
-        self.released_bytes = end
+    def _close_block(self, position: int) -> None:
+        """A new block begins at ``position``; free what was kept of the one before."""
+        if self.ban is None:
+            self.path.places[position - 1].forget()
+            return
+        start = self.ban.strategy.start
+        if not self.hold:
+            for place in self.path.places[start:position]:
+                place.forget()
+        elif start < position:
+            self.path.forget_scores(start, position)
+            if self.constrained or not self.ban.strategy.is_silent:
+                self.earlier_blocks.append(start)
+        self.ban.strategy.close(position)
+
+    def _let_go(self, end: int) -> Generator[Event, None, None]:
+        text = "" if self.hold or end <= self.release.length else self.release.until(self.path.data, end)
         if text:
             yield TextReleased(text)
 
@@ -240,8 +375,7 @@ class Loop:
         data = bytes(self.path.data[: self.end])
         if self.check:
             self.check(data)
-        yield from self._release_until(len(data))
-        rest = self.decoder.decode(b"", final=True)
+        rest = self.release.until(data, len(data), final=True)
         if rest:
             yield TextReleased(rest)
         result = Result(
@@ -252,6 +386,7 @@ class Loop:
             forward_passes=self.forward_passes,
             forced_tokens=sum(self.path.forced),
             rollbacks=tuple(self.rollbacks),
+            moved_blocks=self.moved_blocks,
         )
         yield Finished(result)
         return result

@@ -6,6 +6,7 @@ here is a fault of sfgen, and an error with all that a report needs; the text is
 
 from __future__ import annotations
 
+import codecs
 import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -60,10 +61,14 @@ class Promises:
                     data,
                     {"pattern": "(none)" if pattern is None else _shown(pattern), "refused by": doubter},
                 )
-        if self.banned is not None:
+        if self.banned is not None and data:
             from sfgen.ban import scan
 
-            found = scan(data.decode("utf-8", "replace"), self.banned, prompt=self.prompt.decode("utf-8", "replace"))
+            # A character that the prompt begins and the text ends belongs to the text.
+            decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            prompt = decoder.decode(self.prompt)
+            text = decoder.decode(data, final=True)
+            found = scan(text, self.banned, prompt=prompt)
             if found:
                 raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
         for string in self.stops.strings:

@@ -94,8 +94,46 @@ class Sampler:
             weights = np.zeros(scores.size)
             weights[best] = 1.0
             return weights
+        weights = np.exp(self._scaled(scores, best))
+        self._truncate(scores, weights)
+        weights /= weights.sum()
+        return weights
+
+    def log_probabilities(self, scores: Scores) -> NDArray[np.float64]:
+        """The logarithms of ``probabilities``, also of those that are too small for a float; not at temperature 0.
+
+        Args:
+            scores: The scores of the allowed tokens, float ``[allowed]``, at least one.
+
+        Returns:
+            float64 ``[allowed]``; minus infinity for tokens that are never drawn.
+
+        Raises:
+            ModelError: A score is not a number, or no score is above minus infinity.
+
+        >>> Sampler(temperature=1).log_probabilities(np.array([0.0, -2000.0])).tolist()
+        [0.0, -2000.0]
+        """
+        scaled = self._scaled(scores, best_of(scores))
+        if self.truncates:
+            weights = np.exp(scaled)
+            self._truncate(scores, weights)
+            scaled[weights == 0] = -np.inf
+        return scaled - log_sum(scaled)
+
+    @property
+    def truncates(self) -> bool:
+        """Whether unlikely tokens are left out (top-k, top-p, min-p)."""
+        return any(value is not None for value in (self.top_k, self.top_p, self.min_p))
+
+    def _scaled(self, scores: Scores, best: int) -> NDArray[np.float64]:
+        """The logarithms of the weights before truncation; the highest is 0."""
         with np.errstate(over="ignore"):  # near temperature 0 the rest is rightly minus infinity
-            weights = np.exp((scores.astype(np.float64) - float(scores[best])) / self.temperature)
+            scaled: NDArray[np.float64] = (scores.astype(np.float64) - float(scores[best])) / self.temperature
+        return scaled
+
+    def _truncate(self, scores: Scores, weights: NDArray[np.float64]) -> None:
+        """Take the weight of all tokens that top-k, top-p and min-p leave out."""
         if self.top_k is not None and self.top_k < weights.size:
             # By the scores: far apart, they may all have the weight 0.
             border = np.partition(scores, -self.top_k)[-self.top_k]
@@ -105,8 +143,6 @@ class Sampler:
             weights *= _most_likely(weights, border, count)
         if self.min_p is not None:
             weights *= weights >= self.min_p  # the highest weight is 1
-        weights /= weights.sum()
-        return weights
 
 
 class Draws:
@@ -157,6 +193,16 @@ def best_of(scores: Scores) -> int:
     if math.isinf(highest):
         raise ModelError(f"the model scores every allowed token {highest}", hint="Try --dtype float32.")
     return best
+
+
+def log_sum(logarithms: NDArray[np.float64]) -> float:
+    """The logarithm of the sum of numbers that are given by their logarithms.
+
+    >>> log_sum(np.array([-2000.0, -2000.0])) == -2000 + math.log(2), log_sum(np.array([-np.inf]))
+    (True, -inf)
+    """
+    highest = float(logarithms.max())
+    return highest if highest == -math.inf else highest + math.log(float(np.exp(logarithms - highest).sum()))
 
 
 def _nucleus(weights: NDArray[np.float64], share: float) -> tuple[float, int]:

@@ -3,7 +3,8 @@
 The nodes are the operators of regular expressions over code points (empty text, character set, concatenation,
 alternation, repeat) plus three that plain automata do not have: :class:`Anchor` and :class:`Look`, which look at the
 text around a place without reading it, and :class:`Atomic`, which gives up the other ways to match what it contains.
-Groups, flags and escapes are gone: they were resolved while the tree was made.
+Groups, flags and escapes are gone: they were resolved while the tree was made. No pattern contains a :class:`Border`;
+it is put into trees that say where in a text a pattern matches.
 
 Nodes are made through the functions :func:`concatenation`, :func:`alternation` and :func:`repeat`, which keep the tree
 flat and drop what cannot matter.
@@ -107,7 +108,12 @@ class Atomic:
     position: int
 
 
-Node: TypeAlias = Empty | Characters | Concatenation | Alternation | Repeat | Anchor | Look | Atomic
+@dataclass(frozen=True, slots=True)
+class Border:
+    """Matches a border, which is no character: it stands between two, and nothing that looks around itself sees it."""
+
+
+Node: TypeAlias = Empty | Characters | Concatenation | Alternation | Repeat | Anchor | Look | Atomic | Border
 
 NOTHING = Characters(())
 

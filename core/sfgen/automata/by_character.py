@@ -1,0 +1,247 @@
+"""An automaton over bytes as one over whole characters, and back.
+
+Between two characters, an automaton that accepts nothing but UTF-8 is in other states than inside of one. Seen from
+those alone, its alphabet is all characters; but it tells few kinds of them apart, and a kind is a *label* here. The way
+back puts between those states what reads a character of a label byte by byte, and makes no state twice: where the
+automaton over labels is minimal, that over bytes is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata.character_map import BLOCK, BLOCKS, CharacterMap, distinct
+from sfgen.automata.determinize import Deterministic
+from sfgen.automata.minimize import _equal_states, _number
+from sfgen.errors import PatternTooLarge
+
+MAX_CELLS = 20_000_000
+"""Cells of the largest table that is filled."""
+
+MAX_STATES = 160_000
+"""States of the automaton over bytes, before equal ones inside of characters are joined."""
+
+_NO_BYTE = 256
+_HINT = "Use smaller counts, or fewer choices."
+
+
+def _bytes_before_the_last() -> NDArray[np.intp]:
+    """The bytes that the characters of each block have in common, shape [17408, 3], filled up with ``_NO_BYTE``."""
+    block = np.arange(BLOCKS)
+    sequences = np.full((BLOCKS, 3), _NO_BYTE, dtype=np.intp)
+    sequences[2:32, 0] = 0xC0 | block[2:32]
+    sequences[32:1024, 0] = 0xE0 | block[32:1024] >> 6
+    sequences[32:1024, 1] = 0x80 | block[32:1024] & 63
+    sequences[1024:, 0] = 0xF0 | block[1024:] >> 12
+    sequences[1024:, 1] = 0x80 | block[1024:] >> 6 & 63
+    sequences[1024:, 2] = 0x80 | block[1024:] & 63
+    return sequences
+
+
+_BYTES_BEFORE_THE_LAST = _bytes_before_the_last()
+_BEYOND_ASCII = np.arange(2, BLOCKS)
+
+
+class ByCharacter(NamedTuple):
+    """A deterministic automaton over labels of characters: state 0 is the start, -1 no transition.
+
+    Args:
+        transitions: int32, shape [states, labels].
+        accepting: bool, shape [states].
+        labels: The label of each character; -1 for one that is never read.
+    """
+
+    transitions: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+    labels: CharacterMap
+
+
+def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
+    """What a trimmed automaton that accepts nothing but UTF-8 does with whole characters.
+
+    Args:
+        automaton: Each of its states must be reached, and reach an accepting one.
+        pattern: What it is made from, for messages.
+
+    Raises:
+        PatternTooLarge: It passes :data:`MAX_CELLS`.
+    """
+    classes = automaton.byte_classes.astype(np.intp)
+    # The last state stands for no transition, the last class for no byte.
+    states, stay = automaton.transitions.shape
+    table = np.full((states + 1, stay + 1), -1, dtype=np.int32)
+    table[:-1, :-1] = automaton.transitions
+    table[:-1, -1] = np.arange(states)
+    is_read = np.any(table >= 0, axis=0)
+
+    # Inside of a character nothing but a continuation byte is read, and the text cannot end.
+    first_bytes = np.unique(np.delete(classes, range(0x80, 0xC0)))
+    between = np.flatnonzero(automaton.accepting | (automaton.transitions[:, first_bytes] >= 0).any(axis=1))
+
+    # The classes of what stands before the last byte of the characters of a block.
+    before = np.append(classes, stay)[_BYTES_BEFORE_THE_LAST].astype(np.int32)
+    blocks = _BEYOND_ASCII[is_read[before[_BEYOND_ASCII]].all(axis=1)]
+    sequences, which = distinct(before[blocks])
+    _limit(len(between) * len(sequences), MAX_CELLS // 2, pattern)
+    inside = between[:, None].astype(np.int32)
+    for column in before[blocks[sequences]].T:
+        inside = table[inside, column]
+    columns, which_column = distinct(inside.T)
+    inside = inside[:, columns]
+
+    # ASCII stands in two blocks of its own; a first byte of the others cannot be the last.
+    last = np.unique(classes[0x80:0xC0])
+    ascii_classes = np.unique(classes[:0x80])
+    _limit(len(between) * (len(columns) * len(last) + len(ascii_classes)), MAX_CELLS // 2, pattern)
+    ends = np.concatenate(
+        [table[between][:, ascii_classes], table[inside[:, :, None], last].reshape(len(between), -1)], axis=1
+    )
+    chosen, label = distinct(ends.T)
+    alive = (ends[:, chosen] >= 0).any(axis=0)
+    numbers = np.where(alive, np.cumsum(alive) - 1, -1).astype(np.int32)
+    label_of_end = numbers[label]
+
+    first_end = len(ascii_classes)
+    rows = np.full((len(columns) + 3, BLOCK), -1, dtype=np.int32)
+    rows[0] = label_of_end[np.searchsorted(ascii_classes, classes[:BLOCK])]
+    rows[1] = label_of_end[np.searchsorted(ascii_classes, classes[BLOCK:0x80])]
+    ends_of_column = label_of_end[first_end:].reshape(len(columns), len(last))
+    rows[3:] = ends_of_column[:, np.searchsorted(last, classes[0x80:0xC0])]
+    row_of_block = np.full(BLOCKS, 2, dtype=np.intp)
+    row_of_block[:2] = 0, 1
+    row_of_block[blocks] = 3 + which_column[which]
+
+    position = np.full(states + 1, -1, dtype=np.int32)
+    position[between] = np.arange(len(between))
+    return ByCharacter(
+        np.ascontiguousarray(position[ends[:, chosen[alive]]]),
+        automaton.accepting[between],
+        CharacterMap(rows, row_of_block).used(),
+    )
+
+
+def smallest(automaton: ByCharacter) -> ByCharacter | None:
+    """The smallest automaton of the same language, all of whose labels are needed; ``None`` if it accepts nothing."""
+    blocks, block_of = _equal_states(automaton.transitions, automaton.accepting)
+    if blocks == 0:
+        return None
+    transitions, numbers, accepting = _number(automaton.transitions, automaton.accepting, blocks, block_of)
+    return ByCharacter(transitions, accepting, automaton.labels.renumbered(numbers))
+
+
+def by_bytes(automaton: ByCharacter, pattern: str) -> Deterministic:
+    """The minimal automaton over bytes, in its canonical form, of one that :func:`smallest` made.
+
+    Args:
+        automaton: What it does with whole characters.
+        pattern: What it is made from, for messages.
+
+    Raises:
+        PatternTooLarge: It passes :data:`MAX_STATES` or :data:`MAX_CELLS`.
+    """
+    rows, row_of_block = automaton.labels
+    targets = np.ascontiguousarray(automaton.transitions.T)
+    inside = _Inside(targets.shape[1], pattern)
+    # The last byte of a character, then the one before it, and so on to the first. Each row says where 64 bytes lead.
+    used, last_of_block = np.unique(row_of_block[2:], return_inverse=True)
+    last = inside.add(rows[used], targets)
+    pages = np.append([-1, -1], last_of_block).astype(np.int32).reshape(-1, BLOCK)
+    two_byte_leads = last[pages[0, 2:32]]
+    pages[0, :32] = -1  # read with two bytes, never with three
+    used, middle_of_page = distinct(pages)
+    middle = inside.add(pages[used], last)
+    planes = np.full(5 * BLOCK, -1, dtype=np.int32)
+    planes[16 : len(pages)] = middle_of_page[16:]
+    four_byte_leads = inside.add(planes.reshape(5, BLOCK), middle)
+
+    columns = np.concatenate([targets, two_byte_leads, middle[middle_of_page[:16]], four_byte_leads])
+    column_of_byte = np.full(256, -1)
+    column_of_byte[:BLOCK], column_of_byte[BLOCK:0x80] = rows[row_of_block[:2]]
+    column_of_byte[0xC2:0xF5] = len(targets) + np.arange(0xF5 - 0xC2)
+    inner = inside.rows()
+    column_of_byte[0x80:0xC0] = len(columns) + np.arange(BLOCK) if len(inner) else -1
+
+    sources = list(dict.fromkeys(column_of_byte.tolist()))  # by their smallest byte, as the canonical form has them
+    size = len(automaton.accepting) + len(inner)
+    _limit(size * len(sources), MAX_CELLS, pattern)
+    table = np.full((size, len(sources)), -1, dtype=np.int32)
+    for label, source in enumerate(sources):
+        if source >= len(columns):
+            table[len(automaton.accepting) :, label] = inner[:, source - len(columns)]
+        elif source >= 0:
+            table[: len(automaton.accepting), label] = columns[source]
+    accepting = np.zeros(size, dtype=np.bool_)
+    accepting[: len(automaton.accepting)] = automaton.accepting
+    transitions, joined, accepting = _number(table, accepting, size, np.arange(size, dtype=np.int32))
+    classes = joined[[sources.index(source) for source in column_of_byte.tolist()]]
+    return Deterministic(transitions, classes.astype(np.uint8), accepting)
+
+
+class _Inside:
+    """The states inside of characters; their numbers follow those of the states between characters.
+
+    A *node* is a place in the UTF-8 of a character. Two states between characters that treat alike all labels that are
+    read through a node share the state inside.
+    """
+
+    def __init__(self, states: int, pattern: str) -> None:
+        self._states = states
+        self._count = states
+        self._pattern = pattern
+        self._rows: list[NDArray[np.int32]] = []
+
+    def add(self, nodes: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Make the states of nodes that lie one byte before others.
+
+        Args:
+            nodes: For each node what its 64 bytes lead to, as a row of ``targets``; -1 for nothing.
+            targets: For each of these rows the state that it is from each of the states between characters.
+
+        Returns:
+            The same for the nodes: the state of each from each of the states between characters; -1 where it leads
+            nowhere.
+        """
+        _limit(len(nodes) * self._states, MAX_CELLS, self._pattern)
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for node, row in enumerate(nodes.tolist()):
+            alike.setdefault(tuple(sorted({target for target in row if target >= 0})), []).append(node)
+        targets = np.concatenate([targets, np.full((1, self._states), -1, dtype=np.int32)])
+        groups = [
+            (members, *distinct(np.ascontiguousarray(targets[list(leads_to)].T))) for leads_to, members in alike.items()
+        ]
+        size = sum(len(members) * len(sources) for members, sources, _ in groups)
+        if self._count + size > MAX_STATES:
+            raise PatternTooLarge(
+                f"the automaton may pass the limit of {MAX_STATES:,} states", self._pattern, hint=_HINT
+            )
+        rows = np.concatenate(
+            [
+                targets[:, sources][nodes[members]].transpose(0, 2, 1).reshape(-1, BLOCK)
+                for members, sources, _ in groups
+            ]
+        )
+        chosen, which_row = distinct(rows)
+        alive = (rows[chosen] >= 0).any(axis=1)
+        numbers = np.where(alive, self._count + np.cumsum(alive) - 1, -1).astype(np.int32)[which_row]
+        self._rows.append(rows[chosen[alive]])
+        self._count += int(alive.sum())
+        found = np.empty((len(nodes), self._states), dtype=np.int32)
+        first = 0
+        for members, sources, which in groups:
+            found[members] = numbers[first + np.arange(len(members))[:, None] * len(sources) + which]
+            first += len(members) * len(sources)
+        return found
+
+    def rows(self) -> NDArray[np.int32]:
+        """Where the 64 continuation bytes lead from each of the states."""
+        return np.concatenate(self._rows)
+
+
+def _limit(cells: int, limit: int, pattern: str) -> None:
+    if cells > limit:
+        raise PatternTooLarge(
+            f"the automaton needs a table of {cells:,} cells; the limit is {limit:,}", pattern, hint=_HINT
+        )

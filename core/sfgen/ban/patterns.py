@@ -1,0 +1,338 @@
+r"""Banned patterns: where in a text that is still being written do they match.
+
+Each pattern becomes the minimal automaton of all texts with two borders, between which it matches (see
+:func:`sfgen.automata.compile.compile_bordered`). Without a border that automaton only reads the context, and that of
+``\btalk`` knows then whether a word may begin. A border read there begins a match: a thread, which is alive as long as
+the rest of the text can complete it. A second border ends it, and the thread's state says what must follow. If
+anything may, the match is complete; else it waits, as ``talk\b`` does for the next character or the end of the text.
+
+How many threads there are depends on the pattern alone, for of two in the same state only the one that began first is
+kept. All that a pattern knows at one place, but for offsets, is a configuration. What a character does to one is worked
+out once and remembered, so that a character costs a look-up for each pattern, and the offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sfgen.automata.algebra import all_texts
+from sfgen.automata.compile import compile_bordered
+from sfgen.automata.determinize import Deterministic
+from sfgen.automata.nfa import BORDER
+from sfgen.errors import BannedWordsError, PatternError
+
+_MOST_STEPS = 20_000
+"""Steps that a pattern remembers; then it begins anew."""
+
+PatternMatch: TypeAlias = tuple[int, bool, int, int]
+"""End, whether what follows (or the end of the text) completed it, start, number of the pattern: first things first."""
+
+_Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""End and start of matches, in ascending order; no end comes twice."""
+
+_State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""What a pattern knows at one place, but for offsets: the states of the context (-1: no match can begin any more), of
+the threads, and of the matches that wait for what follows."""
+
+
+class PatternAutomata:
+    """The automata of some patterns. Immutable but for what they remember: threads may share them.
+
+    Args:
+        patterns: In the dialect of :meth:`sfgen.automata.Dfa.from_regex`.
+
+    Raises:
+        PatternError: A pattern that cannot be read, is not supported, or never matches.
+        PatternTooLarge: A pattern whose automaton passes a limit.
+        BannedWordsError: A pattern that matches the empty text.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self.patterns: Final = tuple(patterns)
+        self.automata: Final = tuple(map(_Automaton, self.patterns))
+
+
+class PatternThreads:
+    r"""The matches of patterns that are under way in one text. Not for sharing.
+
+    The text is given character by character, the prompt first. Offsets are the caller's: they must grow, and what ends
+    at 0 or before lies in the prompt and is no match.
+
+    Args:
+        automata: The patterns.
+        position: The offset of the first character.
+
+    >>> threads = PatternThreads(PatternAutomata([r"\btalk\b"]), 0)
+    >>> [threads.step(character, place, place + 1) for place, character in enumerate("talk")]
+    [[], [], [], []]
+    >>> threads.open_from(), threads.at_end(), threads.step("!", 4, 5)
+    (0, [(4, True, 0, 0)], [(4, True, 0, 0)])
+    """
+
+    def __init__(self, automata: PatternAutomata, position: int) -> None:
+        self._automata = automata.automata
+        self._places = tuple(_Place(automaton.start, (), ()) for automaton in self._automata)
+
+    def step(self, character: str, start: int, end: int) -> list[PatternMatch]:
+        """Read the next character, which is no surrogate.
+
+        Returns:
+            The matches that are complete now, whatever follows, and were not before. Of those with the same end that
+            became complete in the same way, the longest only.
+        """
+        found: list[PatternMatch] = []
+        if not self._places:
+            return found
+        places: list[_Place] = []
+        data = character.encode()
+        for number, (automaton, place) in enumerate(zip(self._automata, self._places, strict=True)):
+            configuration, starts, waiting = place
+            label = data.translate(automaton.byte_classes)
+            remembered = configuration.in_text if end > 0 else configuration.in_prompt
+            step = remembered.get(label) or automaton.step(configuration, label, end > 0)
+            if step.is_idle:
+                places.append(step.target.alone)
+                continue
+            begun = (*starts, start)
+            places.append(
+                _Place(
+                    step.target,
+                    tuple([min([begun[thread] for thread in threads]) for threads in step.threads]),
+                    tuple([spans.of(begun, waiting, end) for spans in step.waiting]),
+                )
+            )
+            if step.found is not None:
+                for match_end, match_start in step.found.of(begun, waiting, end):
+                    found.append((match_end, match_end < end, match_start, number))
+        self._places = tuple(places)
+        return found
+
+    def at_end(self) -> list[PatternMatch]:
+        """The matches that the end of the text at this place would complete."""
+        return [
+            (end, True, start, number)
+            for number, place in enumerate(self._places)
+            for index in place.configuration.complete_at_end
+            for end, start in place.waiting[index]
+        ]
+
+    def open_from(self) -> int | None:
+        """Where the earliest match begins that what follows may still complete; ``None`` if none is under way."""
+        starts = self.starts()
+        starts += [start for spans in self.waiting() for _, start in spans]
+        return min(starts, default=None)
+
+    def starts(self) -> list[int]:
+        """Where each thread began, in an order that :attr:`state` tells."""
+        return [start for place in self._places for start in place.starts]
+
+    def waiting(self) -> list[tuple[tuple[int, int], ...]]:
+        """End and start of the matches that wait for what follows, in groups of which all become complete, or none.
+
+        The order of the groups is told by :attr:`state`, too.
+        """
+        return [spans for place in self._places for spans in place.waiting]
+
+    @property
+    def state(self) -> Hashable:
+        """All but the offsets: where it is equal, the same characters complete matches, or none."""
+        return tuple([place.configuration.state for place in self._places])
+
+    def mark(self) -> object:
+        """The place, to come back to."""
+        return self._places
+
+    def reset(self, mark: object) -> None:
+        """Go back to a mark of these threads. Any mark, any number of times."""
+        self._places = mark  # type: ignore[assignment]
+
+
+class _Configuration:
+    """A state with the steps from it that were taken already."""
+
+    __slots__ = ("alone", "complete_at_end", "in_prompt", "in_text", "state")
+
+    def __init__(self, state: _State, complete_at_end: tuple[int, ...]) -> None:
+        self.state: Final = state
+        self.complete_at_end: Final = complete_at_end
+        """Which of the matches that wait are complete if the text ends."""
+        # By the byte classes of a character. Within the prompt no match ends.
+        self.in_prompt: Final[dict[bytes, _Step]] = {}
+        self.in_text: Final[dict[bytes, _Step]] = {}
+        self.alone: Final = _Place(self, (), ())
+        """The place where nothing is under way; meant only for such configurations."""
+
+
+class _Place(NamedTuple):
+    """One pattern at one place of a text.
+
+    Args:
+        configuration: What it knows but for offsets.
+        starts: Where each thread began.
+        waiting: The matches that wait, for each state of those.
+    """
+
+    configuration: _Configuration
+    starts: tuple[int, ...]
+    waiting: tuple[_Spans, ...]
+
+
+class _Sources(NamedTuple):
+    """Where matches come from that are now in the same state.
+
+    Args:
+        waiting: The indices of the states in which matches have waited.
+        threads: The indices of the threads that end with this character.
+    """
+
+    waiting: tuple[int, ...]
+    threads: tuple[int, ...]
+
+    def of(self, begun: tuple[int, ...], waiting: tuple[_Spans, ...], end: int) -> _Spans:
+        """The matches."""
+        new = ((end, min([begun[thread] for thread in self.threads])),) if self.threads else ()
+        if not self.waiting:
+            return new
+        if len(self.waiting) == 1:
+            return waiting[self.waiting[0]] + new
+        first: dict[int, int] = {}  # end → earliest start
+        for span_end, start in sorted(span for index in self.waiting for span in waiting[index]):
+            first.setdefault(span_end, start)
+        return (*first.items(), *new)
+
+
+class _Step(NamedTuple):
+    """What a character does to a configuration.
+
+    Args:
+        target: What becomes of it.
+        threads: For each thread of the target the threads that it goes on with, as indices; the number of the threads
+            is the index of the one that begins with this character.
+        waiting: For each state of matches that wait in the target, where they come from.
+        found: Where those come from that are complete; ``None`` if none is.
+        is_idle: Whether nothing is under way in the target, and nothing is found.
+    """
+
+    target: _Configuration
+    threads: tuple[tuple[int, ...], ...]
+    waiting: tuple[_Sources, ...]
+    found: _Sources | None
+    is_idle: bool
+
+
+class _Automaton:
+    """One pattern."""
+
+    def __init__(self, pattern: str) -> None:
+        automaton = compile_bordered(pattern)
+        transitions, byte_classes, accepting = automaton
+        if not accepting.any():
+            raise PatternError(
+                "the banned pattern matches no text at all",
+                pattern,
+                hint="Look for an anchor that cannot hold where it stands, or for a character class that is empty.",
+            )
+        begun = transitions[:, byte_classes[BORDER]]
+        ended = np.append(begun, -1)[begun]
+        if (ended >= 0).any():
+            scope = "every text" if ended[0] >= 0 else "every text with a place where it does"
+            raise BannedWordsError(
+                f"the banned pattern {pattern!r} matches the empty text and would ban {scope}",
+                hint="Let it match one character at least, as a+ does in place of a*.",
+            )
+        self.byte_classes: Final = byte_classes.tobytes()
+        self._classes = transitions.shape[1]
+        self._border = self.byte_classes[BORDER]
+        self._transitions = transitions.reshape(-1).data
+        self._accepting: list[bool] = accepting.tolist()
+        self._anything = _state_of_all_texts(automaton)
+        # Whether a match that has come so far can go on; another can only end here.
+        goes_on = np.any(np.delete(transitions, self._border, axis=1) >= 0, axis=1)
+        self._goes_on: list[bool] = goes_on.tolist()
+        self._configurations: dict[_State, _Configuration] = {}
+        self._remembered = 0
+        self.start: Final = self._configuration((0, (), ()))
+
+    def step(self, configuration: _Configuration, label: bytes, in_text: bool) -> _Step:
+        """What a character with these byte classes does to a configuration; it will be remembered."""
+        context, threads, waiting = configuration.state
+        read: dict[int, list[int]] = {}  # state → the threads that come to it
+        for index, state in enumerate((*threads, self._read_border(context))):
+            if (target := self._read(state, label)) >= 0:
+                read.setdefault(target, []).append(index)
+        wait: dict[int, tuple[list[int], list[int]]] = {}  # state → what has waited, and the threads that end
+        for index, state in enumerate(waiting):
+            if (target := self._read(state, label)) >= 0:
+                wait.setdefault(target, ([], []))[0].append(index)
+        if in_text:
+            for state, sources in read.items():
+                if (target := self._read_border(state)) >= 0:
+                    wait.setdefault(target, ([], []))[1].extend(sources)
+        complete = wait.pop(self._anything, None)
+        alive = sorted(state for state in read if self._goes_on[state])
+        waits = sorted(wait)
+        step = _Step(
+            self._configuration((self._read(context, label), tuple(alive), tuple(waits))),
+            tuple(tuple(read[state]) for state in alive),
+            tuple(_sources(wait[state]) for state in waits),
+            None if complete is None else _sources(complete),
+            not alive and not waits and complete is None,
+        )
+        if self._remembered >= _MOST_STEPS:
+            self._forget()
+        self._remembered += 1
+        (configuration.in_text if in_text else configuration.in_prompt)[label] = step
+        return step
+
+    def _read(self, state: int, label: Iterable[int]) -> int:
+        for byte_class in label:
+            if state < 0:
+                break
+            state = self._transitions[state * self._classes + byte_class]
+        return state
+
+    def _read_border(self, state: int) -> int:
+        return -1 if state < 0 else self._transitions[state * self._classes + self._border]
+
+    def _configuration(self, state: _State) -> _Configuration:
+        known = self._configurations.get(state)
+        if known is None:
+            complete_at_end = tuple(index for index, match in enumerate(state[2]) if self._accepting[match])
+            known = self._configurations.setdefault(state, _Configuration(state, complete_at_end))
+        return known
+
+    def _forget(self) -> None:
+        """Begin anew. Texts go on from the configurations that they are in."""
+        for configuration in list(self._configurations.values()):
+            configuration.in_prompt.clear()
+            configuration.in_text.clear()
+        self._configurations = {self.start.state: self.start}
+        self._remembered = 0
+
+
+def _sources(found: tuple[list[int], list[int]]) -> _Sources:
+    return _Sources(tuple(found[0]), tuple(found[1]))
+
+
+def _state_of_all_texts(automaton: Deterministic) -> int:
+    """The state from which every text is accepted; -1 if there is none. Minimal automata have one at most."""
+    transitions, byte_classes, accepting = automaton
+    texts = all_texts()
+    # Every ASCII character leads back to it. Few other states have that property, so each can be tried.
+    back = (transitions[:, np.unique(byte_classes[:0x80])] == np.arange(len(accepting))[:, None]).all(axis=1)
+    for state in np.flatnonzero(back & accepting).tolist():
+        waiting = [(state, 0)]  # side by side with all texts, whose one accepting state is the start
+        seen = set(waiting)
+        for one, other in waiting:
+            row, expected = transitions[one, byte_classes], texts.transitions[other, texts.byte_classes]
+            if (one == state) != (other == 0) or np.any((row >= 0) != (expected >= 0)):
+                break
+            found = set(zip(row[row >= 0].tolist(), expected[expected >= 0].tolist(), strict=True)) - seen
+            seen |= found
+            waiting += found
+        else:
+            return int(state)
+    return -1

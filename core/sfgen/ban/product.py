@@ -1,0 +1,284 @@
+"""A pattern without banned words: one automaton of the texts that match the one and have none of the other.
+
+It is a product of two automata: its states are the pairs of a state of the pattern and a state of the matcher that one
+text can lead to. The matcher is no table, but it has finitely many states, so it becomes one: how a state goes on with
+a class of characters is asked of it once, and only where some pair needs to know. A step that completes a banned word
+leads nowhere, and where the end of the text would complete one, the text may not end.
+
+All of that happens on whole characters (:mod:`sfgen.automata.by_character`). There are many states in the middle of a
+character, but what they are follows from those between characters.
+"""
+
+from __future__ import annotations
+
+import codecs
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata import Dfa
+from sfgen.automata.algebra import Keep, all_texts, product
+from sfgen.automata.by_character import ByCharacter, by_bytes, by_character, smallest
+from sfgen.automata.character_map import CharacterMap, paired
+from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
+from sfgen.ban.classes import character_classes
+from sfgen.ban.matcher import Match, Matcher
+from sfgen.ban.words import BannedWords
+from sfgen.errors import BannedWordsError, PatternTooLarge
+
+MAX_STEPS = 30_000
+"""How often the matcher is asked: a few microseconds each time."""
+
+MAX_CELLS = 5_000_000
+"""Pairs of states times labels of characters."""
+
+_LONGEST_SHOWN = 60  # characters of an example
+
+_DEAD, _UNKNOWN, _ASKED = -1, -2, -3
+_TOO_LARGE = -1
+
+_lock = threading.Lock()
+
+
+def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
+    """The automaton of the texts that ``dfa`` accepts and in which no banned match ends.
+
+    A match may begin in the prompt; one that lies in the prompt alone is allowed. The end of the text is a boundary.
+    Equal questions are answered once: the last few answers are kept.
+
+    Args:
+        dfa: The pattern.
+        banned: What must not be in the text.
+        prompt: What stands before the text.
+
+    Returns:
+        The minimal automaton; ``dfa`` itself if nothing that it accepts is banned. ``None`` if the product passes its
+        budget, or the prompt ends inside of a character, or ``dfa`` accepts what is no UTF-8: then pattern and matcher
+        must run side by side.
+
+    Raises:
+        BannedWordsError: Everything that ``dfa`` accepts has a banned match.
+
+    >>> clean = without(Dfa.from_choices(["hot", "cold", "hotel"]), BannedWords(["hot"]))
+    >>> [clean.accepts(text) for text in ("hot", "cold", "hotel")]
+    [False, True, True]
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(prompt)
+    if decoder.getstate()[0]:
+        return None
+    with _lock:  # the same is asked by many threads at once
+        return _without(dfa, banned, _Start(banned.matcher(prompt)))
+
+
+class _Start:
+    """A matcher behind a prompt; equal to all in which the same state has been reached."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+        self._state = matcher.state
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Start) and self._state == other._state
+
+    def __hash__(self) -> int:
+        return hash(self._state)
+
+
+@lru_cache(maxsize=4)
+def _without(dfa: Dfa, banned: BannedWords, start: _Start) -> Dfa | None:
+    name = dfa.pattern or ""
+    pattern = Deterministic(dfa.transitions, dfa.byte_classes, dfa.accepting)
+    if dfa.is_empty:
+        return dfa
+    try:
+        if product(pattern, all_texts(), Keep.LEFT_ONLY, name).accepting.any():
+            return None
+        characters = by_character(pattern, name)
+        ascii_only = bool((characters.labels.rows[characters.labels.row_of_block[2:]] < 0).all())
+        classes, members = character_classes(banned, ascii_only)
+        table = _MatcherTable(start.matcher, members)
+        clean = _product(characters, classes, table)
+        if not table.has_matches:
+            return dfa
+        least = smallest(clean)
+        if least is None:
+            raise _everything_is_banned(dfa, banned, table)
+        return Dfa(*by_bytes(least, name))
+    except PatternTooLarge:
+        return None
+
+
+def _everything_is_banned(dfa: Dfa, banned: BannedWords, table: _MatcherTable) -> BannedWordsError:
+    text = dfa.shortest()
+    shown = text.decode()
+    details = f"  {shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + '…'!r}"
+    match = table.first_match(text)
+    if match is not None:
+        sort = "word" if match.word in banned.words else "pattern"
+        details += f" has the banned {sort} {match.word!r}" + ", which begins in the prompt" * (match.start < 0)
+    return BannedWordsError(
+        "every text that matches the pattern has a banned word",
+        details=(details,),
+        hint="Change the pattern, or take a word off the list.",
+    )
+
+
+class _MatcherTable:
+    """The states that a matcher comes to, and what it does in them as far as it was asked.
+
+    Args:
+        matcher: Where it stands is state 0. It stands anywhere afterwards.
+        members: A character of each class.
+    """
+
+    def __init__(self, matcher: Matcher, members: Sequence[str]) -> None:
+        self._matcher = matcher
+        self._members = [member.encode() for member in members]
+        self._numbers = {matcher.state: 0}
+        self._marks = [matcher.mark()]
+        self.steps = np.full((64, len(members)), _UNKNOWN, dtype=np.int32)
+        """The state after a character of each class; ``_DEAD`` where a match is complete."""
+        self.asked = 0
+        self.has_matches = False
+
+    def ask(self, questions: NDArray[np.int32]) -> None:
+        """Fill in the steps of states (first column) with classes (second column)."""
+        matcher, numbers, marks = self._matcher, self._numbers, self._marks
+        self.asked += len(questions)
+        for state, label in questions.tolist():
+            matcher.reset(marks[state])
+            if matcher.advance(self._members[label]) is not None:
+                self.steps[state, label] = _DEAD
+                self.has_matches = True
+                continue
+            target = numbers.setdefault(matcher.state, len(marks))
+            if target == len(marks):
+                marks.append(matcher.mark())
+                if target == len(self.steps):
+                    self.steps = np.concatenate([self.steps, np.full_like(self.steps, _UNKNOWN)])
+            self.steps[state, label] = target
+
+    def may_end(self, states: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Whether the text may end in states, for all states; in others than those asked for it may not."""
+        answers = np.zeros(len(self._marks), dtype=np.bool_)
+        for state in states.tolist():
+            self._matcher.reset(self._marks[state])
+            answers[state] = self._matcher.finish() is None
+        self.has_matches |= not answers[states].all()
+        return answers
+
+    def first_match(self, text: bytes) -> Match | None:
+        """The first banned match in a whole text that the matcher reads from state 0."""
+        self._matcher.reset(self._marks[0])
+        return self._matcher.advance(text) or self._matcher.finish()
+
+
+def _product(pattern: ByCharacter, classes: CharacterMap, table: _MatcherTable) -> ByCharacter:
+    """The pairs that a text leads to, and what they do with characters that neither side tells apart."""
+    labels, sides = paired(pattern.labels, classes)
+    pattern_labels, character_classes = np.ascontiguousarray(sides.T)
+    room = max(1, min(MAX_DFA_STATES, MAX_CELLS // max(1, len(sides))))
+    bits = (2 * room).bit_length()
+    pairs = np.zeros((room, 2), dtype=np.int32)
+    slots = np.full(1 << bits, -1, dtype=np.int32)
+    transitions = np.empty((room, len(sides)), dtype=np.int32)
+    waiting = np.zeros(room, dtype=np.int32)
+    questions = np.empty((MAX_STEPS, 2), dtype=np.int32)
+    progress = np.zeros(_FIELDS, dtype=np.int64)
+    while True:
+        status = _explore(
+            pattern.transitions,
+            pattern_labels,
+            character_classes,
+            table.steps,
+            pairs,
+            slots,
+            64 - bits,
+            transitions,
+            waiting,
+            questions[table.asked :],
+            progress,
+        )
+        if status == _TOO_LARGE:
+            raise PatternTooLarge("the product with the banned words passes its budget", "")
+        asked = int(progress[_QUESTIONS])
+        if not asked:
+            break
+        table.ask(questions[table.asked : table.asked + asked])
+    count = int(progress[_COUNT])
+    ends = pattern.accepting[pairs[:count, 0]]
+    states = pairs[:count, 1]
+    accepting = ends & table.may_end(np.unique(states[ends]))[states]
+    return ByCharacter(transitions[:count], accepting, labels)
+
+
+_COUNT, _WAITING, _QUESTIONS = 0, 1, 2
+_FIELDS = 3
+"""How far the kernel has come: pairs, those that wait for an answer, and questions that it asks now."""
+
+
+@numba.njit(cache=True, nogil=True)
+def _explore(  # type: ignore[no-untyped-def]
+    targets, pattern_labels, character_classes, steps, pairs, slots, shift, transitions, waiting, questions, progress
+):
+    """Find the pairs that are reached and fill in ``transitions`` as far as ``steps`` are known.
+
+    Pair number i is ``pairs[i]``, a state of the pattern and one of the matcher; the first is that of the starts.
+    ``slots`` is a hash table of pair numbers with linear probing, at most half full; the slot of a key is its product
+    with a large odd number without the ``shift`` low bits. Those that need a step that is not known wait; what they
+    need is written to ``questions``. Returns ``_TOO_LARGE`` when there is no room for a pair or a question.
+    """
+    labels = len(pattern_labels)
+    count, waited = progress[_COUNT], progress[_WAITING]
+    fresh = count  # from here on pairs are new
+    asked, held, place = 0, 0, 0
+    if count == 0:
+        count = 1
+        slots[0] = 0  # the key of the starts is 0
+    while place < waited or fresh < count:
+        if place < waited:
+            pair = waiting[place]
+            place += 1
+        else:
+            pair = fresh
+            fresh += 1
+        is_complete = True
+        for label in range(labels):
+            transitions[pair, label] = -1
+            target = targets[pairs[pair, 0], pattern_labels[label]]
+            if target < 0:
+                continue
+            step = steps[pairs[pair, 1], character_classes[label]]
+            if step == _UNKNOWN:
+                if asked == len(questions):
+                    return _TOO_LARGE
+                steps[pairs[pair, 1], character_classes[label]] = _ASKED
+                questions[asked, 0] = pairs[pair, 1]
+                questions[asked, 1] = character_classes[label]
+                asked += 1
+                is_complete = False
+            elif step == _ASKED:
+                is_complete = False
+            elif step >= 0:
+                key = np.uint64(target) << np.uint64(32) | np.uint64(step)
+                slot = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
+                while slots[slot] >= 0 and (pairs[slots[slot], 0] != target or pairs[slots[slot], 1] != step):
+                    slot = (slot + 1) & (len(slots) - 1)
+                if slots[slot] < 0:
+                    if count == len(pairs):
+                        return _TOO_LARGE
+                    slots[slot] = count
+                    pairs[count, 0] = target
+                    pairs[count, 1] = step
+                    count += 1
+                transitions[pair, label] = slots[slot]
+        if not is_complete:
+            waiting[held] = pair
+            held += 1
+    progress[_COUNT], progress[_WAITING], progress[_QUESTIONS] = count, held, asked
+    return 0

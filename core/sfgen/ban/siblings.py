@@ -1,0 +1,343 @@
+"""The tokens that complete a banned match which is already under way.
+
+Where a match is open, some of the tokens that could come next complete it, and none of them needs to be tried. They
+are found in one walk over the trie of all tokens, character by character, which stops where a match is complete (then
+it is whatever follows) and where nothing is left of what was open before the token.
+
+Many characters do the same to a match: after ``talk`` all punctuation ends the word, and all letters but few go on with
+it. So the characters of a vocabulary are sorted into classes for a list of words, the walk goes from sets of nodes to
+sets of nodes, and the matcher is asked once for each set and class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sfgen.ban.characters import unit_table
+from sfgen.ban.classes import character_classes
+
+if TYPE_CHECKING:
+    from sfgen.ban.matcher import Mark, Matcher
+    from sfgen.ban.words import BannedWords
+    from sfgen.vocabulary.trie import TokenTrie
+
+_MOST_QUESTIONS = 5_000
+"""How often the matcher is asked in one walk; then what was found is all. Only long lists and patterns come near it."""
+
+_MOST_ANSWERS = 32
+"""How many answers are remembered for a list of words and a trie."""
+
+
+def completing(matcher: Matcher, trie: TokenTrie) -> NDArray[np.int32]:
+    """The tokens that, read next, complete a match that is under way at the matcher's present place.
+
+    A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Of the tokens that complete
+    one which begins within them, some may be found, too. All that is found does complete a match.
+
+    Args:
+        matcher: Where the text stands. It is unchanged afterwards.
+        trie: The tokens.
+
+    Returns:
+        Their ids, rising; not to be changed.
+    """
+    if matcher.open_from() is None:
+        return np.empty(0, np.int32)
+    table = _table(trie, matcher.banned)
+    state = matcher.state
+    answer = table.answers.get(state)
+    if answer is None:
+        mark = matcher.mark()
+        try:
+            answer = _Walk(matcher, trie, table).tokens()
+        finally:
+            matcher.reset(mark)
+        if len(table.answers) >= _MOST_ANSWERS:
+            table.answers.clear()
+        table.answers[state] = answer
+    return answer
+
+
+class _Characters(NamedTuple):
+    """A trie of tokens, read character by character.
+
+    Its nodes are those of the token trie that complete a character, and -1 for the root. One that cuts a half-read
+    character short completes that (U+FFFD), and another if it is one by itself.
+
+    Args:
+        nodes: The nodes, ordered by their parent, int32.
+        first, after: Where the children of each node of the token trie lie in ``nodes``; those of the root come last.
+        symbols: The number of what each of ``nodes`` completes, int32.
+        texts: What these numbers stand for.
+    """
+
+    nodes: NDArray[np.int32]
+    first: NDArray[np.int32]
+    after: NDArray[np.int32]
+    symbols: NDArray[np.int32]
+    texts: tuple[str, ...]
+
+
+class _Walk:
+    """One walk.
+
+    Args:
+        matcher: Where the walk begins. It stands anywhere afterwards.
+        trie: The tokens.
+        table: What the list makes of them.
+    """
+
+    def __init__(self, matcher: Matcher, trie: TokenTrie, table: _Table) -> None:
+        self._matcher = matcher
+        self._trie = trie
+        self._table = table
+        self._place = matcher.length
+        self._complete: list[NDArray[np.int32]] = []  # nodes below which every token completes a match
+        self._questions = 0
+
+    def tokens(self) -> NDArray[np.int32]:
+        """The tokens that complete a match, rising."""
+        # Sets of nodes in which the matcher is in the same state, and knows the same matches from before the token.
+        sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]] = {}
+        self._begin(sets)
+        while sets and self._questions < _MOST_QUESTIONS:
+            mark, nodes = sets.pop(next(iter(sets)))
+            self._extend(sets, mark, np.concatenate(nodes))
+        trie = self._trie
+        complete = np.concatenate([np.empty(0, np.int32), *self._complete])
+        answer: NDArray[np.int32] = _tokens_below(
+            complete, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.vocabulary_size
+        )
+        answer.flags.writeable = False
+        return answer
+
+    def _begin(self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]]) -> None:
+        """From the root, over the rest of a character that is half read."""
+        mark = self._matcher.mark()
+        if not mark._pending:
+            self._extend(sets, mark, np.array([-1], dtype=np.int32))
+            return
+        for node in _children(self._trie, -1):
+            self._read_half(sets, mark, node)
+
+    def _read_half(self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]], mark: Mark, node: int) -> None:
+        """Go on byte by byte until no character is half read."""
+        if self._ask(mark, bytes([self._trie.bytes[node]])):
+            self._complete.append(np.array([node], dtype=np.int32))
+        elif self._matcher.mark()._pending:
+            mark = self._matcher.mark()
+            if self._is_open():
+                for child in _children(self._trie, node):
+                    self._read_half(sets, mark, child)
+        else:
+            self._keep(sets, np.array([node], dtype=np.int32))
+
+    def _extend(
+        self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]], mark: Mark, nodes: NDArray[np.int32]
+    ) -> None:
+        """Read the next character behind a set of nodes."""
+        table, characters = self._table, self._table.characters
+        if len(nodes) == 1 and nodes[0] < 0:
+            places = table.root
+            classes = table.classes[characters.symbols[places]]
+        else:
+            places = _ranges(characters.first[nodes], characters.after[nodes])
+            classes = table.classes[characters.symbols[places]]
+            order = np.argsort(classes, kind="stable")
+            places, classes = places[order], classes[order]
+        edges = [0, *(np.flatnonzero(classes[1:] != classes[:-1]) + 1).tolist(), len(classes)]
+        for edge, stop in pairwise(edges if len(classes) else ()):
+            children = characters.nodes[places[edge:stop]]
+            if self._ask(mark, table.members[classes[edge]]):
+                self._complete.append(children)
+            else:
+                self._keep(sets, children)
+
+    def _ask(self, mark: Mark, data: bytes) -> bool:
+        self._questions += 1
+        self._matcher.reset(mark)
+        return self._matcher.advance(data) is not None
+
+    def _is_open(self) -> bool:
+        """Whether something is left of what was open before the token."""
+        open_from = self._matcher.open_from()
+        return open_from is not None and open_from < self._place
+
+    def _keep(self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]], nodes: NDArray[np.int32]) -> None:
+        """Keep nodes for the next character, if something is left of what was open before the token."""
+        if not self._is_open():
+            return
+        matcher = self._matcher
+        matcher.forget_from(self._place)
+        key = matcher.state, matcher.origins(self._place)
+        if key in sets:
+            sets[key][1].append(nodes)
+        else:
+            sets[key] = matcher.mark(), [nodes]
+
+
+def _ranges(starts: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.int64]:
+    """All numbers of some ranges."""
+    lengths = ends - starts
+    return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+
+
+def _children(trie: TokenTrie, node: int) -> Iterator[int]:
+    """The children of a node; of the root if it is -1."""
+    end = len(trie) if node < 0 else int(trie.subtree_ends[node])
+    child = node + 1
+    while child < end:
+        yield child
+        child = int(trie.subtree_ends[child])
+
+
+@lru_cache(maxsize=4)
+def _characters(trie: TokenTrie) -> _Characters:
+    """The trie read character by character."""
+    parents, symbols = _decode(trie.bytes, trie.depths, trie.max_depth)
+    nodes = np.flatnonzero(symbols >= 0).astype(np.int32)
+    parents = parents[nodes]
+    parents[parents < 0] = len(trie)  # the root last, which -1 is as an index, too
+    order = np.argsort(parents, kind="stable")
+    places = np.searchsorted(parents[order], np.arange(len(trie) + 2)).astype(np.int32)
+    distinct, numbers = np.unique(symbols[nodes[order]], return_inverse=True)
+    texts = tuple("\ufffd" * (symbol >> 21) + _text(symbol & _NO_CHARACTER) for symbol in distinct.tolist())
+    return _Characters(nodes[order], places[:-1], places[1:], numbers.astype(np.int32).reshape(-1), texts)
+
+
+_NO_CHARACTER = (1 << 21) - 1
+
+
+def _text(code: int) -> str:
+    return "" if code == _NO_CHARACTER else chr(code)
+
+
+class _Table:
+    """What a list of words makes of the vocabulary of a trie.
+
+    Attributes:
+        characters: The trie.
+        classes: The class of each of its texts: those of a class do the same to every match.
+        members: The bytes of one text of each class.
+        root: The places of the root's children in ``characters.nodes``, ordered by their class.
+        answers: What was found already, by the matcher's state.
+    """
+
+    def __init__(self, trie: TokenTrie, banned: BannedWords) -> None:
+        self.characters = _characters(trie)
+        numbers: dict[Hashable, int] = {}
+        texts = self.characters.texts
+        keys = _by_patterns(texts, banned) if banned.patterns else _by_words(texts, banned)
+        self.classes = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
+        _, first = np.unique(self.classes, return_index=True)
+        self.members = [texts[place].encode() for place in first.tolist()]
+        places = np.arange(self.characters.first[-1], self.characters.after[-1])
+        self.root = places[np.argsort(self.classes[self.characters.symbols[places]], kind="stable")]
+        self.answers: dict[Hashable, NDArray[np.int32]] = {}
+
+
+def _by_words(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable]:
+    """What texts are folded to: the characters that some word is made of, and the kinds of the others."""
+    units = unit_table(banned.ignore_case, banned.normalize)
+    letters = {
+        letter for entry in (*banned.entries, *banned.allowed_entries) for part in entry.parts for letter in part
+    }
+    for text in texts:
+        yield tuple(
+            [
+                unit.character if unit.character in letters else (unit.kind, unit.spelling)
+                for character in text
+                for unit in units[character]
+            ]
+        )
+
+
+def _by_patterns(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable]:
+    """What patterns and words take their characters for."""
+    labels = character_classes(banned, False).labels
+    return (tuple([labels.number(ord(character)) for character in text]) for text in texts)
+
+
+@lru_cache(maxsize=8)
+def _table(trie: TokenTrie, banned: BannedWords) -> _Table:
+    return _Table(trie, banned)
+
+
+@njit(cache=True, nogil=True)
+def _tokens_below(nodes, subtree_ends, token_starts, token_ids, size):  # type: ignore[no-untyped-def]
+    """The tokens of some nodes and of all below them, rising."""
+    chosen = np.zeros(size, dtype=np.uint8)
+    for node in nodes:
+        for place in range(token_starts[node], token_starts[subtree_ends[node]]):
+            chosen[token_ids[place]] = 1
+    tokens = np.empty(size + 1, dtype=np.int32)
+    count = 0
+    for token in range(size):  # without a branch, that could not be foreseen
+        tokens[count] = token
+        count += chosen[token]
+    return tokens[:count].copy()
+
+
+@njit(cache=True, nogil=True)
+def _decode(labels, depths, max_depth):  # type: ignore[no-untyped-def]
+    """For each node what it completes, as ``codecs`` would decode it, and the last node above that completes anything.
+
+    That is the number of U+FFFD and a code point, ``number << 21 | code``, or -1 for nothing. A byte that cannot go on
+    with a half-read character ends it as U+FFFD and is read anew.
+    """
+    nothing = (1 << 21) - 1
+    n = len(labels)
+    parents = np.empty(n, dtype=np.int32)
+    symbols = np.empty(n, dtype=np.int32)
+    began = np.empty(max_depth + 1, dtype=np.int32)  # by depth: the last node that completed something
+    missing = np.zeros(max_depth + 1, dtype=np.int32)  # the bytes that the half-read character wants yet
+    codes = np.zeros(max_depth + 1, dtype=np.int32)
+    low = np.zeros(max_depth + 1, dtype=np.int32)  # the range of the next byte
+    high = np.zeros(max_depth + 1, dtype=np.int32)
+    began[0] = -1
+    for node in range(n):
+        depth, byte = depths[node], np.int32(labels[node])
+        above = depth - 1
+        parents[node] = began[above]
+        replaced = 0
+        if missing[above] > 0 and low[above] <= byte <= high[above]:
+            code = codes[above] << 6 | byte & 0x3F
+            wanted = missing[above] - 1
+            low[depth], high[depth] = 0x80, 0xBF
+        else:
+            if missing[above] > 0:
+                replaced = 1
+            wanted, low[depth], high[depth] = 0, 0x80, 0xBF
+            code = byte
+            if 0xC2 <= byte <= 0xDF:
+                wanted, code = 1, byte & 0x1F
+            elif 0xE0 <= byte <= 0xEF:
+                wanted, code = 2, byte & 0x0F
+                if byte == 0xE0:
+                    low[depth] = 0xA0
+                elif byte == 0xED:
+                    high[depth] = 0x9F
+            elif 0xF0 <= byte <= 0xF4:
+                wanted, code = 3, byte & 0x07
+                if byte == 0xF0:
+                    low[depth] = 0x90
+                elif byte == 0xF4:
+                    high[depth] = 0x8F
+            elif byte >= 0x80:
+                replaced += 1
+                code = nothing
+        missing[depth], codes[depth] = wanted, code
+        if wanted == 0 or replaced > 0:
+            symbols[node] = replaced << 21 | (code if wanted == 0 else nothing)
+            began[depth] = node
+        else:
+            symbols[node] = -1
+            began[depth] = began[above]
+    return parents, symbols

@@ -1,0 +1,210 @@
+"""The words of a list that are under way in one text, character by character.
+
+:class:`WordAutomata` holds the automata of the list, :class:`WordThreads` what they know of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from sfgen.ban.automaton import ACCEPTING, ROOT, AhoCorasick, GapTrie, Threads
+from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, Unit
+
+if TYPE_CHECKING:
+    from sfgen.ban.words import Entry
+
+Found: TypeAlias = tuple[int, bool, int, int]
+"""A match as (end, whether a boundary completed it, start, number of the word): in the order of being first."""
+
+
+class WordAutomata:
+    """The automata of a list of words. Immutable but for what they remember: threads may share them.
+
+    Args:
+        entries: The words.
+
+    Attributes:
+        plain: The numbers of the entries for :class:`AhoCorasick`.
+        literal: The numbers of those for :class:`GapTrie`.
+        lengths: Bytes of each keyword of ``plain``, less its outer boundaries.
+    """
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        plain = [entry.is_plain for entry in entries]
+        self.plain: Final = tuple(number for number, is_plain in enumerate(plain) if is_plain)
+        self.literal: Final = tuple(number for number, is_plain in enumerate(plain) if not is_plain)
+        keywords = [entries[number].separated() for number in self.plain]
+        outer = bytes([SEPARATOR])
+        self.lengths: Final = tuple(len(keyword.strip(outer)) for keyword in keywords)
+        self.automaton: Final = AhoCorasick(keywords)
+        self.trie: Final = GapTrie(entries[number].symbols() for number in self.literal) if self.literal else None
+
+    def threads(self, position: int) -> WordThreads:
+        """What is known of a text that begins at ``position``."""
+        return WordThreads(self, position)
+
+
+class WordMark(NamedTuple):
+    """All that is known at one place. Offsets aside, two equal nodes and threads have the same future."""
+
+    node: int
+    window: tuple[int, ...]
+    threads: Threads
+
+
+_WINDOW = 1024  # a long text is trimmed on the way once it passes this many bytes of the stream
+
+
+class WordThreads:
+    """The words that are under way in one text. Not for sharing.
+
+    The text is given as folded characters. Those of words become a stream of bytes for :class:`AhoCorasick`: their
+    UTF-8, two separators for every run of non-word characters, and one separator where a spaced and an unspaced script
+    meet. The start of the text is a separator, too. The keyword of ``talk`` is the word between separators, that of a
+    phrase has two between its words. So whole words and gaps of any length are nothing but bytes.
+
+    Args:
+        automata: The words.
+        position: Where the text begins.
+    """
+
+    def __init__(self, automata: WordAutomata, position: int) -> None:
+        self._automata = automata
+        self._automaton = automata.automaton
+        self._trie = automata.trie
+        self._node = self._automaton.step(ROOT, SEPARATOR)
+        # Where the source of each of the last bytes of the stream begins; at least as many as the node is deep.
+        self._window: list[int] = [position]
+        self._threads: Threads = {}
+
+    def step(self, unit: Unit, kind: int, previous: int, start: int, before: int, end: int) -> Sequence[Found]:
+        """Read a folded character.
+
+        Args:
+            unit: The character.
+            kind: Its kind.
+            previous: The kind of the one before; ``NON_WORD`` at the start of the text.
+            start: Where the original character begins.
+            before: The end of the folded character before.
+            end: Where the original character ends.
+
+        Returns:
+            The words that it completes, in no order.
+        """
+        found: Sequence[Found] = ()
+        if self._trie is not None:
+            found = self._step_trie(self._trie, unit.character, kind, previous, start, before, end)
+        if kind == previous:
+            if kind == NON_WORD:
+                return found
+        elif kind == NON_WORD:
+            return [*found, *self._read(SEPARATOR, start, before, True), *self._read(SEPARATOR, start, before, True)]
+        elif previous != NON_WORD:
+            found = [*found, *self._read(SEPARATOR, start, before, True)]
+        # The automaton's step, but for the rare cases, in place: nearly all time is spent here.
+        automaton, window, node = self._automaton, self._window, self._node
+        get, known = automaton.goto.get, automaton.known
+        for byte in unit.utf8:
+            child = get(node << 8 | byte, ROOT)
+            node = child if known[child] and (child or not node) else automaton.step(node, byte)
+            window.append(start)
+            if known[node] == ACCEPTING:
+                self._node = node
+                found = [*found, *self._outputs(end, False)]
+        self._node = node
+        if len(window) > _WINDOW:
+            self._trim()
+        return found
+
+    def at_end(self, previous: int, before: int) -> list[Found]:
+        """The words that the end of the text, or another boundary, would complete here. Changes nothing."""
+        found = []
+        if self._trie is not None:
+            found = [
+                (before, True, place, self._automata.literal[n]) for place, n in self._trie.at_boundary(self._threads)
+            ]
+        if previous != NON_WORD:
+            node, window = self._node, self._window
+            found += self._read(SEPARATOR, before, before, True)
+            self._node = node
+            del window[-1]
+        return found
+
+    def open_from(self) -> int | None:
+        """Where the earliest word begins that may still become complete; ``None`` if none is under way."""
+        starts = list(self._threads.values())
+        node = self._automaton.pending(self._node)
+        depth = self._depth(node)
+        if depth:
+            starts.append(self._window[-depth])
+        return min(starts, default=None)
+
+    def starts(self) -> list[int]:
+        """Where each of the words under way begins, in an order that ``state`` tells."""
+        starts = [self._threads[node] for node in sorted(self._threads)]
+        node = self._automaton.pending(self._node)
+        while depth := self._depth(node):
+            starts.append(self._window[-depth])
+            node = self._automaton.suffix(node)
+        return starts
+
+    @property
+    def state(self) -> Hashable:
+        """What decides the future, but for offsets."""
+        return self._node, frozenset(self._threads)
+
+    def mark(self) -> WordMark:
+        """The place, to come back to."""
+        self._trim()
+        return WordMark(self._node, tuple(self._window), self._threads)
+
+    def reset(self, mark: WordMark) -> None:
+        """Go back to a mark of these threads. Any mark, any number of times."""
+        self._node, window, self._threads = mark
+        self._window = list(window)
+
+    def forget_from(self, place: int) -> None:
+        """Let go of the words that begin at ``place`` or later, as far as they can be told from the others."""
+        self._threads = {node: start for node, start in self._threads.items() if start < place}
+        depth = self._depth(self._automaton.pending(self._node))
+        if not depth or self._window[-depth] >= place:
+            self._node = ROOT
+
+    def _depth(self, node: int) -> int:
+        """The bytes of a node, less the boundary before the word, which is not part of it."""
+        depth = self._automaton.depth(node)
+        return depth - 1 if self._automaton.first_byte(node) == SEPARATOR else depth
+
+    def _read(self, byte: int, start: int, end: int, boundary: bool) -> list[Found]:
+        """One byte of the stream, from a character that begins at ``start``."""
+        self._node = self._automaton.step(self._node, byte)
+        self._window.append(start)
+        return self._outputs(end, boundary) if self._automaton.accepts(self._node) else []
+
+    def _outputs(self, end: int, boundary: bool) -> list[Found]:
+        """The words that the last byte has completed."""
+        automata, window = self._automata, self._window
+        shown = len(window) - boundary  # the boundary after a word is not part of it
+        return [
+            (end, boundary, window[shown - automata.lengths[index]], automata.plain[index])
+            for index in self._automaton.outputs(self._node)
+        ]
+
+    def _step_trie(
+        self, trie: GapTrie, character: str, kind: int, previous: int, start: int, before: int, end: int
+    ) -> list[Found]:
+        """The entries with literal punctuation."""
+        literal = self._automata.literal
+        bounded = kind != SPACED or previous != SPACED
+        found = []
+        if bounded and self._threads:
+            found = [(before, True, place, literal[index]) for place, index in trie.at_boundary(self._threads)]
+        self._threads, done = trie.step(self._threads, character, kind == NON_WORD, bounded, start)
+        found += [(end, False, place, literal[index]) for place, index in done]
+        return found
+
+    def _trim(self) -> None:
+        """Forget what the automaton has forgotten."""
+        window = self._window
+        del window[: len(window) - self._automaton.depth(self._node)]

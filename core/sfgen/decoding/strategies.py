@@ -1,0 +1,321 @@
+"""What happens when a banned match is complete: where the text goes back to, and how it chooses there anew.
+
+A *block* is the text since the ban was last at rest (nothing under way that could become a match). Its places form a
+trie of all that was tried since then, with the model's scores, so that no place is asked about twice.
+
+* :class:`Resample` draws the block again from its start, by rejection sampling (von Neumann 1951) that learns: each
+  token's probability is multiplied by the share of what follows it that is not yet known to be banned. With ``R`` the
+  probability of banned text below a node, ``R(parent) = Σ p·R``, the weight is ``p·(1 − R)``. A finished block is an
+  exact draw from the model under the condition that the block is clean: a wrong ``R`` (too little is known) costs
+  another round, but never changes what comes out. That is per block and not per text: the model may write itself into
+  a corner that it would have avoided if it had known, and no strategy here looks further than the block.
+* :class:`FirstToken` is the rule of the source document: the token that holds the first byte of the match is forbidden
+  at its place. Cheap, but a forbidden ``t`` takes with it every innocent word that begins so.
+* :class:`Mask` never completes a match: only the last token is chosen again. No rollback, but the text is driven to
+  where a match nearly is (``talk`` becomes *talking* or *talkk*).
+
+All three apply temperature and truncation (top-k, top-p, min-p) first. Only where these leave nothing clean the
+truncation is taken away, for the block or the place.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.decoding.path import Int32, Node, Path
+from sfgen.decoding.sampler import Draws, Sampler, log_sum
+from sfgen.errors import UsageError
+
+StrategyName: TypeAlias = Literal["resample", "first-token", "mask"]
+
+MAX_BLOCK = 32
+"""Tokens of a block under ``resample`` before its start moves."""
+
+Choice: TypeAlias = tuple[int, float | None]
+"""The index of a token among the allowed ones, and the probability with which it was drawn; ``None``: not drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What follows from a banned match.
+
+    Attributes:
+        position: The index of the token from which to choose anew.
+        place: Where tokens were ruled out.
+        ruled_out: How many tokens were ruled out there.
+    """
+
+    position: int
+    place: int
+    ruled_out: int
+
+
+class Strategy(ABC):
+    """One text's way of going on after banned matches.
+
+    Args:
+        sampler: How tokens are chosen where nothing is ruled out.
+
+    Attributes:
+        start: The index of the first token of the block; no rollback goes further back.
+    """
+
+    is_silent = False
+    """Whether a token that is rejected was never there: no event tells of it, and it is no rollback."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.start = 0
+        self._greedy = sampler.temperature == 0
+        # Where tokens are ruled out, the greedy choice needs the probabilities of the others: those of temperature 1.
+        self._given = Sampler(1.0, seed=0) if self._greedy else sampler
+
+    @abstractmethod
+    def choose(self, node: Node, draws: Draws) -> Choice | None:
+        """Choose among the allowed tokens of a node that has scores, or has one token only; ``None``: none is left."""
+
+    @abstractmethod
+    def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
+        """A token leads to banned text: rule it out.
+
+        Args:
+            path: The path, with the node at ``place`` on it.
+            place: Where that token stands or was to stand.
+            guilty: Finds all tokens there that are known to lead to banned text.
+            match: Where the match begins, in bytes; ``None`` if nothing else could have followed.
+        """
+
+    @abstractmethod
+    def back_out(self, path: Path) -> Verdict:
+        """Nothing is left at the end of the path, which is not the block's start."""
+
+    def loosen(self, path: Path) -> bool:
+        """Nothing is left at the block's start, where the path ends: drop what is not strictly needed.
+
+        Returns:
+            Whether there was anything to drop.
+        """
+        return False
+
+    def resume(self, start: int, position: int) -> int:
+        """The block before is open again; it began at ``start``, and the token at ``position`` was ruled out there.
+
+        Returns:
+            The index of the token from which to choose anew.
+        """
+        self.start = start
+        return position
+
+    def close(self, position: int) -> None:
+        """The ban is at rest: a new block begins at ``position``."""
+        self.start = position
+
+    def is_too_long(self, path: Path) -> bool:
+        """Whether the block's start must move."""
+        return False
+
+    def _weighed(self, node: Node, sampler: Sampler, draws: Draws) -> Choice | None:
+        """Choose by what is known of the tokens."""
+        weights = log_weights(node, sampler)
+        best = int(np.argmax(weights))
+        if weights[best] == -np.inf:
+            return None
+        if self._greedy or weights.size == 1:
+            return best, None
+        shares = np.exp(weights - weights[best])
+        chosen = draws.draw(shares)
+        return chosen, float(shares[chosen] / shares.sum())
+
+
+class Resample(Strategy):
+    """Draw again from the block's start with what was learnt; see the module.
+
+    At temperature 0 the token with the largest ``p·(1 − R)`` is taken.
+
+    Args:
+        sampler: As of every strategy.
+        max_block: Tokens of a block before its start moves.
+    """
+
+    def __init__(self, sampler: Sampler, max_block: int = MAX_BLOCK) -> None:
+        super().__init__(sampler)
+        self._sampler = self._given
+        self._max_block = max_block
+
+    def choose(self, node: Node, draws: Draws) -> Choice | None:
+        """See :class:`Strategy`."""
+        if node.is_untouched and self._sampler is self._given and node.scores is not None:
+            return draws.choose(node.scores)  # exactly as without a ban
+        return self._weighed(node, self._sampler, draws)
+
+    def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
+        """See :class:`Strategy`."""
+        ruled_out = path.places[place].rule_out(guilty())
+        for node in reversed(path.places[self.start : place + 1]):
+            _learn(node, self._sampler)
+        return Verdict(self.start, place, ruled_out)
+
+    def back_out(self, path: Path) -> Verdict:
+        """See :class:`Strategy`."""
+        return self.reject(path, len(path), _nothing, None)
+
+    def loosen(self, path: Path) -> bool:
+        """See :class:`Strategy`."""
+        if not self._sampler.truncates:
+            return False
+        self._sampler = untruncated(self._sampler)
+        for node in _bottom_up(path.here):
+            _learn(node, self._sampler)
+        return True
+
+    def resume(self, start: int, position: int) -> int:
+        """See :class:`Strategy`."""
+        self.close(start)
+        return start
+
+    def close(self, position: int) -> None:
+        """See :class:`Strategy`."""
+        self.start = position
+        self._sampler = self._given
+
+    def is_too_long(self, path: Path) -> bool:
+        """See :class:`Strategy`."""
+        return len(path) - self.start > self._max_block
+
+
+class _AtOnePlace(Strategy):
+    """What the strategies have in common that choose again at one place only."""
+
+    def choose(self, node: Node, draws: Draws) -> Choice | None:
+        """See :class:`Strategy`."""
+        if node.ruled_out is None and node.scores is not None:
+            return draws.choose(node.scores)
+        choice = self._weighed(node, self._given, draws)
+        if choice is None and self._given.truncates:
+            choice = self._weighed(node, untruncated(self._given), draws)
+        return choice
+
+    def back_out(self, path: Path) -> Verdict:
+        """See :class:`Strategy`."""
+        return self._forbid(path, len(path) - 1)
+
+    @staticmethod
+    def _forbid(path: Path, position: int, *, by_rule: bool = False) -> Verdict:
+        """Forbid the token at ``position`` there."""
+        token = path.token_ids[position]
+        node = path.places[position]
+        node.children.pop(token, None)  # what is forbidden is not entered again
+        return Verdict(position, position, node.rule_out(np.array([token], dtype=np.int32), by_rule=by_rule))
+
+
+class FirstToken(_AtOnePlace):
+    """Forbid the token in which the match begins; see the module.
+
+    The rule forbids more than is banned, and may so forbid everything. Then the block begins anew without it: the last
+    token of a match is forbidden, and the token before where nothing else is left.
+    """
+
+    def __init__(self, sampler: Sampler) -> None:
+        super().__init__(sampler)
+        self._by_rule = True
+
+    def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
+        """See :class:`Strategy`."""
+        if match is None or not self._by_rule:
+            return Verdict(place, place, path.places[place].rule_out(guilty()))
+        position = max(path.position_of(match), self.start)
+        return self._forbid(path, position, by_rule=position < place)
+
+    def back_out(self, path: Path) -> Verdict:
+        """See :class:`Strategy`."""
+        return self._forbid(path, len(path) - 1, by_rule=self._by_rule)
+
+    def loosen(self, path: Path) -> bool:
+        """See :class:`Strategy`."""
+        if not self._by_rule:
+            return False
+        self._by_rule = False
+        return sum(node.allow_again() for node in _bottom_up(path.here)) > 0
+
+    def close(self, position: int) -> None:
+        """See :class:`Strategy`."""
+        super().close(position)
+        self._by_rule = True
+
+    def resume(self, start: int, position: int) -> int:
+        """See :class:`Strategy`."""
+        self._by_rule = True
+        return super().resume(start, position)
+
+
+class Mask(_AtOnePlace):
+    """Choose the last token again; see the module."""
+
+    is_silent = True
+
+    def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
+        """See :class:`Strategy`."""
+        return Verdict(place, place, path.places[place].rule_out(guilty()))
+
+
+def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -> Strategy:
+    """The strategy of that name, for one text.
+
+    Raises:
+        UsageError: There is none, or ``max_block`` is below 1.
+    """
+    if name not in get_args(StrategyName):
+        raise UsageError(f"strategy is {name!r}", hint="It is one of 'resample', 'first-token', 'mask'.")
+    if max_block < 1:
+        raise UsageError(f"max_block must be at least 1, not {max_block}")
+    if name == "resample":
+        return Resample(sampler, max_block)
+    return FirstToken(sampler) if name == "first-token" else Mask(sampler)
+
+
+def untruncated(sampler: Sampler) -> Sampler:
+    """The same without top-k, top-p and min-p."""
+    return replace(sampler, top_k=None, top_p=None, min_p=None)
+
+
+def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
+    """The logarithm of ``p·(1 − R)`` for each allowed token of a node, float64 ``[allowed]``.
+
+    Logarithms, so that what is merely very unlikely stays apart from what is ruled out, which is minus infinity.
+    """
+    assert node.allowed is not None
+    weights = np.zeros(1) if node.scores is None else sampler.log_probabilities(node.scores)
+    for token, child in node.children.items():
+        weights[np.searchsorted(node.allowed, token)] += child.log_clean
+    if node.ruled_out is not None:
+        weights[node.ruled_out] = -np.inf
+    return weights
+
+
+def _learn(node: Node, sampler: Sampler) -> None:
+    """Update what is known of the text after a node from what is known of its tokens."""
+    if node.allowed is None:  # its block was closed: too little is known
+        return
+    node.is_dead = node.has_nothing_left()
+    if node.is_dead:
+        node.log_clean = -np.inf
+    elif node.scores is not None or node.allowed.size == 1:
+        node.log_clean = log_sum(log_weights(node, sampler))
+
+
+def _nothing() -> Int32:
+    """No token: nothing new is known."""
+    return np.empty(0, dtype=np.int32)
+
+
+def _bottom_up(root: Node) -> list[Node]:
+    """All nodes of a trie, each behind those below it."""
+    nodes = [root]
+    for node in nodes:
+        nodes += node.children.values()
+    return nodes[::-1]

@@ -1,0 +1,70 @@
+"""Characters that a matcher cannot tell apart: exchanged for each other, they leave every match where it was."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfgen import BannedWords
+from sfgen.ban import scan
+from sfgen.ban.characters import folded, kind_of
+from sfgen.ban.classes import _folding, character_classes
+from sfgen.ban.normalize import spelling
+
+LETTERS = "abABsk1_ .'ßİſ\u212a我ก\u0e31が🙂\u0301\u0345\u200bаｔ각"
+
+BANS = [
+    BannedWords(["ab", "s 1", "a'b*", "我ก"]),
+    BannedWords(["ab", "ska", "ß"], match="substring", ignore_case=False),
+    BannedWords(["at", "sa", "ก\u0e31", "각"], normalize=True, allow=["bat", "a sa"]),
+    BannedWords(["a b"], [r"(?u)\b\w1", r"k.a", "[а-я]+s", r"(?i)s\W+a"]),
+    BannedWords(patterns=["我+[^a]", r"_(?!_)"]),
+]
+
+
+@pytest.mark.parametrize("banned", BANS, ids=range(len(BANS)))
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(0, 1 << 30))
+def test_members_of_a_class_are_interchangeable(banned: BannedWords, data: st.DataObject, seed: int) -> None:
+    labels, members = character_classes(banned, False)
+    character = st.sampled_from(LETTERS) | st.sampled_from(members) | st.characters(exclude_categories=["Cs"])
+    pieces = character | st.sampled_from([*banned.words, *banned.allow, "a"])
+    random = Random(seed)
+    for text in data.draw(st.lists(st.lists(pieces, max_size=8).map("".join), min_size=1, max_size=10)):
+        # Some exchanged, some not: both directions are tried.
+        other = "".join(random.choice([one, members[labels.number(ord(one))]]) for one in text)
+        found = [places(text, banned), places(other, banned)]
+        assert found[0] == found[1], (text, other)
+
+
+def places(text: str, banned: BannedWords) -> set[tuple[str, int, int]]:
+    """The matches, with their places in characters."""
+    data = text.encode()
+    return {
+        (match.word, len(data[: match.start].decode()), len(data[: match.end].decode())) for match in scan(text, banned)
+    }
+
+
+@pytest.mark.parametrize("banned", BANS, ids=range(len(BANS)))
+def test_ascii_alone_is_the_beginning_of_all(banned: BannedWords) -> None:
+    labels, members = character_classes(banned, False)
+    some, some_members = character_classes(banned, True)
+    assert len({(some.number(one), labels.number(one)) for one in range(128)}) == len(some_members)
+    assert len(some_members) == len({labels.number(one) for one in range(128)})
+    assert {some.number(code) for code in range(128, 0x110000, 61)} == {-1}
+    assert all(labels.number(ord(member)) == number for number, member in enumerate(members))
+    assert {labels.number(code) for code in range(0xD800, 0xE000)} == {-1}
+
+
+@pytest.mark.parametrize(("ignore_case", "normalize"), [(True, False), (False, False), (True, True), (False, True)])
+def test_what_is_known_of_all_characters_is_so(ignore_case: bool, normalize: bool) -> None:
+    kinds, changed = _folding(ignore_case, normalize, 0x110000)
+    random = Random(0)
+    # Every letter that could be odd, and a sample of all.
+    codes = [*range(0x3100), *range(0xA640, 0xAC80), *range(0xF900, 0x10800), *random.sample(range(0x110000), 20_000)]
+    for code in codes:
+        if not 0xD800 <= code < 0xE000:
+            letter = chr(code)
+            assert kinds[code] == kind_of(letter) + 4 * (spelling(letter) if normalize else 0), hex(code)
+            assert changed.get(code, letter) == folded(letter, ignore_case, normalize), hex(code)

@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sfgen.ban import BannedWords, Match, scan
+from sfgen_cli.commands.check import check
+from sfgen_cli.findings import Finding, findings
+
+Sfgen = Callable[..., Any]
+COMMAND = [sys.executable, "-m", "sfgen_cli"]
+WORDS = ["--words", "talk,listen"]
+
+
+# --- what it prints ------------------------------------------------------------------------------------------------
+
+
+def test_each_match_is_told_with_its_place(sfgen: Sfgen) -> None:
+    done = sfgen("check", *WORDS, stdin="Hi!\nWe can – TALK,\nthen listen")
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        "line 2, column 10, byte 15: talk",
+        "  We can – TALK,",
+        "           ^^^^",
+        "line 3, column 6, byte 26: listen",
+        "  then listen",
+        "       ^^^^^^",
+    ]
+    assert done.err == "sfgen: 2 matches\n"
+
+
+def test_a_clean_text_is_no_failure(sfgen: Sfgen) -> None:
+    for text in ("talking is fine", "", "\n\n"):
+        done = sfgen("check", *WORDS, stdin=text)
+        assert (done.code, done.out, done.err) == (0, "", "")
+    assert sfgen("check", *WORDS, "", "talker").code == 0
+
+
+def test_the_record_of_a_match(sfgen: Sfgen) -> None:
+    done = sfgen("check", *WORDS, "--json", "no", "é\nlet us TALK", "listen!")
+    assert done.code == 1
+    assert done.records == [
+        {"text": 2, "line": 2, "column": 8, "start": 10, "end": 14, "word": "talk", "found": "TALK"},
+        {"text": 3, "line": 1, "column": 1, "start": 0, "end": 6, "word": "listen", "found": "listen"},
+    ]
+    assert sfgen("check", *WORDS, "--json", "nothing").out == ""
+
+
+def test_of_several_texts_each_is_a_text_of_its_own(sfgen: Sfgen) -> None:
+    assert sfgen("check", "--words", "fuck you", "fuck", "you").code == 0
+    done = sfgen("check", "--words", "you", "fuck", "you")
+    assert done.out.splitlines()[0] == "text 2, line 1, column 1, byte 0: you"
+    assert sfgen("check", "--words", "you", "you").out.splitlines()[0] == "line 1, column 1, byte 0: you"
+
+
+def test_quiet_tells_by_the_exit_code_alone(sfgen: Sfgen) -> None:
+    for more in ([], ["--json"]):
+        done = sfgen("check", *WORDS, "-q", *more, "talk", "talk")
+        assert (done.code, done.out, done.err) == (1, "", "")
+    assert sfgen("check", *WORDS, "-q", "talker").code == 0
+
+
+def test_a_phrase_may_go_over_lines(sfgen: Sfgen) -> None:
+    done = sfgen("check", "--words", "fuck you", stdin="a\nwhat the fuck.\n\n  You there")
+    assert done.out.splitlines() == ["line 2, column 10, byte 11: fuck you", "  what the fuck.", "           ^^^^^"]
+    (record,) = sfgen("check", "--words", "fuck you", "--json", stdin="a\nwhat the fuck.\n\n  You there").records
+    assert record["found"] == "fuck.\n\n  You"
+    assert (record["start"], record["end"]) == (11, 23)
+
+
+def test_a_match_that_begins_with_the_end_of_a_line(sfgen: Sfgen) -> None:
+    done = sfgen("check", "--pattern", r"\n\s*b", "x\nac\n\nb")
+    assert done.out.splitlines() == [r"line 2, column 3, byte 4: \n\s*b", "  ac", "    ^"]
+
+
+def test_what_drives_a_terminal_and_wide_characters(sfgen: Sfgen) -> None:
+    done = sfgen("check", "--words", "聊天", stdin="\x1b[31m我们聊天吧\n")
+    assert done.out.splitlines()[1:] == ["  \\x1b[31m我们聊天吧", "  " + " " * 12 + "^^^^"]
+
+
+def test_a_long_line_is_cut_around_the_match(sfgen: Sfgen) -> None:
+    done = sfgen("check", "--words", "talk", stdin="wörd " * 5000 + "talk" + " wörd" * 5000)
+    where, line, caret = done.out.splitlines()
+    assert where == "line 1, column 25001, byte 30000: talk"
+    assert 50 < len(line) < 110
+    assert line.startswith("  …")
+    assert line.endswith("…")
+    assert line[caret.index("^") : len(caret)] == "talk"
+    assert set(caret) == {" ", "^"}
+
+
+def test_bytes_that_are_no_utf8(sfgen: Sfgen) -> None:
+    (record,) = sfgen("check", *WORDS, "--json", stdin=b"\xff\xfe\ntal\xffk \xc3 talk\xe4\xb8").records
+    assert (record["line"], record["column"], record["start"], record["end"]) == (2, 9, 11, 15)
+    assert sfgen("check", *WORDS, "a\udcfftalk").code == 1  # an argument that is no UTF-8
+
+
+def test_stdin_asked_for_by_name_among_texts(sfgen: Sfgen) -> None:
+    done = sfgen("check", *WORDS, "--json", "talk", "-", stdin="\nlisten")
+    assert [(record["text"], record["line"]) for record in done.records] == [(1, 1), (2, 2)]
+    assert sfgen("check", *WORDS, stdin=None).code == 0  # a closed stdin is an empty one
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "starts"),
+    [
+        (["--words", "ab"], "ab AB abx xab", [0, 3]),
+        (["--words", "ab", "--case-sensitive"], "ab AB abx xab", [0]),
+        (["--words", "ab*"], "ab AB abx xab", [0, 3, 6]),
+        (["--words", "ab", "--match", "prefix"], "ab AB abx xab", [0, 3, 6]),
+        (["--words", "ab", "--match", "substring"], "ab AB abx xab", [0, 3, 6, 11]),
+        (["--words", "talk", "--allow", "small talk"], "small talk, big talk", [16]),
+        (["--words", "ass", "--match", "substring", "--allow", "class,grass"], "class grass mass", [13]),
+        (["--pattern", "[0-9]{3,}"], "12 1234", [3]),
+        (["--pattern", "x+y", "--words", "talk", "--pattern", "b."], "xxy talk bb", [0, 4, 9]),
+        (["--words", "talk"], "tаlk ｔalk", []),
+        (["--words", "talk", "--normalize"], "tаlk ｔalk", [0, 6]),
+    ],
+)
+def test_what_is_banned_is_said_as_in_ban(sfgen: Sfgen, options: list[str], text: str, starts: list[int]) -> None:
+    # A match of a pattern may be told shorter than it goes on to be, so that each is told more than once.
+    assert sorted({record["start"] for record in sfgen("check", *options, "--json", text).records}) == starts
+
+
+def test_words_from_a_file_and_from_stdin(sfgen: Sfgen, tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text("# unwanted\ntalk\n")
+    assert sfgen("check", "--words-file", file, "we talk").code == 1
+    assert sfgen("check", "--words-file", "-", "we talk", stdin="talk\n").code == 1
+    assert sfgen("check", "--words-file", "-", "we listen", stdin="talk\n").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["talk"], 2, "no words to look for"),
+        ([], 2, "sfgen check --words talk,listen 'Can we talk?'"),
+        (["--words-file", "-"], 2, "stdin can be read once only"),
+        (["--words", "a", "-", "-"], 2, "stdin can be read once only"),
+        (["--words", ",", "x"], 1, "no banned word"),
+        (["--words-file", "/no/such/file", "x"], 1, "/no/such/file"),
+        (["--pattern", "a(b", "x"], 1, "unterminated"),
+        (["--pattern", "a*", "x"], 1, "empty"),
+        (["--words", "a", "--allow", "*", "x"], 1, "a star alone"),
+        (["--words", "a", "--match", "fuzzy", "x"], 2, "--match"),
+        (["--words", "a", "--jsno", "x"], 2, "Did you mean --json?"),
+    ],
+)
+def test_an_error_says_what_was_wrong(sfgen: Sfgen, arguments: list[str], code: int, message: str) -> None:
+    done = sfgen("check", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+    assert "internal error" not in done.err
+
+
+# --- as a process --------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_waited_for_on_a_terminal() -> None:
+    master, slave = os.openpty()
+    done = subprocess.run([*COMMAND, "check", *WORDS], stdin=slave, capture_output=True, check=False, timeout=60)
+    os.close(slave)
+    os.close(master)
+    assert done.returncode == 2
+    assert b"no text to look at" in done.stderr
+
+
+def test_nothing_heavy_is_loaded() -> None:
+    script = (
+        "import sys; from sfgen_cli.__main__ import run; assert run(['check', '--words', 'talk', 'we talk']) == 1; "
+        "assert run(['check', '--help']) == run(['ban', '--help']) == 0; "
+        "print([name for name in ('torch', 'transformers', 'numba', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_examples_of_the_help_work_as_typed(sfgen: Sfgen) -> None:
+    if not shutil.which("bash"):
+        pytest.skip("bash is not installed")
+    first, second = re.findall(r"\[bold\](sfgen .+?)\[/\]", (check.__doc__ or "").partition("It finds")[0])
+    assert sfgen(*shlex.split(first)[1:]).out.startswith("line 1, column 8, byte 7: talk\n")
+    binaries = str(Path(sys.executable).parent)
+    done = subprocess.run(
+        ["bash", "-c", second],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}"},
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (0, b"clean\n")
+
+
+def test_a_match_is_told_as_soon_as_its_line_is_there() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "check", *WORDS, "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        process.stdin.write(b"we talk\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["word"] == "talk"
+        process.stdin.write(b"and listen")
+        process.stdin.close()
+        assert json.loads(process.stdout.readline())["line"] == 2
+    assert process.returncode == 1
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "check", *WORDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process:
+        process.stdin.write(b"we talk\n" * 2000)
+        process.stdin.flush()
+        process.stdout.read(3)
+        process.stdout.close()
+        process.stdin.close()
+        assert process.stderr.read() == b""
+
+
+# --- against the matcher itself ------------------------------------------------------------------------------------
+
+ALPHABET = st.sampled_from(["a", "b", "c", " ", " ", "\n", ".", "é", "聊", "ß", "ss", "\r\n"])
+# Words that come again and again.
+REPEATED = st.sampled_from(["a ", "b ", "c ", "ab ", "a b ", "é", "a\n", "c\n", "ca. ", "聊 "])
+TEXTS = st.lists(ALPHABET, max_size=40).map("".join) | st.lists(REPEATED, max_size=30).map("".join)
+BANNED = st.builds(
+    BannedWords,
+    st.lists(
+        st.sampled_from(["a", "ab", "a b", "b c a", "聊", "ß", "ca*", "a.", ". b", "é b"]), min_size=1, max_size=4
+    ),
+    match=st.sampled_from(["word", "prefix", "substring"]),
+)
+
+
+def byte_by_byte(data: bytes, banned: BannedWords) -> list[Match]:
+    """What the matcher tells when it is given the bytes one after the other."""
+    matcher = banned.matcher()
+    told = [matcher.advance(data[place : place + 1]) for place in range(len(data))]
+    return [match for match in [*told, matcher.finish()] if match is not None]
+
+
+def findings_in(data: bytes, banned: BannedWords) -> list[Finding]:
+    return list(findings(BytesIO(data), banned))
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, BANNED)
+@example("a b a b ab a b ", BannedWords(["b c a"]))
+def test_no_match_is_missed_by_skipping(text: str, banned: BannedWords) -> None:
+    data = text.encode()
+    found = [Match(finding.word, finding.start, finding.end) for finding in findings_in(data, banned)]
+    assert found == byte_by_byte(data, banned)
+    assert set(found) <= set(scan(text, banned))
+    assert bool(found) == bool(scan(text, banned))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from([b"a", b"b", b" ", b"\n", b"\xc3", b"\xa9", b"\xff", b"\xe8\x81"]), max_size=30), BANNED
+)
+def test_bytes_of_any_kind(pieces: list[bytes], banned: BannedWords) -> None:
+    data = b"".join(pieces)
+    found = findings_in(data, banned)
+    assert [Match(finding.word, finding.start, finding.end) for finding in found] == byte_by_byte(data, banned)
+    for finding in found:
+        before = data[: finding.start].decode("utf-8", "replace")
+        assert finding.found == data[finding.start : finding.end].decode("utf-8", "replace")
+        assert (finding.line, finding.column) == (before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+        assert finding.context[finding.position :].startswith(finding.found.partition("\n")[0].rstrip("\r"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, BANNED)
+@example("c a b a", BannedWords(["b", "a b a"], match="substring"))  # what begins first is told last
+def test_the_place_of_a_match(text: str, banned: BannedWords) -> None:
+    lines = text.split("\n")
+    for finding in findings_in(text.encode(), banned):
+        start = len(text.encode()[: finding.start].decode())
+        line = lines[finding.line - 1]
+        assert start == len("\n".join([*lines[: finding.line - 1], ""])) + finding.column - 1
+        assert finding.context == line.removesuffix("\r")
+        assert finding.position == finding.column - 1
+
+
+PATTERN = st.sampled_from(
+    ["(?m)^b", "(?<=a )b", "(?<!a )b", "(?<! )b", "b$", r"\Ab", " b", "b(?= a)", "a [^a]* b", r"\bab", "c(?! c)"]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(REPEATED, max_size=12).map("".join), st.lists(PATTERN, min_size=1, max_size=2, unique=True))
+@example("c a b c b ", ["(?<!a )b"])
+def test_no_match_of_a_pattern_is_missed_by_skipping(text: str, patterns: list[str]) -> None:
+    """Between two words is not the same place for a pattern as the start of a line, nor after another word."""
+    banned = BannedWords(patterns=patterns)
+    found = [Match(finding.word, finding.start, finding.end) for finding in findings_in(text.encode(), banned)]
+    assert found == byte_by_byte(text.encode(), banned)
