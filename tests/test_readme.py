@@ -46,7 +46,7 @@ def test_a_command_prints_what_the_readme_says(command: str, output: str, tmp_pa
 
 def test_the_readme_has_examples_of_every_command() -> None:
     shown = {name for command, _ in EXAMPLES for name in re.findall(r"sfgen (\w+)", command)}
-    assert shown == {"gen", "ban", "index"}
+    assert shown == {"gen", "ban", "index", "check"}
 
 
 def test_the_python_example_runs(tmp_path: Path) -> None:

@@ -242,6 +242,16 @@ def test_the_end_replaces_half_a_character() -> None:
     assert matcher.finish() is None
 
 
+def test_half_a_surrogate_is_no_half_character() -> None:
+    data = b"talk\xed\xa0"
+    assert data.decode("utf-8", "replace") == "talk\ufffd\ufffd"
+    for chunks in ([data], [data[:5], data[5:]], [data + b"\x80"]):
+        matcher = BannedWords(["talk", "\ufffd\ufffd"]).matcher()
+        assert [match for chunk in chunks if (match := matcher.advance(chunk))][-1] == Match("talk", 0, 4)
+        assert matcher.finish() is None
+    assert first(BannedWords(["\ufffd"]).matcher(), [b"\xed\xa0"]) == Match("\ufffd", 0, 1)
+
+
 def test_the_seam_with_the_prompt() -> None:
     words = BannedWords(["talk", "talk about"])
     matcher = words.matcher(b"Can we talk")

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal
 
 import pytest
@@ -71,14 +72,15 @@ def spans(pattern: str, text: str) -> Iterator[tuple[int, int]]:
                 yield start, end
 
 
-short = st.text("aabbé \n", max_size=5)
+@cache
+def banning(pattern: str, allow: tuple[str, ...]) -> BannedWords:
+    return BannedWords(patterns=[pattern], match="substring", allow=allow)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.sampled_from(PATTERNS), short, short, st.lists(st.sampled_from(["ab", "b a", "aa", "a"]), max_size=2))
-def test_patterns_are_found_with_any_of_their_ends(pattern: str, prompt: str, text: str, allow: list[str]) -> None:
+def check(pattern: str, prompt: str, text: str, allow: list[str]) -> None:
+    """Compare what is found with all matches there are."""
     whole, seam = prompt + text, len(prompt.encode())
-    banned = BannedWords(patterns=[pattern], match="substring", allow=allow)
+    banned = banning(pattern, tuple(allow))
     allowed = scan(whole, BannedWords(allow, match="substring")) if allow else []
     expected = set()
     for start, end in spans(pattern, whole):
@@ -91,6 +93,31 @@ def test_patterns_are_found_with_any_of_their_ends(pattern: str, prompt: str, te
     matcher = banned.matcher(prompt.encode())
     reported = matcher.advance(text.encode()) or matcher.finish()
     assert reported in expected if expected else reported is None
+
+
+short = st.text("aabbé \n", max_size=5)
+allowed: st.SearchStrategy[list[str]] = st.one_of(
+    st.just([]), st.lists(st.sampled_from(["ab", "b a", "aa", "a"]), max_size=2)
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(PATTERNS), short, short, allowed)
+def test_patterns_are_found_with_any_of_their_ends(pattern: str, prompt: str, text: str, allow: list[str]) -> None:
+    check(pattern, prompt, text, allow)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_the_end_that_re_prefers_is_not_the_only_one(
+    pattern: str, trusted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if trusted:
+        monkeypatch.setattr(search, "_by_re", lambda *arguments: None)
+    for whole in ("aabb", "abé b", "baab", "a\nb", "ab ab"):
+        for seam in range(len(whole)):
+            for allow in ([], ["a"], ["ab", "b a"]):
+                check(pattern, whole[:seam], whole[seam:], allow)
 
 
 def test_patterns_are_reported_once_where_they_match() -> None:

@@ -82,6 +82,14 @@ def test_the_sentence_of_the_start() -> None:
     assert completing(matcher, trie).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
+def test_what_goes_on_in_several_ways_is_not_mixed_up() -> None:
+    trie = TokenTrie.from_tokens([b"bx", b"cy", b"by", b"cx", b"\xe6bx", b"b\xe6x", b"bx\xe6", b"\xe6\x81cy"])
+    for text, expected in (("a", [0, 1, 6]), ("", []), ("ab", [])):
+        matcher = BannedWords(["abx", "acy"], match="substring").matcher()
+        matcher.advance(text.encode())
+        assert completing(matcher, trie).tolist() == expected
+
+
 OPEN = [("I talk", ["talk"], []), ("my fuck", ["fuck you*", "talk"], []), ("a cla", ["as", "lass"], ["class"])]
 
 

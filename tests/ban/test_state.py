@@ -100,6 +100,7 @@ ORDERS = [
     ((["b"], [], ["a! b*"]), ("", "c! b"), ("", "a! b"), "."),
     ((["a*"], [], ["a+ b"]), ("", "a+ "), ("a", "+ "), "x"),
     ((["b"], [], []), ("", "b"), ("b", ""), "."),
+    ((["a.b"], [], []), ("", "a."), ("", "c."), "b."),
     (([], ["a(?=.*s)"], ["b a*"]), ("", "c a? "), ("", "b a? "), "s"),
 ]
 
@@ -116,3 +117,22 @@ def test_who_began_first_is_part_of_the_state(
     assert matchers[0].state != matchers[1].state
     reported = [matcher.advance(future.encode()) is not None for matcher in matchers]
     assert reported == [True, False]
+
+
+def test_half_a_character_of_the_prompt_is_not_half_a_character_of_the_text() -> None:
+    banned = BannedWords(["\ufffd"])
+    half = "我".encode()[:2]
+    one, other = banned.matcher(), banned.matcher(half)
+    one.advance(half)
+    assert one.state != other.state
+    assert one.finish() is not None
+    assert other.finish() is None
+    assert one.advance(b"x") is not None
+    assert other.advance(b"x") is None
+    banned = BannedWords(["b"])
+    one, other = banned.matcher(), banned.matcher(b"b")
+    one.advance(b"b" + half)
+    other.advance(half)
+    assert one.state != other.state
+    assert one.advance(b"x") is not None
+    assert other.advance(b"x") is None

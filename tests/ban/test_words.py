@@ -115,6 +115,7 @@ def test_words_and_patterns_are_kept_as_they_were_given() -> None:
     assert repr(banned) == (
         r"<BannedWords 2: 'talk*', '\\d'; match='prefix', ignore_case=False, normalize=True, 1 allowed>"
     )
+    assert BannedWords(["a", "b"], ["x", r"\d"]).matcher().advance(b"1") == Match(r"\d", 0, 1)
     only = BannedWords(patterns=[r"\d"])
     assert only.matcher(b"a").advance(b"b1") == Match(r"\d", 1, 2)
     assert scan("b1", only) == [Match(r"\d", 1, 2)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import numpy as np
@@ -218,7 +218,9 @@ def greedy(toy: Toy) -> Leaf:
         if toy.is_banned(path):
             before = path[:-1]
             is_inside = toy.oracle.is_in(toy.data(path), ended=False) or path[-1] == toy.end
-            siblings = [(*before, token) for token in tokens if toy.oracle.is_in(toy.data((*before, token)), ended=False)]
+            siblings = [
+                (*before, token) for token in tokens if toy.oracle.is_in(toy.data((*before, token)), ended=False)
+            ]
             ruled_out |= {path, *(siblings if is_inside and path[-1] != toy.end else [])}
             if is_inside and path[-1] != toy.end and toy.oracle.is_in(toy.data(before)):
                 ruled_out.add((*before, toy.end))
@@ -251,7 +253,7 @@ def test_greedy_takes_the_largest_share_that_is_not_known_to_be_banned() -> None
 # ---- what is merely very unlikely ------------------------------------------------------------------------------------
 
 
-def scripted(answers: dict[Leaf, Sequence[float]], size: int) -> ScoreOf:
+def scripted(answers: Mapping[Leaf, Sequence[float]], size: int) -> ScoreOf:
     """The scores after the tokens of the text (prompt of one token); 0 for all elsewhere."""
 
     def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:

@@ -1,17 +1,21 @@
-"""Banned words under the loop: nothing leaks, whatever the vocabulary cuts, and what was streamed stays."""
+"""Going back: what is taken back, from where the text goes on, and what the model has read after it."""
 
 from __future__ import annotations
 
-import re
+from typing import get_args
 
+import numpy as np
 import pytest
+from banned_text import BannedText
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toy_models import all_outcomes
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
     Dfa,
+    Finished,
     Index,
     Result,
     RolledBack,
@@ -22,131 +26,105 @@ from sfgen import (
     generate,
     stream,
 )
-from sfgen.decoding import Finished
+from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import DeadEnd, GenerationError
 
+STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 LETTERS = [bytes([byte]) for byte in b" abcdefghijklmnopqrstuvwxyz.,?'"]
 PIECES = [*LETTERS, b"talk", b" talk", b"ta", b" ta", b"lk", b"king", b" about", b" it", b" help", b"listen", b" list"]
 VOCABULARY = Vocabulary([*PIECES, None], end_token_ids=[len(PIECES)])
-
-
-def write(*wishes: bytes | None, banned: BannedWords, prompt: str = "x", max_tokens: int = 20) -> Result:
-    model = ScriptedModel(VOCABULARY, preferring(VOCABULARY, wishes, prompt_length=len(prompt)))
-    return generate(model, prompt, banned=banned, max_tokens=max_tokens)
-
-
 TALK = BannedWords(["talk", "listen"])
 
 
-@pytest.mark.parametrize(
-    "cut",
-    [
-        [b" talk", b" about"],
-        [b" ta", b"lk", b" about"],
-        [b" ta", b"l", b"k", b" about"],
-        [b" ", b"talk", b" about"],
-        [b" ", b"t", b"a", b"l", b"k", b"."],
-        [b" talk"],
-        [b" ta", b"lk", None],
-        [b"'", b"talk", b"'"],
-    ],
-)
-def test_no_cutting_leaks(cut: list[bytes | None]) -> None:
-    result = write(b"a", *cut, banned=TALK)
-    assert result.rollbacks
-    assert result.rollbacks[0].word == "talk"
-    assert not re.search(r"\btalk\b", result.text)
+def write(*wishes: bytes | None, strategy: StrategyName, max_tokens: int = 20) -> Result:
+    model = ScriptedModel(VOCABULARY, preferring(VOCABULARY, wishes, prompt_length=1))
+    return generate(model, "x", banned=TALK, max_tokens=max_tokens, strategy=strategy)
 
 
-def test_another_cutting_is_no_way_out() -> None:
-    result = write(b" talk", b".", banned=TALK)
-    assert result.text.startswith(" ") is False or not re.match(r" talk\b", result.text)
-    assert not re.search(r"\btalk\b", result.text)
+def test_what_is_taken_back() -> None:
+    """``resample`` goes back to where the ban was at rest last, ``first-token`` to the token with the first byte."""
+    wishes = (b"a", b" ", b"ta", b"lk", b" about")
+    rollback = write(*wishes, strategy="resample").rollbacks[0]
+    assert (rollback.position, rollback.data, rollback.word) == (2, b"talk about", "talk")
+    rollback = write(*wishes, strategy="first-token").rollbacks[0]
+    assert (rollback.position, rollback.data, rollback.word) == (2, b"talk about", "talk")
+    # Here the "l" of "list" is under way before "talk" is.
+    wishes = (b"a", b" list", b" ta", b"lk", b" about")
+    assert write(*wishes, strategy="resample").rollbacks[0].data == b" list talk about"
+    assert write(*wishes, strategy="first-token").rollbacks[0].data == b" talk about"
 
 
-def test_the_limit_is_an_end() -> None:
-    result = write(b"a", b" ta", b"lk", b"king", banned=TALK, max_tokens=3)
-    assert not re.search(r"\btalk\b", result.text)
-    assert result.finish_reason == "limit"
-    assert len(result.token_ids) == 3
+def test_the_limit_holds_after_a_rollback() -> None:
+    for strategy in STRATEGIES:
+        result = write(b"a", b" ta", b"lk", b"king", strategy=strategy, max_tokens=3)
+        assert not BannedText(["talk"]).is_in(result.text.encode())
+        assert (result.finish_reason, len(result.token_ids)) == ("limit", 3)
 
 
-def test_longer_words_pass() -> None:
-    result = write(b" talk", b"king", b" it", banned=TALK)
-    assert (result.text, result.rollbacks) == (" talkking it", ())
-
-
-def test_the_seam_with_the_prompt() -> None:
-    result = write(b"k", b".", banned=TALK, prompt="we tal")
-    assert not re.search(r"\btalk\b", "we tal" + result.text)
-    assert result.rollbacks[0].position == 0
-
-
-def test_what_lies_in_the_prompt_alone_is_not_undone() -> None:
-    assert write(b"?", b" it", banned=TALK, prompt="we talk").text == "? it"
-
-
-def test_a_word_of_a_banned_phrase_is_free() -> None:
-    result = write(b" it", b" about", banned=BannedWords(["help it", "it help"]))
-    assert (result.text, result.rollbacks) == (" it about", ())
-
-
-def test_a_prohibition_falls_with_its_prefix() -> None:
-    """After ``a`` the token ``b`` is forbidden; when ``a`` itself falls, ``b`` may stand in its place again."""
-    vocabulary = Vocabulary([b"a", b"b", b"c", None], end_token_ids=[3])
-    wishes = preferring(vocabulary, [b"a", b"b", b"c"], prompt_length=1)
-    model = ScriptedModel(vocabulary, wishes)
-    banned = BannedWords(["ab", "ac", "aa"], match="substring")
-    events = list(stream(model, "c", banned=banned, max_tokens=3))
-    final = events[-1]
-    assert isinstance(final, Finished)
-    assert not any(word in final.result.text for word in ("ab", "ac", "aa"))
-    forbidden = [(event.position, event.forbidden) for event in events if isinstance(event, RolledBack)]
-    assert forbidden == [(0, 0)]
-    assert final.result.text == "bbc"
-
-
-def test_text_before_an_open_match_is_held_when_a_rollback_could_reach_it() -> None:
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_text_before_an_open_match_is_held_when_a_rollback_could_reach_it(strategy: StrategyName) -> None:
     """``bc`` is over once ``ba`` follows, but ``ba`` itself falls, and a space in its place would complete ``bc``."""
     vocabulary = Vocabulary([b" ", b"bc", b"a b", b"x", None], end_token_ids=[4])
     model = ScriptedModel(vocabulary, preferring(vocabulary, [b"bc", b"a b", b" ", b" "], prompt_length=1))
     banned = BannedWords(["bc", "b"])
-    texts = [event.text for event in stream(model, [0], banned=banned, max_tokens=4) if isinstance(event, TextReleased)]
-    assert not found("".join(texts), " ", ["b", "bc"], "word")
+    events = stream(model, [0], banned=banned, max_tokens=4, strategy=strategy)
+    text = "".join(event.text for event in events if isinstance(event, TextReleased))
+    assert not BannedText(["bc", "b"], prompt=b" ").is_in(text.encode())
 
 
-def test_rolling_back_reuses_the_scores() -> None:
-    model = ScriptedModel(VOCABULARY, preferring(VOCABULARY, [b"a", b" talk", b".", b"b"], prompt_length=1))
-    result = generate(model, "x", banned=TALK, max_tokens=6)
-    assert result.rollbacks[0].position == 1
-    session = model.sessions[0]
-    # The question at the place of the banned token was asked once; after the rollback the session is rewound to it.
-    assert session.rewinds[0] == 2
-    assert sum(map(len, session.calls)) - sum(len(event.token_ids) for event in result.rollbacks) <= 1 + 6
-
-
-def test_everything_banned_is_an_error_not_a_leak() -> None:
-    vocabulary = Vocabulary([b"a", b"aa", None], end_token_ids=[2])
-    model = ScriptedModel(vocabulary, preferring(vocabulary, [b"a", b"a"], prompt_length=1))
-    # The end token is never banned: the empty text is what remains.
-    assert generate(model, "a", banned=BannedWords(["a"], match="substring")).text == ""
-    index = Index(Dfa.from_regex("a{3}"), vocabulary)
-    with pytest.raises(DeadEnd, match="only banned text"):
-        generate(model, "a", index=index, banned=BannedWords(["a"], match="substring"))
-
-
-def test_too_many_rollbacks_is_an_error() -> None:
+@pytest.mark.parametrize("strategy", ["resample", "first-token"])
+def test_too_many_rollbacks(strategy: StrategyName) -> None:
     model = ScriptedModel(VOCABULARY, preferring(VOCABULARY, [b" talk", b"."], prompt_length=1))
-    with pytest.raises(GenerationError, match="after 0 rollbacks"):
-        generate(model, "x", banned=TALK, max_rollbacks=0)
+    with pytest.raises(GenerationError, match="after 0 rollbacks") as caught:
+        generate(model, "x", banned=TALK, max_rollbacks=0, strategy=strategy)
+    assert not isinstance(caught.value, DeadEnd)
+    assert "--max-rollbacks" in caught.value.hint
+    assert generate(model, "x", banned=TALK, max_rollbacks=1, strategy=strategy).rollbacks
 
 
-def test_a_ban_beside_a_pattern() -> None:
-    index = Index(Dfa.from_regex("(talk|help|list) (about|it)"), VOCABULARY)
-    model = ScriptedModel(VOCABULARY, preferring(VOCABULARY, [b"talk", b" it"], prompt_length=1))
-    result = generate(model, " ", index=index, banned=TALK)
-    assert re.fullmatch("(help|list) (about|it)", result.text)
+# ---- blocks that are put together again ------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_block_without_a_way_on_is_drawn_again_with_the_one_before(
+    strategy: StrategyName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After ``x`` all is banned, which nobody knows before it stands there; what is left shares its probability."""
+    monkeypatch.setattr("sfgen.ban.product.without", lambda *_: None)
+    tokens = [b"x", b"y", b"u", b"v", b"b", b"c", b"d"]
+    vocabulary = Vocabulary([*tokens, None], end_token_ids=[7])
+    shares = np.array([0.5, 0.2, 0.1, 0.2, 0.1, 0.2, 0.3, 0.1])
+    model = ScriptedModel(vocabulary, lambda _: np.log(shares))
+    index = Index(Dfa.from_regex("x[bc]|y[bd]|u|vx[bc]|vu"), vocabulary)
+    banned = BannedWords(["b", "c"], match="substring")
+
+    def run() -> str:
+        sampler = Sampler(1.0, seed=0)
+        return generate(model, [0], index=index, banned=banned, sampler=sampler, strategy=strategy).text
+
+    written = all_outcomes(run)
+    assert sum(written.values()) == pytest.approx(1)
+    assert {text: round(share, 9) for text, share in written.items()} == {"yd": 0.4, "u": 0.2, "vu": 0.4}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("top_k", [None, 1, 2])
+def test_what_the_sampler_leaves_out_is_not_banned(
+    strategy: StrategyName, top_k: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After ``t`` the best two are banned, after ``u`` everything: ``tz`` is found, whatever truncation says."""
+    monkeypatch.setattr("sfgen.ban.product.without", lambda *_: None)
+    vocabulary = Vocabulary([b"t", b"u", b"x", b"y", b"z", None], end_token_ids=[5])
+    answers = {(): [3, 2, -5, -5, -5, -5], (0,): [-5, -5, 3, 2, -1, -5]}
+    model = ScriptedModel(vocabulary, lambda tokens: np.array(answers.get(tokens[1:], [-5.0, -5, 3, 2, -5, -5])))
+    index = Index(Dfa.from_regex("t[xyz]|u[xy]"), vocabulary)
+    banned = BannedWords(["tx", "ty", "x", "y"], match="substring")
+    for seed in range(8):
+        sampler = Sampler(1.0, seed, top_k=top_k)
+        assert generate(model, [4], index=index, banned=banned, sampler=sampler, strategy=strategy).text == "tz"
+
+
+# ---- against the session ---------------------------------------------------------------------------------------------
 
 ALPHABET = ["a", "b", "c", " ", ".", "é"]
 RANDOM_PIECES = st.lists(st.text(ALPHABET, min_size=1, max_size=3), min_size=2, max_size=8, unique=True)
@@ -157,12 +135,13 @@ RANDOM_PIECES = st.lists(st.text(ALPHABET, min_size=1, max_size=3), min_size=2, 
     pieces=RANDOM_PIECES,
     words=st.lists(st.text(["a", "b", "c", "é"], min_size=1, max_size=3), min_size=1, max_size=4),
     match=st.sampled_from(["word", "prefix", "substring"]),
-    prompt=st.text(ALPHABET, max_size=4),
+    prompt=st.text(ALPHABET, min_size=1, max_size=4),
     seed=st.integers(0, 10**6),
     temperature=st.sampled_from([0.0, 1.0]),
+    strategy=st.sampled_from(STRATEGIES),
 )
-def test_no_leak_no_hang_no_retraction(
-    pieces: list[str], words: list[str], match: str, prompt: str, seed: int, temperature: float
+def test_the_model_reads_the_text_and_nothing_else(
+    pieces: list[str], words: list[str], match: str, prompt: str, seed: int, temperature: float, strategy: StrategyName
 ) -> None:
     tokens = [piece.encode() for piece in pieces] + [letter.encode() for letter in ALPHABET] + [b"\xc3", b"\xa9", None]
     vocabulary = Vocabulary(tokens, end_token_ids=[len(tokens) - 1])
@@ -170,39 +149,26 @@ def test_no_leak_no_hang_no_retraction(
     banned = BannedWords(words, match=match)  # type: ignore[arg-type]
     released, result = "", None
     path, questions = list[int](), 0
-    try:
-        for event in stream(model, prompt or "a", banned=banned, sampler=Sampler(temperature, seed), max_tokens=12):
-            if isinstance(event, TextReleased):
-                released += event.text
-                continue
-            # What the model has read at its last question is what the text was then: a rewind leaves nothing over.
-            contexts = model.sessions[0].contexts if model.sessions else []
-            if len(contexts) > questions:
-                assert contexts[-1] == [*model.encode(prompt or "a"), *path]
-                questions = len(contexts)
-            if isinstance(event, RolledBack):
-                assert path[event.position :] == list(event.token_ids)
-                del path[event.position :]
-            elif isinstance(event, TokenChosen):
-                path.append(event.token_id)
-            elif isinstance(event, Finished):
-                result = event.result
-    except DeadEnd:
-        assert not found(released, prompt or "a", words, match)
-        return
+    for event in stream(
+        model, prompt, banned=banned, sampler=Sampler(temperature, seed), max_tokens=12, strategy=strategy
+    ):
+        if isinstance(event, TextReleased):
+            released += event.text
+            continue
+        # What the model has read at its last question is what the text was then: a rewind leaves nothing over.
+        contexts = model.sessions[0].contexts if model.sessions else []
+        if len(contexts) > questions and strategy != "mask":
+            assert contexts[-1] == [*model.encode(prompt), *path]
+            questions = len(contexts)
+        if isinstance(event, RolledBack):
+            assert path[event.position :] == list(event.token_ids)
+            del path[event.position :]
+        elif isinstance(event, TokenChosen):
+            path.append(event.token_id)
+        elif isinstance(event, Finished):
+            result = event.result
     assert result is not None
     assert released == result.text
-    assert not found(result.text, prompt or "a", words, match)
-    assert len(result.token_ids) <= 12
-
-
-def found(text: str, prompt: str, words: list[str], match: str) -> bool:
-    """Whether a banned word ends in the text, told by ``re`` alone."""
-    before, after = {"word": (r"\b", r"\b"), "prefix": (r"\b", ""), "substring": ("", "")}[match]
-    whole = prompt + text
-    return any(
-        hit.end() > len(prompt)
-        for word in words
-        for start in range(len(whole))
-        if (hit := re.compile(f"{before}{re.escape(word)}{after}", re.IGNORECASE).match(whole, start))
-    )
+    assert not BannedText(words, match, prompt.encode()).is_in(result.text.encode())
+    assert list(result.token_ids) == path
+    assert len(path) <= 12

@@ -7,18 +7,17 @@ token that was rejected there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from real_tokenizers import loaded
 
 from scripted import ScriptedModel
 from sfgen import BannedWords, Finished, RolledBack, Sampler, TextReleased, TokenChosen, Vocabulary, stream
 from sfgen.decoding.strategies import StrategyName
-from sfgen.vocabulary.pretrained import load_tokenizer
 
 PROMPT = "Can we talk?"
 LISTEN, HELP, END_OF_TURN, END = 10724, 1707, 107, 1
@@ -30,16 +29,10 @@ LOG = [
 PRINTED = "\n\nI'm here to help you with whatever you need. \n\nPlease tell me what's on your mind. 😊\n"
 
 
-@cache
-def loaded(directory: Path) -> tuple[Any, Vocabulary]:
-    """The tokenizer, and the vocabulary of the model: its configuration names two end tokens."""
-    tokenizer = load_tokenizer(directory)
-    return tokenizer, Vocabulary.from_tokenizer(tokenizer, end_token_ids=[END, END_OF_TURN])
-
-
 @pytest.fixture(scope="module")
 def model(real_tokenizer_directory: Callable[[str], Path]) -> ScriptedModel:
-    tokenizer, vocabulary = loaded(real_tokenizer_directory("gemma2"))
+    tokenizer, read = loaded(real_tokenizer_directory("gemma2"))
+    vocabulary = Vocabulary(read.tokens, end_token_ids=[END, END_OF_TURN])  # as the model's configuration has it
     prompt = tokenizer(PROMPT).input_ids
     assert prompt == [2, 3611, 783, 5063, 235336]
 

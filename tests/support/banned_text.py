@@ -95,11 +95,11 @@ def characters(data: bytes, *, ended: bool) -> tuple[str, list[int]]:
     """
     text, starts, begin = "", list[int](), 0
     while True:
+        broken = 0
         try:
-            new, used = codecs.utf_8_decode(data[begin:], "strict", ended)
-            broken = 0
+            new, _ = codecs.utf_8_decode(data[begin:], "strict", ended)
         except UnicodeDecodeError as error:
-            new, used = data[begin : begin + error.start].decode(), error.start
+            new = data[begin : begin + error.start].decode()
             broken = error.end - error.start
         for character in new:
             starts.append(begin)
@@ -116,4 +116,4 @@ def _pattern_of(word: str, match: str) -> regex.Pattern[str]:
     word = word.strip()
     left = f"(?<!{_SPACED})" if match != "substring" and regex.match(_SPACED, word) else ""
     right = f"(?!{_SPACED})" if match == "word" and regex.match(_SPACED, word[-1]) else ""
-    return regex.compile(left + r"\W+".join(map(regex.escape, word.split())) + right, regex.IGNORECASE)
+    return regex.compile(left + r"\W+".join(map(regex.escape, word.split())) + right, regex.IGNORECASE | regex.FULLCASE)

@@ -157,7 +157,11 @@ class Toy:
             return known[path, forbidden]
         shares, written = self.shares_without(path, forbidden[-1]), Distribution()
         if not shares.any():
-            return {DEAD: 1.0} if not path or self.is_at_rest(path) else self._first_token(*_forbid(path, forbidden, -1), known)
+            return (
+                {DEAD: 1.0}
+                if not path or self.is_at_rest(path)
+                else self._first_token(*_forbid(path, forbidden, -1), known)
+            )
         for token in np.flatnonzero(shares).tolist():
             new = (*path, token)
             rest: Distribution = {new: 1.0}

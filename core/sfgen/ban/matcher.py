@@ -201,9 +201,10 @@ class Matcher:
             for character in text:
                 code = ord(character)
                 yield character, 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
-            if not replaced:
+            if not replaced and not _is_surrogate(data[used:]):
                 self._pending = data[used:]
                 return
+            replaced = replaced or 1
             yield "\ufffd", replaced
             data = data[used + replaced :]
 
@@ -266,3 +267,8 @@ class Matcher:
             return None
         end, _, start, number = min(found)
         return Match(self.banned.name(number), start, end)
+
+
+def _is_surrogate(half: bytes) -> bool:
+    """Whether it is the beginning of a surrogate, for whose end the decoder waits although it is no UTF-8 already."""
+    return len(half) == 2 and half[0] == 0xED and half[1] >= 0xA0

@@ -36,7 +36,7 @@ from sfgen.decoding.events import (
 )
 from sfgen.decoding.path import Int32, Node, Path
 from sfgen.decoding.protocols import BannedText, Guide, Scores
-from sfgen.decoding.release import Release
+from sfgen.decoding.release import Release, is_whole
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import Verdict
@@ -251,14 +251,14 @@ class Loop:
         assert self.ban is not None
         match = None if banned is None else banned.start
         verdict = self.ban.strategy.reject(self.path, place, guilty, match)
-        yield from self._roll_back(verdict, None if banned is None else banned.word)
+        yield from self._roll_back(verdict, None if banned is None else banned.word, silent=self.ban.strategy.is_silent)
 
     def _back_out(self) -> Generator[Event, None, FinishReason | None]:
         """Nothing is left here; the end if that is all that can follow, else the tokens before were wrong."""
         if self.ban is None:
             raise DeadEnd(f"no token is allowed after {self._text_so_far()!r}")
         if len(self.path) > self.ban.strategy.start:
-            yield from self._roll_back(self.ban.strategy.back_out(self.path), None)
+            yield from self._roll_back(self.ban.strategy.back_out(self.path), None, silent=False)
         elif self.ban.strategy.loosen(self.path):
             return None
         elif np.isin(self.path.here.all_allowed(), self._end_tokens_here()).any() and not self._finish_is_banned():
@@ -290,10 +290,9 @@ class Loop:
 
     # ---- going back ------------------------------------------------------------------------------------------------
 
-    def _roll_back(self, verdict: Verdict, word: str | None) -> Generator[Event, None, None]:
-        assert self.ban is not None
+    def _roll_back(self, verdict: Verdict, word: str | None, *, silent: bool) -> Generator[Event, None, None]:
         tokens, data = self._cut(verdict.position)
-        if tokens and not self.ban.strategy.is_silent:
+        if tokens and not silent:
             yield self._rolled_back(verdict, word, tokens, data)
 
     def _rolled_back(self, verdict: Verdict, word: str | None, tokens: tuple[int, ...], data: bytes) -> RolledBack:
@@ -335,21 +334,28 @@ class Loop:
         put an end to. The same holds while a stop string is under way, since a match may be complete if the text ends
         there.
         """
-        length = len(self.path.data)
-        end = self.stops.open_from(self.path.data) if self.stops.strings else length
-        if self.ban is None or self.ban.strategy.is_silent or (end == length and self.ban.matcher.open_from() is None):
+        data = self.path.data
+        end = self.stops.open_from(data) if self.stops.strings else len(data)
+        if self.ban is None or self._is_at_rest(self.ban, end):
             self._close_block(len(self.path))
         elif self.ban.strategy.is_too_long(self.path):
             opened = self.ban.matcher.open_from()
             position = self.path.position_of(end if opened is None else min(opened, end))
-            end = self.path.places[position].offset
             if position > self.ban.strategy.start:
                 self.moved_blocks += 1
                 yield BlockMoved(position, len(self.path) - self.ban.strategy.start)
                 self._close_block(position)
+            # Chosen anew, the token there may complete a stop string that the present one has put an end to.
+            end = self.stops.open_from(data[: self.path.places[self.ban.strategy.start].offset])
         else:
             return
         yield from self._let_go(end)
+
+    def _is_at_rest(self, ban: Ban, end: int) -> bool:
+        """Whether nothing here can be taken back; what follows ``end`` may be the beginning of a stop string."""
+        if ban.strategy.is_silent:
+            return is_whole(self.path.data)  # the half of a character may be one after which nothing clean follows
+        return end == len(self.path.data) and ban.matcher.open_from() is None
 
     def _close_block(self, position: int) -> None:
         """A new block begins at ``position``; free what was kept of the one before."""

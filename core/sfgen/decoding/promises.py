@@ -64,10 +64,7 @@ class Promises:
         if self.banned is not None and data:
             from sfgen.ban import scan
 
-            # A character that the prompt begins and the text ends belongs to the text.
-            decoder = codecs.getincrementaldecoder("utf-8")("replace")
-            prompt = decoder.decode(self.prompt)
-            text = decoder.decode(data, final=True)
+            prompt, text = _decoded(self.prompt, data)
             found = scan(text, self.banned, prompt=prompt)
             if found:
                 raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
@@ -105,6 +102,23 @@ class Promises:
             details=tuple(f"  {name:<10}  {fact}" for name, fact in facts.items()),
             hint="This is a fault of sfgen, so there is no result. Please report it with these lines.",
         )
+
+
+def _decoded(prompt: bytes, data: bytes) -> tuple[str, str]:
+    """Prompt and text; a character belongs to the text if its last byte does.
+
+    >>> _decoded(b"n\xc3", b"\xa9e"), _decoded(b"n\xc3", b"e")
+    (('n', 'ée'), ('n\ufffd', 'e'))
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    before = decoder.decode(prompt)
+    half, _ = decoder.getstate()
+    try:
+        return before, (half + data).decode()
+    except UnicodeDecodeError as error:
+        if error.start == 0 and error.end <= len(half):  # the text does not go on with the character
+            return before + "\ufffd", data.decode("utf-8", "replace")
+    return before, (half + data).decode("utf-8", "replace")
 
 
 def _shown(text: str) -> str:

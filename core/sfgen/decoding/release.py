@@ -24,3 +24,18 @@ class Release:
         text = self._decoder.decode(bytes(data[self.length : end]), final)
         self.length = end
         return text
+
+
+def is_whole(data: bytes | bytearray) -> bool:
+    """Whether the text ends between two characters, and not within one.
+
+    >>> [is_whole("é".encode()[:length]) for length in range(3)]
+    [True, False, True]
+    """
+    for count in range(1, min(len(data), 3) + 1):
+        byte = data[-count]
+        if byte >= 0xC0:
+            return count >= (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4)
+        if byte < 0x80:
+            return True
+    return True

@@ -1,0 +1,122 @@
+"""Banned words under published tokenizers, where there are thousands of ways to cut a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from banned_text import BannedText
+from numpy.typing import NDArray
+from real_tokenizers import loaded
+
+from scripted import ScriptedModel
+from sfgen import BannedWords, Sampler, Vocabulary, generate
+from sfgen.decoding.strategies import StrategyName
+
+STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
+FAMILIES = ["gpt2", "llama3", "gemma2"]
+WORDS = ["talk", "listen", "fuck you", "聊天"]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def vocabulary(request: pytest.FixtureRequest, real_tokenizer_directory: Callable[[str], Path]) -> Vocabulary:
+    return loaded(real_tokenizer_directory(request.param))[1]
+
+
+@cache
+def ids_of(vocabulary: Vocabulary) -> dict[bytes, int]:
+    return {data: token for token, data in reversed(list(enumerate(vocabulary.tokens))) if data}
+
+
+def cuttings(data: bytes, vocabulary: Vocabulary) -> list[list[int]]:
+    """All ways to write the bytes with tokens."""
+    ids, ways = ids_of(vocabulary), [list[list[int]]() for _ in range(len(data) + 1)]
+    ways[0] = [[]]
+    for end in range(1, len(data) + 1):
+        for start in range(end):
+            if data[start:end] in ids:
+                ways[end] += [[*way, ids[data[start:end]]] for way in ways[start]]
+    return ways[-1]
+
+
+def wishing(vocabulary: Vocabulary, wishes: list[int]) -> ScriptedModel:
+    def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
+        scores = np.zeros(len(vocabulary), dtype=np.float32)
+        place = len(tokens) - 1
+        scores[wishes[place] if place < len(wishes) else vocabulary.end_token_ids[0]] = 30
+        return scores
+
+    return ScriptedModel(vocabulary, score)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("text", [" talk.", "(listen)", "\nfuck you ", "我聊天吧", "a,聊天"])
+def test_no_cutting_is_a_way_out(vocabulary: Vocabulary, text: str, strategy: StrategyName) -> None:
+    ways = cuttings(text.encode(), vocabulary)
+    assert len(ways) >= 3
+    prompt = ids_of(vocabulary)[b"."]
+    banned, oracle = BannedWords(WORDS), BannedText(WORDS, prompt=b".")
+    for way in islice(ways, 0, None, max(1, len(ways) // 8)):
+        model = wishing(vocabulary, way)
+        free = generate(model, [prompt], max_tokens=12)
+        assert free.text == text
+        result = generate(model, [prompt], banned=banned, max_tokens=12, strategy=strategy)
+        assert not oracle.is_in(result.text.encode())
+        assert result.text != text
+        assert strategy == "mask" or result.rollbacks
+
+
+@cache
+def pieces_of(vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """The tokens that are pieces of banned text, with what may stand around it, and the end token."""
+    banned = "\n talk, 'talk' (listen) listen. fuck you! fuck-you fuck... you\n我們聊天吧。".encode()
+    pieces = [token for token, data in enumerate(vocabulary.tokens) if data and data in banned]
+    return np.array([*pieces, *vocabulary.end_token_ids])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_model_that_knows_nothing_but_pieces_of_banned_text(vocabulary: Vocabulary, strategy: StrategyName) -> None:
+    pieces = pieces_of(vocabulary)
+    oracle, banned, found = BannedText(WORDS, prompt=b"."), BannedWords(WORDS), 0
+    prompt = ids_of(vocabulary)[b"."]
+    for seed in range(8):
+
+        def score(tokens: tuple[int, ...], seed: int = seed) -> NDArray[np.floating]:
+            scores = np.full(len(vocabulary), -20, dtype=np.float32)
+            longer = [len(vocabulary.tokens[token] or b"") for token in pieces]
+            scores[pieces] = np.random.default_rng([seed, *tokens]).normal(0, 2, len(pieces)) + np.minimum(longer, 4)
+            return scores
+
+        model = ScriptedModel(vocabulary, score)
+        sampler = Sampler(1.0, seed)
+        free = generate(model, [prompt], sampler=sampler, max_tokens=24)
+        found += oracle.is_in(b"".join(vocabulary.tokens[token] or b"" for token in free.token_ids))
+        result = generate(model, [prompt], sampler=sampler, banned=banned, max_tokens=24, strategy=strategy)
+        assert not oracle.is_in(b"".join(vocabulary.tokens[token] or b"" for token in result.token_ids))
+    assert found > 3
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_special_tokens_in_the_prompt_do_not_hide_its_end(vocabulary: Vocabulary, strategy: StrategyName) -> None:
+    """Half a word, a special token that decodes to nothing, and the other half."""
+    special = next(token for token, data in enumerate(vocabulary.tokens) if data is None)
+    ids = ids_of(vocabulary)
+    for before, after in ((" ta", "lk"), ("fuck", " you"), ("聊", "天")):
+        rest = cuttings(after.encode(), vocabulary)[-1] + [ids[b"."]]
+
+        def score(tokens: tuple[int, ...], rest: list[int] = rest, before: str = before) -> NDArray[np.floating]:
+            scores = np.zeros(len(vocabulary), dtype=np.float32)
+            place = len(tokens) - len(cuttings(before.encode(), vocabulary)[-1]) - 2
+            scores[rest[place] if place < len(rest) else vocabulary.end_token_ids[0]] = 30
+            return scores
+
+        prompt = [special, *cuttings(before.encode(), vocabulary)[-1], special]
+        model = ScriptedModel(vocabulary, score)
+        assert generate(model, prompt, max_tokens=9).text == after + "."
+        result = generate(model, prompt, banned=BannedWords(WORDS), max_tokens=9, strategy=strategy)
+        assert not BannedText(WORDS, prompt=before.encode()).is_in(result.text.encode())
