@@ -145,7 +145,9 @@ def _load(request: Request, sampler: Sampler, say: Say) -> Run:
     if dfa is not None and request.banned is not None and not options.chat:
         from sfgen.ban.product import without
 
-        without(dfa, request.banned, request.prompt.encode("utf-8", "replace"))  # tells if every match has a banned word
+        without(
+            dfa, request.banned, request.prompt.encode("utf-8", "replace")
+        )  # tells if every match has a banned word
     say(f"reading the tokenizer of {options.model}")
     from sfgen import load_model
 

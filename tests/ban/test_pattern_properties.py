@@ -24,7 +24,7 @@ from sfgen.automata.nfa import BORDER, build
 from sfgen.ban.patterns import PatternAutomata
 from sfgen.errors import BannedWordsError, PatternError
 from sfgen.regex.characters import TEXT
-from sfgen.regex.oracle import _compiled, _ways
+from sfgen.regex.oracle import read_pattern, ways
 from sfgen.regex.tree import Border, Characters, concatenation, repeat
 
 LETTERS = "ab \n"
@@ -130,8 +130,8 @@ class SmallPatterns:
 def small_pattern(seed: int) -> tuple[str, PatternAutomata] | None:
     """The pattern with this number; ``None`` if it cannot be banned, or ``re`` might think about it for ever."""
     pattern = SmallPatterns(Random(seed)).pattern()
-    read = _compiled(pattern)
-    if read is None or _ways(read[1], 10) > 10_000:
+    read = read_pattern(pattern)
+    if read is None or ways(read[1], 10) > 10_000:
         return None
     try:
         return pattern, PatternAutomata([pattern])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfgen.automata.character_map import BLOCK, BLOCKS, CharacterMap, distinct
 from sfgen.automata.determinize import Deterministic
-from sfgen.automata.minimize import _equal_states, _number
+from sfgen.automata.minimize import equal_states, numbered
 from sfgen.errors import PatternTooLarge
 
 MAX_CELLS = 20_000_000
@@ -125,10 +125,10 @@ def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
 
 def smallest(automaton: ByCharacter) -> ByCharacter | None:
     """The smallest automaton of the same language, all of whose labels are needed; ``None`` if it accepts nothing."""
-    blocks, block_of = _equal_states(automaton.transitions, automaton.accepting)
+    blocks, block_of = equal_states(automaton.transitions, automaton.accepting)
     if blocks == 0:
         return None
-    transitions, numbers, accepting = _number(automaton.transitions, automaton.accepting, blocks, block_of)
+    transitions, numbers, accepting = numbered(automaton.transitions, automaton.accepting, blocks, block_of)
     return ByCharacter(transitions, accepting, automaton.labels.renumbered(numbers))
 
 
@@ -175,7 +175,7 @@ def by_bytes(automaton: ByCharacter, pattern: str) -> Deterministic:
             table[: len(automaton.accepting), label] = columns[source]
     accepting = np.zeros(size, dtype=np.bool_)
     accepting[: len(automaton.accepting)] = automaton.accepting
-    transitions, joined, accepting = _number(table, accepting, size, np.arange(size, dtype=np.int32))
+    transitions, joined, accepting = numbered(table, accepting, size, np.arange(size, dtype=np.int32))
     classes = joined[[sources.index(source) for source in column_of_byte.tolist()]]
     return Deterministic(transitions, classes.astype(np.uint8), accepting)
 

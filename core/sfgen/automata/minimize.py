@@ -29,12 +29,12 @@ def minimize(automaton: Deterministic) -> Deterministic:
     used = list(dict.fromkeys(classes))  # by their smallest byte
     transitions = np.ascontiguousarray(automaton.transitions[:, used], dtype=np.int32)
     accepting = np.array(automaton.accepting, dtype=np.bool_)  # a copy: read-only arrays would be compiled for anew
-    blocks, block_of = _equal_states(transitions, accepting)
+    blocks, block_of = equal_states(transitions, accepting)
     if blocks == 0:
         return Deterministic(
             np.full((1, 1), -1, dtype=np.int32), np.zeros(256, dtype=np.uint8), np.zeros(1, dtype=np.bool_)
         )
-    table, class_of, final = _number(transitions, accepting, blocks, block_of)
+    table, class_of, final = numbered(transitions, accepting, blocks, block_of)
     joined = bytearray(256)
     for number, label in enumerate(used):
         joined[label] = class_of[number]
@@ -42,7 +42,7 @@ def minimize(automaton: Deterministic) -> Deterministic:
 
 
 @numba.njit(cache=True, nogil=True)
-def _equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
+def equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
     """Number of blocks, and the block of each state (-1: dropped)."""
     states, classes = transitions.shape
     block_of = np.full(states, -1, dtype=np.int32)
@@ -192,7 +192,7 @@ def _equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _number(transitions, accepting, blocks, block_of):  # type: ignore[no-untyped-def]
+def numbered(transitions, accepting, blocks, block_of):  # type: ignore[no-untyped-def]
     """The table over blocks and joined classes, the joined class of each class, and the accepting blocks; numbered."""
     states, classes = transitions.shape
     member = np.empty(blocks, dtype=np.int32)

@@ -36,7 +36,7 @@ SEPARATOR: Final = 0xFF
 
 # Blocks of the scripts written without spaces. Which of their code points are letters, marks or punctuation is left to
 # the general category.
-_UNSPACED_BLOCKS: Final = (
+UNSPACED_BLOCKS: Final = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
     (0x1780, 0x17FF),  # Khmer
@@ -56,7 +56,7 @@ _UNSPACED_BLOCKS: Final = (
     (0x1AFF0, 0x1B16F),  # kana
     (0x20000, 0x3FFFD),  # Chinese
 )
-_UNSPACED_STARTS: Final = tuple(first for first, _ in _UNSPACED_BLOCKS)
+_UNSPACED_STARTS: Final = tuple(first for first, _ in UNSPACED_BLOCKS)
 
 
 @cache
@@ -72,7 +72,7 @@ def kind_of(character: str) -> int:
     if category[0] not in "LN" and character != "_":
         return NON_WORD
     block = bisect_right(_UNSPACED_STARTS, ord(character)) - 1
-    return UNSPACED if block >= 0 and ord(character) <= _UNSPACED_BLOCKS[block][1] else SPACED
+    return UNSPACED if block >= 0 and ord(character) <= UNSPACED_BLOCKS[block][1] else SPACED
 
 
 def kinds_of(characters: Iterable[str]) -> list[int]:

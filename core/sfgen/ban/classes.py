@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sfgen.automata.by_character import by_character
 from sfgen.automata.character_map import BLOCK, CharacterMap, paired
 from sfgen.automata.determinize import Deterministic
-from sfgen.ban.characters import _UNSPACED_BLOCKS, NON_WORD, folded, kind_of
-from sfgen.ban.normalize import _INVISIBLE, _SPELLING_BLOCKS, NO_SPELLING, _alike, _symbols, spelling
+from sfgen.ban.characters import NON_WORD, UNSPACED_BLOCKS, folded, kind_of
+from sfgen.ban.normalize import INVISIBLE, NO_SPELLING, SPELLING_BLOCKS, letter_symbols, look_alikes, spelling
 
 if TYPE_CHECKING:
     from sfgen.ban.words import BannedWords
@@ -124,7 +124,7 @@ def _folding(ignore_case: bool, normalize: bool, last: int) -> tuple[NDArray[np.
     """
     kinds = np.full(last, NON_WORD, dtype=np.int32)
     may_change = np.zeros(last, dtype=np.bool_)
-    blocks = (*_UNSPACED_BLOCKS, *(_SPELLING_BLOCKS if normalize else ()))
+    blocks = (*UNSPACED_BLOCKS, *(SPELLING_BLOCKS if normalize else ()))
     for first, end in _ASSIGNED:
         codes = range(first, min(end, last))
         if not codes:
@@ -144,7 +144,7 @@ def _folding(ignore_case: bool, normalize: bool, last: int) -> tuple[NDArray[np.
                     _may_change(letter, ignore_case, normalize) for letter in part
                 ]
     if normalize:
-        for low, high in _INVISIBLE:
+        for low, high in INVISIBLE:
             may_change[low : high + 1] = True
     kinds[_SURROGATES] = -1
     may_change[_SURROGATES] = False
@@ -166,13 +166,13 @@ def _may_change(text: str, ignore_case: bool, normalize: bool) -> bool:
 
 @cache
 def _look_alikes() -> frozenset[str]:
-    return frozenset([*_alike(), *_symbols()])
+    return frozenset([*look_alikes(), *letter_symbols()])
 
 
 def _pattern_automata(banned: BannedWords) -> Iterator[Deterministic]:
     """What the banned patterns read the text with."""
     if banned.pattern_automata is not None:
         for automaton in banned.pattern_automata.automata:
-            accepting = np.array(automaton._accepting, dtype=np.bool_)
-            transitions = np.array(automaton._transitions, dtype=np.int32).reshape(len(accepting), -1)
+            accepting = np.array(automaton.accepting, dtype=np.bool_)
+            transitions = np.array(automaton.transitions, dtype=np.int32).reshape(len(accepting), -1)
             yield Deterministic(transitions, np.frombuffer(automaton.byte_classes, dtype=np.uint8), accepting)

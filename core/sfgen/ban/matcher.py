@@ -248,14 +248,13 @@ class Matcher:
     def _under_way(self) -> UnderWay:
         """What is not complete."""
         starts = self._words.starts() if self._words else []
-        for place in self._patterns._places if self._patterns else ():
-            starts += place.starts
+        starts += self._patterns.starts() if self._patterns else []
         return UnderWay(starts, self._waiting())
 
     def _waiting(self) -> list[list[Span]]:
         """The matches of patterns that have ended and are not complete, in groups of which all will be, or none."""
-        places = self._patterns._places if self._patterns else ()
-        return [[(start, end) for end, start in spans] for place in places for spans in place.waiting]
+        groups = self._patterns.waiting() if self._patterns else []
+        return [[(start, end) for end, start in spans] for spans in groups]
 
     def _numbered(self, found: list[Found]) -> Iterator[Found]:
         """What patterns have found, with their numbers behind those of the words."""

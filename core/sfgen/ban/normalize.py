@@ -89,7 +89,7 @@ _PUNCTUATION: Final = {"'": "‘’‛ʼʹ′ꞌ`", "-": "‐‒–−⁃"}
 _ENCLOSED: Final = ((0x249C, "a"), (0x1F110, "A"), (0x1F150, "A"), (0x1F170, "A"))
 
 # Ignorable by default, though of no category that says so: grapheme joiner, fillers, variation selectors, unassigned.
-_INVISIBLE: Final = (
+INVISIBLE: Final = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF),
 )  # fmt: skip
@@ -99,7 +99,7 @@ _KANA: Final = 1
 _INDIC: Final = 2
 
 # Blocks of the scripts that spell with marks. Thaana is no descendant of the Indian scripts, but writes like them.
-_SPELLING_BLOCKS: Final = (
+SPELLING_BLOCKS: Final = (
     (0x0780, 0x07BF, _INDIC),  # Thaana
     (0x0900, 0x109F, _INDIC),  # Devanagari to Myanmar, with Thai, Lao and Tibetan
     (0x1700, 0x17FF, _INDIC),  # Philippine scripts, Khmer
@@ -113,7 +113,7 @@ _SPELLING_BLOCKS: Final = (
     (0xABC0, 0xABFF, _INDIC),
     (0x11000, 0x11FFF, _INDIC),
 )
-_SPELLING_STARTS: Final = tuple(first for first, *_ in _SPELLING_BLOCKS)
+_SPELLING_STARTS: Final = tuple(first for first, *_ in SPELLING_BLOCKS)
 
 
 @cache
@@ -124,7 +124,7 @@ def spelling(character: str) -> int:
     [0, 2, 1, 0, 2, 1]
     """
     block = bisect_right(_SPELLING_STARTS, ord(character)) - 1
-    return _SPELLING_BLOCKS[block][2] if block >= 0 and ord(character) <= _SPELLING_BLOCKS[block][1] else NO_SPELLING
+    return SPELLING_BLOCKS[block][2] if block >= 0 and ord(character) <= SPELLING_BLOCKS[block][1] else NO_SPELLING
 
 
 def is_stray(mark: str, before: str) -> bool:
@@ -149,8 +149,8 @@ def normalized(character: str, ignore_case: bool) -> str:
     >>> [normalized(character, False) for character in "ТтАа"]
     ['T', 'т', 'A', 'a']
     """
-    seen = _seen(unicodedata.normalize("NFKD", _symbols().get(character, character)))
-    alike = _alike()
+    seen = _seen(unicodedata.normalize("NFKD", letter_symbols().get(character, character)))
+    alike = look_alikes()
     if not ignore_case:
         return "".join(alike.get(piece, piece) for piece in seen)
     # All depends on the folded letter alone, so that what differs in case comes out the same.
@@ -171,11 +171,12 @@ def _is_dropped(character: str) -> bool:
         return True
     if category[0] == "M" and spelling(character) == NO_SPELLING:
         return True
-    return category in ("Lo", "Mn", "Cn") and any(low <= ord(character) <= high for low, high in _INVISIBLE)
+    return category in ("Lo", "Mn", "Cn") and any(low <= ord(character) <= high for low, high in INVISIBLE)
 
 
 @cache
-def _alike() -> dict[str, str]:
+def look_alikes() -> dict[str, str]:
+    """Letters and punctuation of other scripts, and the Latin ones that they look like."""
     return {
         letter: latin for rows in (_SMALL, _CAPITAL, _PUNCTUATION) for latin, letters in rows.items()
         for letter in letters
@@ -183,6 +184,7 @@ def _alike() -> dict[str, str]:
 
 
 @cache
-def _symbols() -> dict[str, str]:
+def letter_symbols() -> dict[str, str]:
+    """Symbols that are letters in a frame or of another shape, and the plain letters."""
     letters = {chr(first + number): chr(ord(a) + number) for first, a in _ENCLOSED for number in range(26)}
     return letters | {"ϲ": "c", "Ϲ": "C"}

@@ -246,8 +246,8 @@ class _Automaton:
         self.byte_classes: Final = byte_classes.tobytes()
         self._classes = transitions.shape[1]
         self._border = self.byte_classes[BORDER]
-        self._transitions = transitions.reshape(-1).data
-        self._accepting: list[bool] = accepting.tolist()
+        self.transitions = transitions.reshape(-1).data
+        self.accepting: list[bool] = accepting.tolist()
         self._anything = _state_of_all_texts(automaton)
         # Whether a match that has come so far can go on; another can only end here.
         goes_on = np.any(np.delete(transitions, self._border, axis=1) >= 0, axis=1)
@@ -291,16 +291,16 @@ class _Automaton:
         for byte_class in label:
             if state < 0:
                 break
-            state = self._transitions[state * self._classes + byte_class]
+            state = self.transitions[state * self._classes + byte_class]
         return state
 
     def _read_border(self, state: int) -> int:
-        return -1 if state < 0 else self._transitions[state * self._classes + self._border]
+        return -1 if state < 0 else self.transitions[state * self._classes + self._border]
 
     def _configuration(self, state: _State) -> _Configuration:
         known = self._configurations.get(state)
         if known is None:
-            complete_at_end = tuple(index for index, match in enumerate(state[2]) if self._accepting[match])
+            complete_at_end = tuple(index for index, match in enumerate(state[2]) if self.accepting[match])
             known = self._configurations.setdefault(state, _Configuration(state, complete_at_end))
         return known
 

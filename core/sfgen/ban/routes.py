@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
 
-from sfgen.ban.words import check_word
+from sfgen.ban.words import check_word, unstar
 from sfgen.errors import BannedWordsError
 from sfgen.vocabulary import Vocabulary
 
@@ -90,7 +90,7 @@ class Routes:
         written: dict[str, str] = {}  # what is spelled, and the first word that says so
         for number, word in enumerate(words, 1):
             check_word(word, f"banned word {number}")
-            written.setdefault(_spelled(word), word)
+            written.setdefault(unstar(word)[0].strip(), word)
         if not written:
             raise BannedWordsError("there is no banned word", hint="Give at least one.")
         texts = [text.encode() for text in written]
@@ -270,15 +270,3 @@ def _cut(word: str, text: bytes, pieces: _Pieces) -> _Spelling:
         lengths.append(reached)
         counts.append(count)
     return _Spelling(word, len(text), tuple(steps), tuple(lengths), counts[-1])
-
-
-def _spelled(word: str) -> str:
-    r"""What a word spells: without the white space around it, without its star and without escapes.
-
-    >>> _spelled(" talk*"), _spelled(r"f\*\*k")
-    ('talk', 'f**k')
-    """
-    word = word.strip()
-    if word.endswith("*") and not word.endswith(r"\*"):
-        word = word[:-1].rstrip()
-    return word.replace(r"\*", "*")

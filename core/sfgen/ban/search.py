@@ -13,10 +13,10 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from re import _compiler as sre_compiler  # type: ignore[attr-defined]
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from sfgen.ban.words import BannedWords
 from sfgen.regex import oracle
@@ -65,7 +65,7 @@ def search(words: BannedWords, text: str, wanted: list[Wanted]) -> list[tuple[in
 
 def _by_re(pattern: str, text: str, wanted: list[Wanted], seconds: float) -> list[Span] | None:
     """What ``re`` finds; ``None`` if it cannot read the pattern, or does not come to an end in time."""
-    compiled = oracle._compiled(pattern)
+    compiled = oracle.read_pattern(pattern)
     if compiled is None:
         return None
     plain, tree = compiled
@@ -101,25 +101,7 @@ def _by_re(pattern: str, text: str, wanted: list[Wanted], seconds: float) -> lis
                     spans.append((start, place))
         return spans
 
-    if oracle._can_set_an_alarm():
-        question = _Question(look)
-        return question.answer if oracle._within(seconds, cast(Any, question), text) else None
-    if oracle._ways(tree, len(text)) * (len(text) + 1) ** 2 <= oracle._MOST_STEPS:
-        return look()
-    return None
-
-
-class _Question:
-    """What the oracle asks within a limit of time, in place of a pattern."""
-
-    def __init__(self, look: Callable[[], list[Span]]) -> None:
-        self._look = look
-        self.answer: list[Span] | None = None
-
-    def fullmatch(self, text: str) -> list[Span]:
-        """The answer."""
-        self.answer = self._look()
-        return self.answer
+    return oracle.in_time(look, seconds, oracle.ways(tree, len(text)) * (len(text) + 1) ** 2)
 
 
 def _by_automata(words: BannedWords, text: str, wanted: list[Wanted]) -> dict[int, list[Span]]:

@@ -50,7 +50,7 @@ class Entry:
         >>> Entry.parse("Small  talk*", "word", True)
         Entry(word='Small  talk*', parts=('small', 'talk'), left=True, right=False)
         """
-        text, starred = _unstar(word)
+        text, starred = unstar(word)
         if starred:
             match = "prefix"
         parts = tuple(fold(text, ignore_case, normalize).split())
@@ -112,10 +112,10 @@ def _separate_scripts(part: str, separator: bytes) -> bytes:
     return keyword
 
 
-def _unstar(word: str) -> tuple[str, bool]:
+def unstar(word: str) -> tuple[str, bool]:
     r"""The word without its star and without escapes, and whether there was a star.
 
-    >>> _unstar("talk*"), _unstar(r"f\*\*"), _unstar("f**k")
+    >>> unstar("talk*"), unstar(r"f\*\*"), unstar("f**k")
     (('talk', True), ('f**', False), ('f**k', False))
     """
     word = word.strip()
@@ -135,7 +135,7 @@ def check_word(word: str, where: str) -> None:
     """
     if not word.strip():
         raise BannedWordsError(f"{where} is {'white space only' if word else 'empty'}", hint="Leave it out.")
-    if not _unstar(word)[0].strip():
+    if not unstar(word)[0].strip():
         raise BannedWordsError(
             f"{where} is a star alone: it would ban every word", hint=r"Write \* to ban the star itself."
         )

@@ -105,10 +105,10 @@ class Promises:
 
 
 def _decoded(prompt: bytes, data: bytes) -> tuple[str, str]:
-    """Prompt and text; a character belongs to the text if its last byte does.
+    r"""Prompt and text; a character belongs to the text if its last byte does.
 
     >>> _decoded(b"n\xc3", b"\xa9e"), _decoded(b"n\xc3", b"e")
-    (('n', 'ée'), ('n\ufffd', 'e'))
+    (('n', 'ée'), ('n�', 'e'))
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     before = decoder.decode(prompt)

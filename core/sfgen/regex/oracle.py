@@ -12,10 +12,11 @@ import re
 import signal
 import threading
 import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from re import _compiler as sre_compiler  # type: ignore[attr-defined]
 from re import _constants as sre  # type: ignore[attr-defined]
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import regex
 from sfgen.errors import SfgenError
@@ -25,6 +26,8 @@ from sfgen.regex.scan import scan
 
 Tree: TypeAlias = Any
 """A pattern as ``re``'s own parser gives it."""
+
+Answer = TypeVar("Answer")
 
 _MOST_STEPS = 1_000_000  # what is asked without a time limit: some ten milliseconds at worst
 _REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
@@ -49,18 +52,30 @@ def fullmatch(pattern: str, text: str, *, seconds: float = 0.25) -> bool | None:
     >>> fullmatch("(a+)+b|a+c", "a" * 40 + "c", seconds=0.01) is None
     True
     """
-    compiled = _compiled(pattern)
-    if compiled is None:
+    read = read_pattern(pattern)
+    if read is None:
         return None
-    oracle, tree = compiled
-    if _can_set_an_alarm():
-        return _within(seconds, oracle, text)
-    if _ways(tree, len(text)) * (len(text) + 1) <= _MOST_STEPS:
-        return oracle.fullmatch(text) is not None
-    return None
+    oracle, tree = read
+    return in_time(lambda: oracle.fullmatch(text) is not None, seconds, ways(tree, len(text)) * (len(text) + 1))
 
 
 # ---- a limit of time -------------------------------------------------------------------------------------------------
+
+
+def in_time(question: Callable[[], Answer], seconds: float, steps: int) -> Answer | None:
+    """What ``re`` answers within a limit of time; where none can be set, if it cannot take many steps.
+
+    Args:
+        question: Asks ``re``.
+        seconds: How long it may take.
+        steps: A bound on its steps, from :func:`ways`.
+
+    Returns:
+        ``None`` if there is no answer.
+    """
+    if _can_set_an_alarm():
+        return _within(seconds, question)
+    return question() if steps <= _MOST_STEPS else None
 
 
 class _TimeUp(Exception):
@@ -77,7 +92,7 @@ def _can_set_an_alarm() -> bool:
     )
 
 
-def _within(seconds: float, oracle: re.Pattern[str], text: str) -> bool | None:
+def _within(seconds: float, question: Callable[[], Answer]) -> Answer | None:
     waiting = True
 
     def ring(number: int, frame: object) -> None:
@@ -88,7 +103,7 @@ def _within(seconds: float, oracle: re.Pattern[str], text: str) -> bool | None:
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, seconds)
-            matches = oracle.fullmatch(text) is not None
+            answer = question()
         finally:
             waiting = False
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -96,28 +111,28 @@ def _within(seconds: float, oracle: re.Pattern[str], text: str) -> bool | None:
         return None
     finally:
         signal.signal(signal.SIGALRM, before)
-    return matches
+    return answer
 
 
-def _ways(tree: Tree, length: int) -> int:
+def ways(tree: Tree, length: int) -> int:
     """A bound on the ways that ``re`` can go wrong on a text of this length; more than ``_MOST_STEPS`` is not counted.
 
-    >>> [_ways(re_tree(pattern), 9) for pattern in ("abc", "a|b*", "a{2,4}(b?c)*")]
+    >>> [ways(re_tree(pattern), 9) for pattern in ("abc", "a|b*", "a{2,4}(b?c)*")]
     [1, 11, 3069]
     """
-    ways = 1
+    product = 1
     for operator, argument in tree:
         if operator is sre.BRANCH:
-            here = sum(_ways(branch, length) for branch in argument[1])
+            here = sum(ways(branch, length) for branch in argument[1])
         elif operator is sre.SUBPATTERN:
-            here = _ways(argument[3], length)
+            here = ways(argument[3], length)
         elif operator is sre.ATOMIC_GROUP:
-            here = _ways(argument, length)
+            here = ways(argument, length)
         elif operator in (sre.ASSERT, sre.ASSERT_NOT):
-            here = _ways(argument[1], length)
+            here = ways(argument[1], length)
         elif operator in _REPEATS:
             minimum, maximum, repeated = argument
-            each = _ways(repeated, length)
+            each = ways(repeated, length)
             longest = max(int(minimum), min(int(maximum), length))
             here = 0
             for count in range(int(minimum), longest + 1):
@@ -128,17 +143,18 @@ def _ways(tree: Tree, length: int) -> int:
             here = 1
         else:
             here = _MOST_STEPS + 1
-        ways *= here
-        if ways > _MOST_STEPS:
+        product *= here
+        if product > _MOST_STEPS:
             return _MOST_STEPS + 1
-    return ways
+    return product
 
 
 # ---- the pattern -----------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> tuple[re.Pattern[str], Tree] | None:
+def read_pattern(pattern: str) -> tuple[re.Pattern[str], Tree] | None:
+    """A pattern as ``re`` reads it, and its tree; ``None`` if it cannot be read."""
     try:
         text, sets = _without_properties(pattern)
         with warnings.catch_warnings():
