@@ -188,7 +188,7 @@ def test_the_keys_of_every_record_and_their_order(sfgen: Sfgen) -> None:
     assert list(sfgen(*UNIFORM, "-r", "a+", *limit).records[0]) == [*KEYS, "pattern"]
     assert list(sfgen(*UNIFORM, "--choices", "a,b", *limit).records[0]) == [*KEYS, "choices"]
     assert list(sfgen(*UNIFORM, "--stop", "b", *limit).records[0]) == [*KEYS, "stop"]
-    banned = ["banned", "rollbacks"]
+    banned = ["banned", "rollbacks", "moved_blocks"]
     assert list(sfgen("ban", "-m", "uniform", "--words", "b", *limit).records[0]) == KEYS + banned
     both = sfgen(*UNIFORM, "-r", "a+", "--ban-words", "b", *limit).records[0]
     assert list(both) == [*KEYS, "pattern", *banned]

@@ -94,7 +94,7 @@ class Case:
             case.patterns = random.sample(BANNED_PATTERNS, random.randint(0, 2))
             case.allow = ["".join(random.choices(wordy, k=random.randint(2, 5))) for _ in range(random.randint(0, 2))]
             case.allow = [word for word in case.allow if word.strip()]
-            case.normalize = random.random() < 0.2
+            case.normalize = random.random() < 0.1
             if case.allow or case.normalize:
                 case.stops = []  # brute force cannot tell what is certain before the text has ended
             if case.normalize:

@@ -169,13 +169,29 @@ def test_a_choice_without_the_banned_ones(strategy: StrategyName) -> None:
 
 @pytest.mark.parametrize("strategy", ["resample", "first-token"])
 def test_what_leads_to_banned_text_only_is_taken_back_at_once(strategy: StrategyName) -> None:
-    """After ``xa`` only ``b`` and ``c`` could follow: with the product ``x`` itself is known to lead nowhere."""
-    vocabulary = Vocabulary([b"x", b"y", b"a", b"b", b"c", None], end_token_ids=[5])
+    """After ``xa`` and ``za`` only ``b`` and ``c`` could follow: with the product that is known at once."""
+    vocabulary = Vocabulary([b"x", b"y", b"z", b"a", b"b", b"c", None], end_token_ids=[6])
     model = ScriptedModel(vocabulary, preferring(vocabulary, [b"x", b"a", b"b"], prompt_length=1))
-    index = Index(Dfa.from_regex("xa[bc]|y{3}"), vocabulary)
+    index = Index(Dfa.from_regex("[xz]a[bc]|y{3}"), vocabulary)
     result = generate(model, "y", index=index, banned=BannedWords(["ab", "ac"], match="substring"), strategy=strategy)
     assert result.text == "yyy"
-    assert [(event.position, event.word, event.data) for event in result.rollbacks] == [(0, None, b"x")]
+    assert [(event.position, event.word, event.data, event.ruled_out) for event in result.rollbacks] == [
+        (0, None, b"x", 2)
+    ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_where_only_the_end_is_left_it_is_an_end(strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No end token, and no room: ``ab`` would end the text, and with the prompt's ``a`` that is a banned word."""
+    vocabulary = Vocabulary([b"a", b"b", b"ab"])
+    model = ScriptedModel(vocabulary, random_scores(3, 0))
+    index, banned = Index(Dfa.from_regex("(ab)+"), vocabulary), BannedWords(["aab"])
+    with pytest.raises(LimitTooSmall, match="takes 2"):
+        generate(model, "a", index=index, banned=banned, max_tokens=1, strategy=strategy)
+    assert generate(model, "a", index=index, banned=banned, max_tokens=2, strategy=strategy).text == "abab"
+    monkeypatch.setattr(product, "without", lambda *_: None)
+    with pytest.raises(DeadEnd, match="only banned text could follow"):
+        generate(model, "a", index=index, banned=banned, max_tokens=1, strategy=strategy)
 
 
 RECORDS = [r'\{"mood": "[a-z ]{4,20}"\}', r"[A-Z][a-z]+( [a-z]+){2,5}\.", r"(talk|listen|help)( (talk|listen|help)){2}"]

@@ -13,8 +13,10 @@ from toy_models import Toy
 from scripted import ScoreOf, ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
+    Dfa,
     Event,
     Finished,
+    Index,
     Result,
     RolledBack,
     Sampler,
@@ -299,7 +301,28 @@ def test_what_first_token_forbids_holds_for_its_prefix_only() -> None:
     assert result_of(events).text == "bbc"
 
 
-# ---- limits ----------------------------------------------------------------------------------------------------------
+def test_a_rule_that_leaves_nothing_is_dropped_for_its_block_only() -> None:
+    """It forbids the first ``a``, and ``b`` is banned: without it ``aa`` remains. But later ``c`` falls by the rule."""
+    vocabulary = Vocabulary([b"a", b"b", b"c", b"d", b"e", b"x", None], end_token_ids=[6])
+    model = ScriptedModel(vocabulary, preferring(vocabulary, [b"a", b"b", b"x", b"c", b"d"], prompt_length=1))
+    index = Index(Dfa.from_regex("[ab]{2}x[ce][de]"), vocabulary)
+    banned = BannedWords(["ab", "b", "cd"], match="substring")
+    result = generate(model, "x", index=index, banned=banned, strategy="first-token")
+    assert result.text == "aaxed"
+    assert (3, "cd") in [(event.position, event.word) for event in result.rollbacks]
+
+
+@pytest.mark.parametrize("strategy", ["resample", "mask"])
+def test_a_token_that_ends_the_text_before_its_match_is_no_sibling(strategy: StrategyName) -> None:
+    """`` b.`` completes ``a b``; ``;b.`` would too, but there the stop string ends the text after ``a``."""
+    vocabulary = Vocabulary([b"x ", b"a", b" b.", b";b.", None], end_token_ids=[4])
+    answers = {(): [-9.0, 9, -9, -9, -9], (1,): [-9, -9, 5, 4, -9]}
+    model = ScriptedModel(vocabulary, lambda tokens: np.array(answers.get(tokens[1:], [0.0] * 5)))
+    result = generate(model, [0], banned=BannedWords(["a b"]), stop=[";"], strategy=strategy)
+    assert (result.text, result.finish_reason) == ("a", "stop")
+
+
+# ---- what means nothing ----------------------------------------------------------------------------------------------
 
 
 def test_a_strategy_that_is_none() -> None:

@@ -45,7 +45,7 @@ def check(
 
     [bold]sfgen check --words talk,listen 'Can we talk?'[/]
 
-    [bold]sfgen ban --words talk 'Can we ' | sfgen check --words talk --quiet && echo clean[/]
+    [bold]sfgen ban --words talk 'Can we talk?' | sfgen check --words talk --quiet && echo clean[/]
 
     It finds what [bold]sfgen ban[/] with the same options would not have written, and tells each place: line and column
     from 1, the byte from 0. The exit code is 1 if there is a match, else 0. No model is loaded.
