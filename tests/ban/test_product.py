@@ -34,7 +34,9 @@ def check(dfa: Dfa, banned: BannedWords, prompt: str, texts: list[str], random: 
         clean = dfa - dfa
         (shown,) = error.details
         assert repr(dfa.shortest().decode()) in shown
-    assert clean is not None
+    if clean is None:  # too large: what is normalized and what patterns read makes many classes of characters
+        assert banned.normalize and banned.patterns, banned
+        return
     for automaton in (dfa, clean):
         if not automaton.is_empty:
             sampler = LanguageSampler(automaton)

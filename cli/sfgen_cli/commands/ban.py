@@ -55,7 +55,7 @@ def ban(
 
     [bold]sfgen ban --words talk,listen 'Can we talk?'[/]
 
-    [bold]sfgen ban --pattern 'to [a-z]+' 'Can we talk?'[/]
+    [bold]sfgen ban --pattern 'to \w+' 'Can we talk?'[/]
 
     [bold]sfgen ban --words 'fuck you' --routes[/]
 
