@@ -39,8 +39,9 @@ $(BENCH_STAMP): $(DEV_STAMP)
 demo: $(RUN_STAMP)
 	@.ci/demo $(BIN)
 
+# Two processes, each with whole files of tests: more would each load torch.
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff check

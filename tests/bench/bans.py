@@ -66,9 +66,9 @@ def main() -> None:
         "# What a ban costs",
         "",
         f"Written by `python -m tests.bench.bans`: greedy, {options.tokens} tokens, {options.rounds} interleaved "
-        "rounds, CPU. Times are medians with the first and third quartile, as ratios to generating with transformers "
-        "without a ban in the same round. *Read* counts the tokens that the model was given, those of the prompt "
-        "included; *found* the banned words in the text.",
+        f"rounds, CPU, {threads()}. Times are medians with the first and third quartile, as ratios to generating with "
+        "transformers without a ban in the same round. *Read* counts the tokens that the model was given, those of the "
+        "prompt included; *found* the banned words in the text.",
         "",
     ]
     with tempfile.TemporaryDirectory() as folder:
@@ -77,6 +77,14 @@ def main() -> None:
     report = "\n".join(lines) + "\n"
     print(report)
     (options.output / "bans.md").write_text(report, encoding="utf-8")
+
+
+def threads() -> str:
+    """How many threads torch uses, unless the library says less."""
+    import torch
+
+    count = torch.get_num_threads()
+    return f"{count} thread{'' if count == 1 else 's'}"
 
 
 def gpt2_sized(folder: Path) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from sfgen.ban.characters import MARK, NON_WORD, SPACED, folded, kind_of, kinds_of
 from sfgen.ban.matcher import Match
@@ -49,12 +50,10 @@ class _FoldedText:
             return True
         return not (self.kinds[place - 1] == SPACED and self.kinds[place] == SPACED)
 
-    def matches(self, entries: Sequence[Entry]) -> Iterator[tuple[int, bool, int, int]]:
-        """Every match of the entries, as (end, whether it needs a boundary there, start, number), in bytes."""
-        entries_by_head: dict[str, list[int]] = defaultdict(list)
-        for number, entry in enumerate(entries):
-            entries_by_head[entry.parts[0]].append(number)
-        lengths = sorted({len(head) for head in entries_by_head})
+    def matches(self, words: BannedWords, *, allowed: bool = False) -> Iterator[tuple[int, bool, int, int]]:
+        """Every match of a banned (or allowed) entry: its end, whether it needs a boundary there, start, number."""
+        entries = words.allowed_entries if allowed else words.entries
+        entries_by_head, lengths = _by_head(words, allowed)
         for start in range(len(self.text)):
             for length in lengths:
                 for number in entries_by_head.get(self.text[start : start + length], ()):
@@ -104,8 +103,8 @@ def scan(text: str, words: BannedWords, *, prompt: str = "") -> list[Match]:
     whole = prompt + text
     origin = len(prompt.encode("utf-8", "surrogatepass"))
     written = _FoldedText(whole, words, origin)
-    excused = _Excused((start, end) for end, _, start, _ in written.matches(words.allowed_entries))
-    found = {match for match in written.matches(words.entries) if match[0] > 0 and match[0] > excused.until(match[2])}
+    excused = _Excused((start, end) for end, _, start, _ in written.matches(words, allowed=True))
+    found = {match for match in written.matches(words) if match[0] > 0 and match[0] > excused.until(match[2])}
     if words.patterns:
         from sfgen.ban.search import Wanted, search  # reading patterns takes heavy modules
 
@@ -119,6 +118,15 @@ def scan(text: str, words: BannedWords, *, prompt: str = "") -> list[Match]:
         for number, (first, after) in search(words, whole, wanted):
             found.add((places[after], False, places[first], len(words.words) + number))
     return [Match(words.name(number), start, end) for end, _, start, number in sorted(found)]
+
+
+@lru_cache(maxsize=8)
+def _by_head(words: BannedWords, allowed: bool) -> tuple[Mapping[str, list[int]], list[int]]:
+    """The numbers of the entries by their first word, and the lengths of those; many texts ask for the same list."""
+    by_head: dict[str, list[int]] = defaultdict(list)
+    for number, entry in enumerate(words.allowed_entries if allowed else words.entries):
+        by_head[entry.parts[0]].append(number)
+    return dict(by_head), sorted({len(head) for head in by_head})
 
 
 class _Excused:
