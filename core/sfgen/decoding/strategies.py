@@ -108,7 +108,7 @@ class Strategy(ABC):
         Returns:
             The index of the token from which to choose anew.
         """
-        self.start = start
+        self.close(start)
         return position
 
     def close(self, position: int) -> None:
@@ -246,11 +246,6 @@ class FirstToken(_AtOnePlace):
         """See :class:`Strategy`."""
         super().close(position)
         self._by_rule = True
-
-    def resume(self, start: int, position: int) -> int:
-        """See :class:`Strategy`."""
-        self._by_rule = True
-        return super().resume(start, position)
 
 
 class Mask(_AtOnePlace):
