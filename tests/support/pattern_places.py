@@ -1,0 +1,86 @@
+"""The places of a pattern (:mod:`sfgen.regex.places`) and the automaton, gone through side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from sfgen.automata import Dfa
+from sfgen.automata.edges import WholeCharacters
+from sfgen.errors import PatternError
+from sfgen.regex import Anchor, Atomic, Look, parse
+from sfgen.regex.characters import union
+from sfgen.regex.pieces import Alternation, Part, Piece, Repeat, Sequence, read_pieces
+from sfgen.regex.places import PatternPlaces, Place
+from sfgen.regex.scan import scan
+from sfgen.regex.tree import contains
+
+
+def read(places: PatternPlaces, text: str) -> Place:
+    return reduce(places.step, text, places.start)
+
+
+def is_exact(pattern: str) -> bool:
+    """Whether the places are exactly those of the language: nothing looks around, no way to match is given up."""
+    # The tree alone does not tell: (?!) is an empty set there.
+    return not contains(parse(pattern), (Look, Anchor, Atomic)) and not scan(pattern).assertions
+
+
+def automaton(pattern: str) -> Dfa | None:
+    """The automaton; ``None`` if no text matches."""
+    try:
+        return Dfa.from_regex(pattern)
+    except PatternError as error:
+        if "no text at all" in error.reason:
+            return None
+        raise
+
+
+def pieces(tree: Part) -> Iterator[Piece]:
+    match tree:
+        case Piece():
+            yield tree
+        case Sequence(parts) | Alternation(parts):
+            for part in parts:
+                yield from pieces(part)
+        case Repeat(child):
+            yield from pieces(child)
+
+
+def compare(pattern: str, letters: str, most: int, *, exact: bool = True) -> int:
+    """Go through the automaton and the places side by side, all ways of some letters; how many pairs were met.
+
+    Args:
+        pattern: The pattern.
+        letters: Characters that are tried everywhere, besides those that the automaton can read.
+        most: How many pairs of a place and a state are gone on from.
+        exact: Whether both must say the same; else nothing may be missing from the places.
+    """
+    places = PatternPlaces(pattern)
+    dfa = automaton(pattern)
+    if dfa is None:
+        if exact:
+            assert not places.next(places.start), pattern
+            assert not places.may_end(places.start), pattern
+        return 0
+    reader = WholeCharacters(dfa)
+    sets = {(piece.start, piece.end): piece.characters for piece in pieces(read_pieces(pattern))}
+    waiting = [(places.start, 0, "")]
+    seen = {(places.start, 0)}
+    for place, state, text in waiting:
+        expected = union(*(edge.characters for edge in reader.edges(state)))
+        offered = union(*(sets[span] for span in places.next(place)))
+        said = (offered, places.may_end(place))
+        if exact:
+            assert said == (expected, dfa.accepting[state]), (pattern, text)
+        else:
+            assert said == (union(offered, expected), said[1] or dfa.accepting[state]), (pattern, text)
+        for character in sorted({*letters, *(chr(code) for pair in expected[:6] for code in pair)}):
+            target = dfa.walk(character.encode(), state)
+            after = places.step(place, character)
+            if exact or target >= 0:
+                assert bool(places.last_read(after)) == (target >= 0), (pattern, text, character)
+            if target >= 0 and len(seen) < most and (after, target) not in seen:
+                seen.add((after, target))
+                waiting.append((after, target, text + character))
+    return len(seen)
