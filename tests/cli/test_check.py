@@ -146,7 +146,7 @@ def test_words_from_a_file_and_from_stdin(sfgen: Sfgen, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["talk"], 2, "no words to look for"),
+        (["talk"], 2, "nothing to look for: neither a pattern nor words"),
         ([], 2, "sfgen check --words talk,listen 'Can we talk?'"),
         (["--words-file", "-"], 2, "stdin can be read once only"),
         (["--words", "a", "-", "-"], 2, "stdin can be read once only"),
@@ -191,18 +191,22 @@ def test_nothing_heavy_is_loaded() -> None:
 def test_the_examples_of_the_help_work_as_typed(sfgen: Sfgen) -> None:
     if not shutil.which("bash"):
         pytest.skip("bash is not installed")
-    first, second = re.findall(r"\[bold\](sfgen .+?)\[/\]", (check.__doc__ or "").partition("It finds")[0])
-    assert sfgen(*shlex.split(first)[1:]).out.startswith("line 1, column 8, byte 7: talk\n")
-    binaries = str(Path(sys.executable).parent)
-    done = subprocess.run(
-        ["bash", "-c", second],
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}"},
-        check=False,
-        timeout=120,
-    )
-    assert (done.returncode, done.stdout) == (0, b"clean\n")
+    typed = (check.__doc__ or "").partition("With a pattern")[0].replace("\\[", "[")
+    match, match_lines, find, find_in_a_pipe = re.findall(r"\[bold\](.+?)\[/\]", typed)
+    assert sfgen(*shlex.split(match)[1:]).out.startswith("text 2: 'ab' is the start of a match: [a-z] must follow\n")
+    assert sfgen(*shlex.split(find)[1:]).out.startswith("line 1, column 8, byte 7: talk\n")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    said = b"line 2, character 3: '20x6' is not the start of a match: expected [0-9]\n  20x6\n    ^\n"
+    for command, code, out in ((match_lines, 1, said), (find_in_a_pipe, 0, b"clean\n")):
+        done = subprocess.run(
+            ["bash", "-c", command],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            check=False,
+            timeout=120,
+        )
+        assert (done.returncode, done.stdout) == (code, out)
 
 
 def test_a_match_is_told_as_soon_as_its_line_is_there() -> None:

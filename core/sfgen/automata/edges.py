@@ -1,0 +1,178 @@
+"""The edges of an automaton over bytes as edges over whole characters, for people.
+
+What stands inside of a character is folded away: from a state inside, with one, two or three bytes of the character
+still to come, it is found once which of them lead where, and this is used wherever a character comes through there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from sfgen.regex.characters import Ranges, union
+
+if TYPE_CHECKING:
+    from sfgen.automata.dfa import Dfa
+
+# First bytes, with the number of bytes that follow and the characters that such a sequence may encode: the same
+# character may not be written longer than it must be, nor is a surrogate a character.
+_LEADS = (
+    (0xC2, 0xDF, 1, ((0x80, 0x7FF),)),
+    (0xE0, 0xEF, 2, ((0x800, 0xD7FF), (0xE000, 0xFFFF))),
+    (0xF0, 0xF4, 3, ((0x10000, 0x10FFFF),)),
+)
+_BITS_OF_LEAD = (0, 0x1F, 0x0F, 0x07)
+
+_Found = list[tuple[int, int]]
+
+
+class Edge(NamedTuple):
+    """What leads from one state between two characters to another."""
+
+    source: int
+    target: int
+    characters: Ranges
+
+
+def character_edges(dfa: Dfa) -> tuple[Edge, ...]:
+    """All edges over whole characters, from the states that the start reaches by whole characters.
+
+    There is one for each pair of states, sorted by source and then by its first character. Bytes that are part of no
+    character, which only an automaton made by hand can read, have no edge.
+
+    >>> from sfgen.automata import Dfa
+    >>> for edge in character_edges(Dfa.from_regex("[a-zé]+!")):
+    ...     print(edge)
+    Edge(source=0, target=1, characters=((97, 122), (233, 233)))
+    Edge(source=1, target=3, characters=((33, 33),))
+    Edge(source=1, target=1, characters=((97, 122), (233, 233)))
+    """
+    reader = WholeCharacters(dfa)
+    seen = {0}
+    waiting = [0]
+    for state in waiting:
+        new = {edge.target for edge in reader.edges(state)} - seen
+        seen |= new
+        waiting += new
+    return tuple(edge for state in sorted(seen) for edge in reader.edges(state))
+
+
+def following(dfa: Dfa, state: int) -> Ranges:
+    """The characters that can follow in one state, which must be one between two characters.
+
+    >>> from sfgen.automata import Dfa
+    >>> following(Dfa.from_regex("[a-z]+!"), 1)
+    ((33, 33), (97, 122))
+    """
+    return union(*(edge.characters for edge in WholeCharacters(dfa).edges(state)))
+
+
+class WholeCharacters:
+    """The edges of one automaton over whole characters, each state's found when it is asked for."""
+
+    def __init__(self, dfa: Dfa) -> None:
+        self._dfa = dfa
+        classes = dfa.byte_classes.tolist()
+        self._one_byte = _runs(classes, 0, 0x7F)
+        self._continuation = [(first - 0x80, last - 0x80, label) for first, last, label in _runs(classes, 0x80, 0xBF)]
+        self._leads = [(following, allowed, _runs(classes, first, last)) for first, last, following, allowed in _LEADS]
+        self._edges: dict[int, tuple[Edge, ...]] = {}
+        self._inside: dict[tuple[int, int], dict[int, _Found]] = {}
+
+    def edges(self, state: int) -> tuple[Edge, ...]:
+        """The edges from one state between two characters, by their first characters."""
+        edges = self._edges.get(state)
+        if edges is None:
+            edges = self._edges[state] = self._read(state)
+        return edges
+
+    def reached(self) -> set[int]:
+        """The states that the start reaches by whole characters; found without the characters, so in less time."""
+        rows = self._dfa.transitions
+        every = [(0, self._one_byte)] + [(count, runs) for count, _, runs in self._leads]
+        inside = [(0, self._continuation)]
+        seen = {(0, 0)}
+        waiting = [(0, 0)]
+        for state, remaining in waiting:
+            row = rows[state].tolist()
+            for count, runs in inside if remaining else every:
+                left = remaining - 1 if remaining else count
+                for _, _, label in runs:
+                    place = (row[label], left)
+                    if place[0] >= 0 and place not in seen:
+                        seen.add(place)
+                        waiting.append(place)
+        return {state for state, remaining in seen if not remaining}
+
+    def _read(self, state: int) -> tuple[Edge, ...]:
+        row = self._dfa.transitions[state].tolist()
+        found: dict[int, _Found] = {}
+        for first, last, label in self._one_byte:
+            if row[label] >= 0:
+                _add(found, row[label], first, last)
+        for count, allowed, runs in self._leads:
+            longer: dict[int, _Found] = {}
+            for first, last, label in runs:
+                if row[label] >= 0:
+                    mask = _BITS_OF_LEAD[count]
+                    self._add_inside(longer, row[label], count, first & mask, last & mask)
+            for target, ranges in longer.items():
+                for first, last in _common(ranges, allowed):
+                    _add(found, target, first, last)
+        edges = [Edge(state, target, tuple(ranges)) for target, ranges in found.items()]
+        return tuple(sorted(edges, key=lambda edge: edge.characters))
+
+    def _rest(self, state: int, count: int) -> dict[int, _Found]:
+        """Where the last ``count`` bytes of a character lead, as numbers made of their 6 · ``count`` bits."""
+        found = self._inside.get((state, count))
+        if found is None:
+            found = self._inside[state, count] = {}
+            row = self._dfa.transitions[state].tolist()
+            for first, last, label in self._continuation:
+                target = row[label]
+                if target < 0:
+                    continue
+                if count == 1:
+                    _add(found, target, first, last)
+                else:
+                    self._add_inside(found, target, count - 1, first, last)
+        return found
+
+    def _add_inside(self, found: dict[int, _Found], state: int, count: int, first: int, last: int) -> None:
+        """Add what the last ``count`` bytes read in ``state``, after each of the bits from ``first`` to ``last``."""
+        size = 1 << 6 * count
+        rest = self._rest(state, count)
+        for target, ranges in rest.items():
+            if ranges == [(0, size - 1)]:
+                _add(found, target, first * size, (last + 1) * size - 1)
+                continue
+            for bits in range(first, last + 1):
+                for low, high in ranges:
+                    _add(found, target, bits * size + low, bits * size + high)
+
+
+def _runs(classes: list[int], first: int, last: int) -> list[tuple[int, int, int]]:
+    """The bytes from ``first`` to ``last`` as runs of one class: (first, last, class)."""
+    runs: list[tuple[int, int, int]] = []
+    for byte in range(first, last + 1):
+        if runs and runs[-1][2] == classes[byte]:
+            runs[-1] = (runs[-1][0], byte, classes[byte])
+        else:
+            runs.append((byte, byte, classes[byte]))
+    return runs
+
+
+def _add(found: dict[int, _Found], target: int, first: int, last: int) -> None:
+    """Put a range behind those that already lead to the target."""
+    ranges = found.setdefault(target, [])
+    if ranges and ranges[-1][1] == first - 1:
+        ranges[-1] = (ranges[-1][0], last)
+    else:
+        ranges.append((first, last))
+
+
+def _common(ranges: Iterable[tuple[int, int]], allowed: Ranges) -> Iterator[tuple[int, int]]:
+    for first, last in ranges:
+        for low, high in allowed:
+            if first <= high and last >= low:
+                yield max(first, low), min(last, high)

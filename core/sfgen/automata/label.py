@@ -1,0 +1,175 @@
+r"""Sets of characters as a person writes them in a pattern: ``[a-z]``, ``[^\n"]``, ``é``, ``\.``; texts on one line.
+
+What cannot be seen, or not be told from something else, is written by its number; a space alone stands in brackets.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+from sfgen.regex.characters import TEXT, Ranges, complement
+
+CUT = "…"
+"""Stands in a label for what was left out, and only there."""
+
+_NAMED = {9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r"}
+_WHOLE: dict[Ranges, str] = {
+    (): "(?!)",
+    TEXT: r"[\s\S]",
+    complement(((10, 10),)): ".",
+    ((9, 13), (32, 32)): r"\s",
+    complement(((9, 13), (32, 32))): r"\S",
+}
+# Where one kind of character ends and another begins. A range over such a place is cut if only a few characters stand
+# on its other side: [0-9:] and not [0-:].
+_KINDS = (
+    *((0x00, 0x1F), (0x20, 0x2F), (0x30, 0x39), (0x3A, 0x40), (0x41, 0x5A)),
+    *((0x5B, 0x60), (0x61, 0x7A), (0x7B, 0x7E), (0x7F, 0x9F), (0xA0, 0x10FFFF)),
+)
+_FEW = 3
+# Letters and symbols that show nothing, or join what stands before them.
+_UNSEEN = frozenset([0x2800, 0x3164, 0xFFA0, *range(0x115F, 0x1200), *range(0xD7B0, 0xD800)])
+
+
+@lru_cache(maxsize=4096)
+def label(characters: Ranges, *, width: int = 24) -> str:
+    r"""The set as a pattern that reads one character of it.
+
+    A set that is too long is cut, and ends with ``…`` then; without it, the label is a pattern whose characters are
+    exactly the set.
+
+    Args:
+        characters: The set.
+        width: Columns that the label may take; a single character takes what it needs.
+
+    >>> from sfgen.regex.characters import union
+    >>> print(label(((46, 46),)), label(((32, 32),)), label(((48, 57), (65, 70))), label(complement(((10, 10),))))
+    \. [ ] [0-9A-F] .
+    >>> print(label(complement(union([(34, 34), (92, 92), (0, 31)]))), label(((0x4E00, 0x9FA5),)))
+    [^"\\\x00-\x1f] [一-龥]
+    >>> print(label(tuple((code, code) for code in range(0xE0, 0x200, 2)), width=10))
+    [àâäæèêì…]
+    """
+    whole = _WHOLE.get(characters)
+    if whole is not None:
+        return whole
+    if len(characters) == 1 and characters[0][0] == characters[0][1]:
+        return _alone(characters[0][0])
+    opening, items = "[", _items(characters)
+    if characters[-1][1] == TEXT[-1][1]:
+        others = _items(complement(characters))
+        if 1 + sum(map(len, others)) < sum(map(len, items)):
+            opening, items = "[^", others
+    if opening == "[" and items[0].startswith("^"):
+        items[0] = "\\" + items[0]
+    left = width - len(opening) - len("]")
+    if sum(map(columns, items)) <= left:
+        return opening + "".join(items) + "]"
+    shown = opening
+    for item in items:
+        left -= columns(item)
+        if left < len(CUT):
+            break
+        shown += item
+    return f"{shown}{CUT}]"
+
+
+def visible(text: str) -> str:
+    r"""A text on one line in which everything can be seen: what cannot be is written by its number. Spaces stay.
+
+    >>> print(visible("né\n\u200b 日"), visible("\u0301"))
+    né\n\u200b 日 \u0301
+    """
+    return "".join(seen(text))
+
+
+def seen(text: str) -> Iterator[str]:
+    """What :func:`visible` writes for each character of a text: a combining character stays if it follows a letter."""
+    joins = False  # whether a combining character would stand on a letter
+    for character in text:
+        is_mark = unicodedata.category(character).startswith("M")
+        written = character if character in (" ", CUT) or (is_mark and joins) else _character(ord(character))
+        joins = written == character and (is_mark or character.isalpha())
+        yield written
+
+
+def _alone(code: int) -> str:
+    """A single character outside of brackets."""
+    if code == 0x20:
+        return "[ ]"
+    return "\\" + chr(code) if chr(code) in r".^$*+?{}[]\|()" else _character(code)
+
+
+def _items(characters: Ranges) -> list[str]:
+    """What stands between the brackets, in pieces: letters and digits, other ASCII, what is not seen, the rest."""
+    pieces = [piece for first, last in characters for piece in _pieces(first, last)]
+    pieces.sort(key=_order)
+    items = [item for piece in pieces for item in _range(*piece)]
+    if "-" in items:  # stands for itself at the end
+        items.remove("-")
+        items.append("-")
+    return items
+
+
+def _order(piece: tuple[int, int]) -> tuple[int, int]:
+    first = piece[0]
+    if first >= 0x80:
+        return 3, first
+    return 0 if chr(first).isalnum() else 1 if chr(first).isprintable() else 2, first
+
+
+def _pieces(first: int, last: int) -> list[tuple[int, int]]:
+    """A range as one, or cut where the kind of character changes."""
+    cut = [(max(first, low), min(last, high)) for low, high in _KINDS if first <= high and last >= low]
+    return cut if sum(high - low >= _FEW for low, high in cut) <= 1 else [(first, last)]
+
+
+def _range(first: int, last: int) -> list[str]:
+    if last - first < 2:
+        return [_inside(code) for code in range(first, last + 1)]
+    one, other = _inside(first), _inside(last)
+    if _is_number(one) or (_is_number(other) and not 0x20 < first < 0x80):
+        one, other = _number(first), _number(last)
+    if "-" in (one, other):
+        one, other = one.replace("-", r"\-"), other.replace("-", r"\-")
+    return [f"{one}-{other}"]
+
+
+def _inside(code: int) -> str:
+    """A character inside of brackets."""
+    if chr(code) in "[]\\":
+        return "\\" + chr(code)
+    # Two letters that are written from right to left would seem to change places.
+    return _number(code) if unicodedata.bidirectional(chr(code)) in ("R", "AL", "AN") else _character(code)
+
+
+def _character(code: int) -> str:
+    """The character itself if one can see which it is, else its escape."""
+    if code in _NAMED:
+        return _NAMED[code]
+    character = chr(code)
+    is_clear = (
+        character.isprintable()
+        and not unicodedata.category(character).startswith("M")
+        and unicodedata.is_normalized("NFC", character)
+        and code not in _UNSEEN
+        and character != CUT
+    )
+    return character if is_clear else _number(code)
+
+
+def _number(code: int) -> str:
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _is_number(item: str) -> bool:
+    return item[0] == "\\" and item[1:2] in ("x", "u", "U") and len(item) > 2
+
+
+def columns(text: str) -> int:
+    """The columns that a text takes where letters have a fixed width."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
