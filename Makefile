@@ -58,7 +58,7 @@ docs: $(DEV_STAMP)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.bench $(BENCH)
-	$(if $(BENCH),,$(BIN)/python -m tests.bench.bans)
+	$(if $(BENCH),,$(BIN)/python -m tests.bench.bans && $(BIN)/python -m tests.bench.growth)
 
 pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py

@@ -27,12 +27,17 @@ def write(text: str) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write one JSON object on one line.
+    """Write one JSON object on one line."""
+    write(json_text(value) + "\n")
+
+
+def json_text(value: Any) -> str:
+    """The value as JSON on one line.
 
     What some readers take for the end of a line, and what drives a terminal, is escaped as JSON escapes it.
     """
     line = json.dumps(value, ensure_ascii=False)
-    write(re.sub("[\x7f-\x9f\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", line) + "\n")
+    return re.sub("[\x7f-\x9f\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", line)
 
 
 def visible(text: str) -> str:
@@ -45,6 +50,15 @@ def visible(text: str) -> str:
         character if character in "\n\t" or not _drives_a_terminal(character) else _escaped(character)
         for character in text
     )
+
+
+def on_one_line(text: str) -> str:
+    """The text with everything that is not printable, newlines too, as escapes.
+
+    >>> on_one_line("a\\tb\\n")
+    'a\\\\tb\\\\n'
+    """
+    return "".join(character if character.isprintable() else _escaped(character) for character in text)
 
 
 def stderr_is_a_terminal() -> bool:

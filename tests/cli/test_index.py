@@ -51,14 +51,6 @@ def test_a_saved_index_can_be_shown(sfgen: Sfgen, tmp_path: Path) -> None:
     assert sfgen("index", tmp_path / "f", "--json").out == sfgen("index", "--regex", "(hot|cold)", "--json").out
 
 
-def test_the_table_names_states_and_tokens(sfgen: Sfgen) -> None:
-    lines = sfgen("index", "--choices", "hot,cold").out.splitlines()
-    assert lines[2] == "states       7, of which final 1"
-    assert lines[4].split() == ["state", "tokens", "final", "token", "→", "state"]
-    assert "'h' → 1" in lines[5]
-    assert len(lines) == 5 + 7
-
-
 def test_control_characters_are_escaped_in_the_table(sfgen: Sfgen) -> None:
     assert "\x1b" not in sfgen("index", "--regex", r"\x1b\[0m", "-m", "uniform").out
 

@@ -9,18 +9,23 @@ import io
 import re
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from sfgen import BannedWords, Dfa, Index, RolledBack, TokenChosen, load_model, stream
+from sfgen.automata.edges import character_edges
+from sfgen.automata.walk import walk
+from sfgen.regex.places import PatternPlaces
 from sfgen_cli.constraints import Constraint
 from sfgen_cli.live import LiveView, subject
+from sfgen_cli.path import PathPicture
 
 FOLDER = Path(__file__).parent
+FLOAT = r"([0-9]+)?\.[0-9]+"
 RECORD = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'
 
 
 def main() -> None:
-    """Write ``gen.svg`` (half-way through a record) and ``ban.svg`` (just after a rollback)."""
+    """Write ``gen.svg`` (half-way through a record), ``ban.svg`` (just after a rollback) and ``path.svg``."""
     model = load_model("tiny")
     size = len(model.vocabulary)
 
@@ -42,9 +47,13 @@ def main() -> None:
             break
     draw(view, "sfgen ban --words talk,listen 'Can we talk?'", FOLDER / "ban.svg")
 
+    dfa = Dfa.from_regex(FLOAT)
+    path = PathPicture(dfa, walk(dfa, "23.37"), character_edges(dfa), PatternPlaces(FLOAT))
+    draw(path.at(3), f"sfgen index --regex '{FLOAT}' --path 23.37 --live", FOLDER / "path.svg")
 
-def draw(view: LiveView, title: str, path: Path) -> None:
-    """One frame of the view as a picture."""
+
+def draw(view: RenderableType, title: str, path: Path) -> None:
+    """One frame of a view as a picture."""
     console = Console(record=True, width=90, file=io.StringIO(), force_terminal=True)
     console.print(view)
     # A fixed id, so that the picture changes only when what it shows does.

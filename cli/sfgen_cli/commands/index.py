@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import os
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfgen.errors import UsageError
 from sfgen_cli import options
-from sfgen_cli.constraints import Constraint, at_most_one, read_constraint
+from sfgen_cli.constraints import Constraint, read_constraint
+from sfgen_cli.flatten import flattened
+from sfgen_cli.index_options import STATES_SHOWN, Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 
 if TYPE_CHECKING:
-    from sfgen import Index, Vocabulary
+    from sfgen import Dfa, Index
 
 DEFAULT_FILE = Path("sfgen-index.safetensors")
-_VOCABULARY = "Vocabulary (one of them; the embedded model's if none)"
 
 
+@flattened
 def index(
     file: Annotated[
         Path | None,
@@ -29,33 +31,13 @@ def index(
     regex_file: options.RegexFile = None,
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="The vocabulary of a model; its weights are not loaded. Default: SFGEN_MODEL, else tiny.",
-            rich_help_panel=_VOCABULARY,
-        ),
-    ] = None,
-    tokenizer: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The vocabulary of a tokenizer.", rich_help_panel=_VOCABULARY)
-    ] = None,
-    vocabulary: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A JSON file: a list of token strings, or an object from token to id.",
-            rich_help_panel=_VOCABULARY,
-        ),
-    ] = None,
+    *,
+    vocabularies: Vocabularies,
     save: Annotated[
         bool, typer.Option("--save", help=f"Write the index to FILE, or to {DEFAULT_FILE}, for gen --index.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that holds something else.")] = False,
-    format_: Annotated[Literal["table", "json"], typer.Option("--format", help="How to show it.")] = "table",
-    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    ids: Annotated[bool, typer.Option("--ids", help="Name tokens by their ids instead of their text.")] = False,
+    looks: Looks,
     quiet: options.Quiet = False,
 ) -> None:
     r"""Show which tokens each state of a pattern allows, and keep that for later runs.
@@ -63,32 +45,43 @@ def index(
     [bold]sfgen index --regex '([0-9]+)?\.[0-9]+' --json | jq '.transitions["0"] | length'[/]
 
     [bold]sfgen index --regex '(hot|cold|hotel)' --save && sfgen gen --index sfgen-index.safetensors 'It is very '[/]
+
+    [bold]sfgen index --regex '([0-9]+)?\.[0-9]+' --path 23.37[/]
+
+    [bold]sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern[/]
     """
     constraint = read_constraint(regex, regex_file, choices, choices_file)
-    _check_meaning(constraint, file, save=save, force=force)
+    _check_source(constraint, file, looks, save=save, force=force)
+    looks.check(save=save)
+    vocabularies.check()
+    if looks.engine == "fsm" and constraint.pattern is not None:
+        _show_fsm(constraint.pattern, vocabularies, looks)
+        return
     # The pattern first: a mistake in it is told before a tokenizer is loaded.
+    started = time.perf_counter()
     dfa = constraint.dfa() if constraint else None
-    tokens = _vocabulary(model, tokenizer, vocabulary)
-    source = constraint if dfa is not None else Constraint(index_file=file)
-    built = source.index(tokens, dfa)
+    compiled = time.perf_counter() - started
+    if dfa is not None and looks.at_automaton:
+        vocabularies.refuse(looks.name)
+        _show_automaton(dfa, looks)
+        return
+    tokens = vocabularies.load()
+    started = time.perf_counter()
+    built = (constraint or Constraint(index_file=file)).index(tokens, dfa)
     assert built is not None, "there is a constraint or a file"
-    saved = None
-    if save:
-        saved = file or DEFAULT_FILE
+    if looks.at_automaton:
+        _show_automaton(built.dfa, looks)
+    elif save:
+        destination = file or DEFAULT_FILE
         _build(built, quiet=quiet)
-        built.save(saved, force=force)
-    if json or format_ == "json":
-        record = built.to_dict(ids=ids)
-        write_json(record | {"saved": str(saved)} if saved else record)
-    elif saved is not None:
-        write(f"{saved}\n")
+        built.save(destination, force=force)
+        note(f"sfgen: {len(built.dfa):,} states over {len(tokens):,} tokens", quiet=quiet)
+        _tell_saved(built, str(destination), looks)
     else:
-        from sfgen_cli.tables import index_table
-
-        index_table(built, ids=ids)
+        _show(built, looks, since=started - compiled, quiet=quiet)
 
 
-def _check_meaning(constraint: Constraint, file: Path | None, *, save: bool, force: bool) -> None:
+def _check_source(constraint: Constraint, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:
     if save and not constraint:
         raise UsageError("--save needs a pattern", hint="For example: sfgen index --regex '(hot|cold|hotel)' --save")
     if force and not save:
@@ -100,30 +93,99 @@ def _check_meaning(constraint: Constraint, file: Path | None, *, save: bool, for
         )
     if not constraint and file is None:
         raise UsageError("no pattern and no file", hint="For example: sfgen index --regex '(hot|cold|hotel)'")
+    if looks.engine == "fsm" and constraint.pattern is None:
+        raise UsageError("--engine fsm needs a pattern", hint="Give it with --regex or --regex-file.")
 
 
-def _vocabulary(model: str | None, tokenizer: str | None, file: Path | None) -> Vocabulary:
-    at_most_one({"--model": model, "--tokenizer": tokenizer, "--vocabulary": file})
-    from sfgen import Vocabulary
+def _tell_saved(built: Index, destination: str, looks: Looks) -> None:
+    if looks.form == "json":
+        from sfgen_cli.index_output import write_index
 
-    if tokenizer is not None:
-        return Vocabulary.from_pretrained(tokenizer)
-    if file is not None:
-        return Vocabulary.from_file(file)
-    from sfgen.models import load_vocabulary
+        write_index(built, ids=looks.ids, saved=destination)
+    else:
+        write(f"{destination}\n")
 
-    return load_vocabulary(model or os.environ.get("SFGEN_MODEL") or "tiny")
+
+def _show(built: Index, looks: Looks, *, since: float, quiet: bool) -> None:
+    """Show the index, or one state of it."""
+    from sfgen_cli import index_output, tables
+
+    if looks.state is not None and not looks.state < len(built.dfa):
+        raise UsageError(
+            f"there is no state {looks.state}: the index has {len(built.dfa):,}",
+            hint=f"States are numbered from 0 to {len(built.dfa) - 1}.",
+        )
+    if looks.is_graph:
+        from sfgen.index.graph import token_graph
+
+        most = looks.max_states or STATES_SHOWN
+        index_output.write_graph(token_graph(built, ids=looks.ids, max_states=most), looks.form)
+    elif looks.form == "jsonl" or (looks.form == "json" and looks.state is not None):
+        index_output.write_rows(built, ids=looks.ids, states=None if looks.state is None else [looks.state])
+    elif looks.form == "json":
+        index_output.write_index(built, ids=looks.ids)
+    elif looks.state is not None:
+        tables.state_table(built, looks.state, ids=looks.ids)
+    else:
+        from sfgen.index.statistics import statistics
+
+        _build(built, quiet=quiet)
+        seconds = time.perf_counter() - since
+        tables.index_table(
+            built, statistics(built), seconds, ids=looks.ids, max_states=looks.max_states or STATES_SHOWN
+        )
+
+
+def _show_automaton(dfa: Dfa, looks: Looks) -> None:
+    """Show what does not depend on a vocabulary."""
+    from sfgen_cli import index_output, path
+
+    json = looks.form == "json"
+    if looks.path is not None:
+        from sfgen.automata.walk import walk
+
+        way = walk(dfa, looks.path)
+        if looks.live or looks.slow is not None:
+            rest = path.DEFAULT_REST if looks.slow is None else looks.slow
+            path.show_path_live(dfa, way, rest=rest)
+        if json:
+            write_json(path.path_record(dfa, way))
+        else:
+            path.path_table(dfa, way)
+    elif looks.against is not None:
+        from sfgen import Dfa
+
+        index_output.write_relation(dfa, Dfa.from_regex(looks.against), json=json)
+    elif looks.examples is not None:
+        index_output.write_examples(dfa, looks.examples, json=json)
+    else:
+        from sfgen.automata.graph import character_graph
+
+        most = looks.max_states or STATES_SHOWN
+        index_output.write_graph(character_graph(dfa, max_states=most), looks.form)
+
+
+def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
+    """Show what interegular makes of a pattern, and the index over it."""
+    from sfgen.reference.fsm import FsmIndex, fsm_table, reference_fsm
+
+    if looks.form == "table":
+        vocabularies.refuse("--engine fsm --format table")
+        write(fsm_table(reference_fsm(pattern)))
+        return
+    from sfgen_cli.index_output import write_fsm_index
+
+    write_fsm_index(FsmIndex(pattern, vocabularies.load()), ids=looks.ids, lines=looks.form == "jsonl")
 
 
 def _build(index: Index, *, quiet: bool) -> None:
     """Make all rows; on a terminal with a progress bar."""
     if quiet or not stderr_is_a_terminal():
         index.build()
-    else:
-        from rich.console import Console
-        from rich.progress import Progress
+        return
+    from rich.console import Console
+    from rich.progress import Progress
 
-        with Progress(console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("building the index", total=len(index.dfa))
-            index.build(lambda done, _: progress.update(task, completed=done))
-    note(f"sfgen: {len(index.dfa)} states over {len(index.vocabulary)} tokens", quiet=quiet)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("building the index", total=len(index.dfa))
+        index.build(lambda done, _: progress.update(task, completed=done))

@@ -1,0 +1,100 @@
+"""The size of an index in numbers, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sfgen.index.builder import Index
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What there is in an index.
+
+    Attributes:
+        states: States of the automaton.
+        reached: How many of them tokens lead to; a state inside a token that cannot be cut is passed over.
+        transitions: Text tokens that may follow, summed over the states that are reached.
+        accepting: The states in which the text may end.
+        forced_runs: The texts that must follow once they have begun, each once; of at least one whole character.
+        nbytes: Memory that the automaton and the rows of all states take.
+    """
+
+    states: int
+    reached: int
+    transitions: int
+    accepting: tuple[int, ...]
+    forced_runs: tuple[str, ...]
+    nbytes: int
+
+
+def statistics(index: Index) -> Statistics:
+    """Count what is in an index. The rows of all states are made for it.
+
+    >>> from sfgen import Dfa, Index, Vocabulary
+    >>> vocabulary = Vocabulary([b"h", b"ot", b"hot", b"el", None], end_token_ids=[4])
+    >>> found = statistics(Index(Dfa.from_regex("(hot|hotel)"), vocabulary))
+    >>> found.states, found.reached, found.transitions, found.accepting, found.forced_runs
+    (6, 4, 4, (3, 5), ('hot', 'l'))
+    """
+    index.build()
+    dfa = index.dfa
+    met = reached(index)
+    ends = len(index.vocabulary.end_token_ids)
+    transitions = sum(index.allowed_count(state) - (ends if dfa.accepting[state] else 0) for state in met)
+    rows = {id(row): row.nbytes for row in index.masks if row is not None}  # equal rows are one object
+    return Statistics(
+        states=len(dfa),
+        reached=len(met),
+        transitions=transitions,
+        accepting=tuple(np.flatnonzero(dfa.accepting).tolist()),
+        forced_runs=_forced_runs(index),
+        nbytes=sum(rows.values()) + dfa.transitions.nbytes + dfa.byte_classes.nbytes + dfa.accepting.nbytes,
+    )
+
+
+def reached(index: Index) -> list[int]:
+    """The states that tokens lead to from the start, which is one of them."""
+    if index.steps_byte_by_byte:
+        return list(range(len(index.dfa)))
+    seen = {0}
+    queue = [0]
+    for state in queue:
+        new = set(np.unique(index.transitions(state)[1]).tolist()) - seen
+        seen |= new
+        queue += new
+    return sorted(seen)
+
+
+def _forced_runs(index: Index) -> tuple[str, ...]:
+    """The texts between two choices, in the order of the states where they begin."""
+    dfa = index.dfa
+    steps = [index.only_step(state) for state in range(len(dfa))]
+    # A run begins where one comes from a choice, or from a place where the text may end.
+    begins = np.zeros(len(dfa), dtype=np.bool_)
+    begins[0] = True
+    free = np.array([step is None for step in steps])
+    targets = np.unique(dfa.transitions[free])
+    begins[targets[targets >= 0]] = True
+    runs: dict[str, None] = {}
+    for first in np.flatnonzero(begins & ~free).tolist():
+        run, state = bytearray(), first
+        while (step := steps[state]) is not None:
+            run.append(step[0])
+            state = step[1]
+        runs.setdefault(_whole_characters(bytes(run)))
+    runs.pop("", None)
+    return tuple(runs)
+
+
+def _whole_characters(data: bytes) -> str:
+    r"""What is left without halves of characters at the ends.
+
+    >>> _whole_characters("né".encode()[:2]), _whole_characters("én".encode()[1:])
+    ('n', 'n')
+    """
+    return data.decode("utf-8", "ignore")
