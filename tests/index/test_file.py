@@ -1,122 +1,290 @@
+"""Saved indexes: what is read is what was saved, and everything else is refused with its reason."""
+
 from __future__ import annotations
 
+import gc
 import os
+import random
+import threading
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from index_files import PATTERN, VOCABULARY, assert_same, flip, fresh, place_of, put_together, taken_apart
 
-from sfgen import Dfa, Index, Vocabulary
-from sfgen.errors import IndexFileError
+import sfgen
+from automata import automata, token_distances, vocabularies
+from scripted import ScriptedModel, random_scores
+from sfgen import Dfa, Index, Sampler, Vocabulary
+from sfgen.errors import IndexFileError, LimitTooSmall, UsageError
 from sfgen.index.file import pattern_of
 
-VOCABULARY = Vocabulary([b"hot", b"cold", b"h", b"o", b"t", b"el", b"c", b"l", b"d", b"e", None], end_token_ids=[10])
-PATTERN = "(hot|cold|hotel)"
+TOKENIZERS = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
+PATTERNS = [
+    r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?",
+    r'\{"name": "[A-Za-z ]{1,20}", "age": [1-9][0-9]{0,2}\}',
+    r"(?iu)(über|straße|naïve)( [a-zäöü]+){0,6}\.?",
+    r"[^\n]{1,30}!",
+]
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     path = tmp_path / "index.safetensors"
-    Index(Dfa.from_regex(PATTERN), VOCABULARY).save(path)
+    fresh().save(path)
     return path
 
 
-def test_a_loaded_index_is_the_saved_one(saved: Path) -> None:
-    fresh, loaded = Index(Dfa.from_regex(PATTERN), VOCABULARY), Index.load(saved, VOCABULARY)
-    assert loaded.to_dict() == fresh.to_dict()
-    assert loaded.dfa.pattern == pattern_of(saved) == PATTERN
-    for state in range(len(fresh.dfa)):
-        assert loaded.row(state).tolist() == fresh.row(state).tolist()
-        assert loaded.allowed_count(state) == fresh.allowed_count(state)
-        assert loaded.next_state(state, 0) == fresh.next_state(state, 0)
+# ---- what was saved --------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(dfa=automata(), vocabulary=vocabularies(), data=st.data())
+def test_a_loaded_index_is_the_saved_one(
+    tmp_path_factory: pytest.TempPathFactory, dfa: Dfa, vocabulary: Vocabulary, data: st.DataObject
+) -> None:
+    if token_distances(dfa, vocabulary)[0] is None:
+        return
+    path = tmp_path_factory.mktemp("saved") / "index"
+    index = Index(dfa, vocabulary)
+    if data.draw(st.booleans()):
+        index.row(len(dfa) - 1)
+    index.save(path)
+    loaded = Index.load(path, Vocabulary(vocabulary.tokens, vocabulary.end_token_ids))
+    for state in data.draw(st.permutations(range(len(dfa)))):
+        loaded.row(state)
+    assert_same(loaded, Index(dfa, vocabulary))
+    rows = {loaded.row(state).tobytes() for state in range(len(dfa))}
+    assert len({id(loaded.row(state)) for state in range(len(dfa))}) == len(rows)  # equal rows are one object
+    assert not any(loaded.row(state).flags.writeable for state in range(len(dfa)))
+    # Saved again, before its rows are read and after, it is the same file.
+    before = path.read_bytes()
+    for again in (Index.load(path, vocabulary), loaded):
+        again.save(path.with_name("again"), force=True)
+        assert path.with_name("again").read_bytes() == before
+
+
+def test_the_file_is_what_it_is_said_to_be(saved: Path) -> None:
+    """Read by safetensors itself, and written by hand."""
+    metadata, arrays = taken_apart(saved)
+    index = fresh()
+    states, classes = index.dfa.transitions.shape
+    rows = len({index.row(state).tobytes() for state in range(states)})
+    assert {name: array.shape for name, array in arrays.items()} == {
+        "transitions": (states, classes),
+        "byte_classes": (256,),
+        "accepting": (states,),
+        "row_of_state": (states,),
+        "counts": (rows,),
+        "row_checksums": (rows,),
+        "rows": (rows, 1),
+    }
+    for state, number in enumerate(arrays["row_of_state"].tolist()):
+        assert arrays["rows"][number].tolist() == index.row(state).tolist()
+    assert metadata == {
+        "format": "sfgen-index-2",
+        "sfgen": sfgen.__version__,
+        "pattern": PATTERN,
+        "flags": "ASCII",
+        "vocabulary_fingerprint": VOCABULARY.fingerprint,
+        "states": str(states),
+        "tokens": "11",
+        "rows": str(rows),
+        "checksum": metadata["checksum"],
+    }
+    assert put_together(metadata, arrays) == saved.read_bytes()
+    assert saved.read_bytes().find(b"{") == 8
+    assert place_of(saved, "rows") % 4 == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags"),
+    [
+        (r"\w+", "ASCII"),
+        (r"(?u)\w+", "UNICODE"),
+        (r"(?iu)é|\p{Lu}", "UNICODE"),
+        (r"(?i)\p{Lu}?hot", "ASCII"),
+        (r"(?m)^hot$|[[h]ot", "ASCII"),
+        ('"\n\\x00\\\\é😀', "ASCII"),
+        ("hot\ud800?", "ASCII"),
+    ],
+)
+def test_the_pattern_and_its_flags(pattern: str, flags: str, tmp_path: Path) -> None:
+    vocabulary = Vocabulary([bytes([byte]) for byte in range(256)])
+    index = Index(Dfa.from_regex(pattern), vocabulary)
+    index.save(tmp_path / "index")
+    assert pattern_of(tmp_path / "index") == pattern
+    assert_same(Index.load(tmp_path / "index", vocabulary), index)
+    if "\ud800" not in pattern:  # no text, so other programs cannot read it
+        assert taken_apart(tmp_path / "index")[0]["flags"] == flags
 
 
 def test_an_index_without_a_pattern(tmp_path: Path) -> None:
     path = tmp_path / "choices"
     Index(Dfa.from_choices(["hot", "cold"]), VOCABULARY).save(path)
     assert Index.load(path, VOCABULARY).dfa.pattern is None
+    assert pattern_of(path) is None
+    assert not {"pattern", "flags"} & set(taken_apart(path)[0])
+
+
+def test_a_name_that_is_no_pattern(tmp_path: Path) -> None:
+    dfa = Dfa.from_choices(["hot"])
+    named = Dfa(dfa.transitions, dfa.byte_classes, dfa.accepting, "(names")
+    Index(named, VOCABULARY).save(tmp_path / "names")
+    assert pattern_of(tmp_path / "names") == "(names"
+    assert "flags" not in taken_apart(tmp_path / "names")[0]
+
+
+@cache
+def vocabulary_of(name: str) -> Vocabulary:
+    if name == "letters":  # no byte is a token by itself
+        pairs = [bytes([first, second]) for first in b"012-9 ." for second in b"012-9 ."]
+        return Vocabulary([*pairs, b"-01", b"2", None], end_token_ids=[len(pairs) + 2])
+    return Vocabulary.from_pretrained(TOKENIZERS / name)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama2", "gemma2", "unigram", "letters"])
+def test_generation_is_that_of_a_fresh_index(name: str, tmp_path: Path) -> None:
+    vocabulary = vocabulary_of(name)
+    for number, pattern in enumerate(PATTERNS[:1] if name == "letters" else PATTERNS):
+        path = tmp_path / str(number)
+        Index(Dfa.from_regex(pattern), vocabulary).save(path)
+        loaded = Index.load(path, vocabulary)
+        for seed in range(4):
+            model = ScriptedModel(vocabulary, random_scores(len(vocabulary), seed), {"": []})
+            index = Index(Dfa.from_regex(pattern), vocabulary)
+            fewest = len(index.shortest_tokens())
+            for limit in (fewest, fewest + 3, 80):
+                events = [
+                    list(
+                        sfgen.stream(
+                            model, "", index=which, sampler=Sampler(temperature=1.0, seed=seed), max_tokens=limit
+                        )
+                    )
+                    for which in (loaded, index)
+                ]
+                assert events[0] == events[1]
+                assert events[0][-1].result.token_ids  # type: ignore[union-attr]
+            with pytest.raises(LimitTooSmall, match=rf"takes {fewest}\n"):
+                sfgen.generate(model, "", index=loaded, max_tokens=fewest - 1)
+
+
+def test_many_threads_read_the_rows_of_one(tmp_path: Path) -> None:
+    vocabulary = vocabulary_of("gpt2")
+    expected = Index(Dfa.from_regex(PATTERNS[1]), vocabulary)
+    expected.save(tmp_path / "index")
+    for attempt in range(4):
+        loaded = Index.load(tmp_path / "index", vocabulary)
+        found: list[list[np.ndarray]] = []
+        start = threading.Barrier(8)
+
+        def ask(seed: int, loaded: Index = loaded, found: list[list[np.ndarray]] = found) -> None:
+            states = list(range(len(expected.dfa)))
+            random.Random(seed).shuffle(states)
+            start.wait()  # noqa: B023
+            if seed % 4 == 3:
+                loaded.build()
+            rows = {state: loaded.row(state) for state in states}
+            found.append([rows[state] for state in range(len(states))])
+
+        threads = [threading.Thread(target=ask, args=(8 * attempt + number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 8
+        assert all([id(row) for row in rows] == [id(row) for row in found[0]] for rows in found)
+        assert [row.tolist() for row in found[0]] == [expected.row(state).tolist() for state in range(len(found[0]))]
+
+
+def test_build_reads_all_rows_and_tells_its_progress(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = Index.load(saved, VOCABULARY)
+    assert loaded.masks == [None] * len(loaded.dfa)
+    loaded.row(2)
+    assert [mask is not None for mask in loaded.masks].count(True) == 1
+    seen: list[tuple[int, int]] = []
+    stored = loaded.stored_rows
+    assert stored is not None
+    read: list[int] = []
+
+    def counted(number: int) -> np.ndarray:
+        read.append(number)
+        return type(stored).read(stored, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stored, "read", counted)
+        loaded.build(lambda done, total: seen.append((done, total)))
+        loaded.build()
+    assert seen[-1] == (len(loaded.dfa), len(loaded.dfa))
+    assert len(read) == len(set(read)) == len(stored) - 1  # each once
+    assert not any(mask is None for mask in loaded.masks)
+    assert_same(loaded, fresh())
+
+
+def test_a_state_that_there_is_not(saved: Path) -> None:
+    loaded = Index.load(saved, VOCABULARY)
+    loaded.build()
+    for ask in (loaded.row, loaded.allowed_count, loaded.transitions):
+        with pytest.raises(UsageError, match="no state -1"):
+            ask(-1)
+
+
+def test_the_file_is_closed_with_the_index(saved: Path) -> None:
+    listing = Path("/dev/fd")
+    if not listing.is_dir():
+        pytest.skip("no list of open files on this system")
+    gc.collect()
+    before = len(os.listdir(listing))
+    loaded = [Index.load(saved, VOCABULARY) for _ in range(20)]
+    assert len(os.listdir(listing)) == before + 20
+    loaded.clear()
+    for _ in range(20):
+        with pytest.raises(IndexFileError):
+            Index.load(saved, Vocabulary([b"hot"]))
+    pattern_of(saved)
+    gc.collect()
+    assert len(os.listdir(listing)) == before
+
+
+# ---- saving where something is ---------------------------------------------------------------------------------------
 
 
 def test_the_same_index_is_saved_again_without_force(saved: Path) -> None:
-    Index(Dfa.from_regex(PATTERN), VOCABULARY).save(saved)
+    before = saved.read_bytes()
+    fresh().save(saved)
+    Index.load(saved, VOCABULARY).save(saved)  # from the file that it replaces
+    assert saved.read_bytes() == before
+    metadata, arrays = taken_apart(saved)
+    saved.write_bytes(put_together({**metadata, "sfgen": "0.0.1"}, arrays))
+    fresh().save(saved)
+    assert saved.read_bytes() == before
+    flip(saved, place_of(saved, "rows"))  # a damaged row is mended
+    fresh().save(saved)
+    assert saved.read_bytes() == before
 
 
-def test_another_index_needs_force(saved: Path) -> None:
-    other = Index(Dfa.from_regex("hot"), VOCABULARY)
+@pytest.mark.parametrize("other", ["pattern", "choices", "vocabulary", "version", "damaged", "text"])
+def test_something_else_needs_force(saved: Path, other: str) -> None:
+    index = fresh()
+    if other == "pattern":
+        index = fresh("hot")
+    elif other == "choices":  # the same automaton
+        dfa = index.dfa
+        index = Index(Dfa(dfa.transitions, dfa.byte_classes, dfa.accepting), VOCABULARY)
+    elif other == "vocabulary":
+        index = Index(index.dfa, Vocabulary([*VOCABULARY.tokens, b"x"], [10]))
+    elif other == "version":
+        saved.write_bytes(saved.read_bytes().replace(b"sfgen-index-2", b"sfgen-index-1"))
+    elif other == "damaged":
+        flip(saved, place_of(saved, "counts"))
+    else:
+        saved.write_text("mine")
     before = saved.read_bytes()
     with pytest.raises(IndexFileError, match="holds something else"):
-        other.save(saved)
+        index.save(saved)
     assert saved.read_bytes() == before
-    other.save(saved, force=True)
-    assert Index.load(saved, VOCABULARY).dfa.pattern == "hot"
-
-
-def test_a_foreign_file_is_not_replaced_without_force(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("mine")
-    with pytest.raises(IndexFileError, match="holds something else"):
-        Index(Dfa.from_regex("hot"), VOCABULARY).save(path)
-    assert path.read_text() == "mine"
-
-
-def test_another_vocabulary_is_refused_naming_both(saved: Path) -> None:
-    other = Vocabulary([b"hot"])
-    with pytest.raises(IndexFileError) as caught:
-        Index.load(saved, other)
-    assert "another vocabulary" in str(caught.value)
-    assert VOCABULARY.fingerprint[:16] in str(caught.value)
-    assert other.fingerprint[:16] in str(caught.value)
-
-
-def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(IndexFileError, match="no such file"):
-        Index.load(tmp_path / "nothing", VOCABULARY)
-
-
-def test_something_else_is_refused(tmp_path: Path) -> None:
-    import numpy as np
-    from safetensors.numpy import save_file
-
-    text, foreign = tmp_path / "text", tmp_path / "foreign.safetensors"
-    text.write_text("hello")
-    save_file({"weights": np.zeros(3, dtype=np.float32)}, foreign)
-    for path in (text, foreign, tmp_path):
-        with pytest.raises(IndexFileError):
-            Index.load(path, VOCABULARY)
-
-
-def test_another_format_version_is_refused(saved: Path) -> None:
-    saved.write_bytes(saved.read_bytes().replace(b"sfgen-index-1", b"sfgen-index-9"))
-    with pytest.raises(IndexFileError, match="format sfgen-index-9"):
-        Index.load(saved, VOCABULARY)
-
-
-@settings(max_examples=300, deadline=None)
-@given(data=st.data())
-def test_a_damaged_file_is_refused_or_right(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    path = tmp_path_factory.mktemp("damaged") / "index.safetensors"
-    index = Index(Dfa.from_regex(PATTERN), VOCABULARY)
-    index.save(path)
-    content = bytearray(path.read_bytes())
-    place = data.draw(st.integers(0, len(content) - 1))
-    if data.draw(st.booleans()):
-        content[place] ^= data.draw(st.integers(1, 255))
-    else:
-        del content[place:]
-    path.write_bytes(content)
-    try:
-        loaded = Index.load(path, VOCABULARY)
-    except IndexFileError:
-        return
-    assert loaded.to_dict()["transitions"] == index.to_dict()["transitions"]
-
-
-def test_nothing_is_left_behind_where_nothing_can_be_written(tmp_path: Path) -> None:
-    index = Index(Dfa.from_regex("hot"), VOCABULARY)
-    with pytest.raises(IndexFileError, match="cannot write"):
-        index.save(tmp_path / "no" / "such" / "folder")
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(IndexFileError, match="cannot write"):
-        index.save(tmp_path / "folder", force=True)
-    assert os.listdir(tmp_path) == ["folder"]
+    index.save(saved, force=True)
+    assert_same(Index.load(saved, index.vocabulary), index)

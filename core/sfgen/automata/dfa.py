@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,14 @@ from sfgen.automata.algebra import Keep, complement, concatenation, product
 from sfgen.automata.compile import compile_pattern
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
 from sfgen.automata.fsm import over_bytes
+from sfgen.automata.graph import STATES_DRAWN, character_graph, to_dict
 from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternError, UsageError
 
 if TYPE_CHECKING:
     from interegular.fsm import FSM
+
+_PATTERN_SHOWN = 60  # characters in a repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +146,18 @@ class Dfa:
     def __len__(self) -> int:
         """Number of states."""
         return len(self.accepting)
+
+    def __repr__(self) -> str:
+        """One line, with the beginning of the pattern.
+
+        >>> Dfa.from_regex("[0-9]{4}-[0-9]{2}"), Dfa.from_choices(["yes", "no"])
+        (Dfa(pattern='[0-9]{4}-[0-9]{2}', states=8, accepting=1), Dfa(states=5, accepting=1))
+        """
+        pattern = self.pattern
+        if pattern is not None and len(pattern) > _PATTERN_SHOWN:
+            pattern = pattern[: _PATTERN_SHOWN - 1] + "…"
+        named = "" if pattern is None else f"pattern={pattern!r}, "
+        return f"Dfa({named}states={len(self)}, accepting={int(self.accepting.sum())})"
 
     def step(self, state: int, byte: int) -> int:
         """The state after one byte; -1 when it is refused.
@@ -287,6 +302,49 @@ class Dfa:
         (True, True, False, False)
         """
         return Dfa(*minimize(complement(self._arrays, f"~{self._name}")))
+
+    # ---- to be looked at ---------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The automaton over whole characters as plain data for JSON.
+
+        Returns:
+            ``pattern``, ``initial``, ``final``, ``states`` (their number, those inside of characters too) and
+            ``transitions``: state → characters → next state, for the states between characters. The characters are a
+            pattern of a single one.
+
+        >>> Dfa.from_regex("[a-z]+é?").to_dict()["transitions"]
+        {'0': {'[a-z]': 1}, '1': {'[a-z]': 1, 'é': 3}, '3': {}}
+        """
+        return to_dict(self)
+
+    def to_dot(self, *, max_states: int = STATES_DRAWN) -> str:
+        """The automaton over whole characters in the language of Graphviz; see ``sfgen.automata.dot``.
+
+        >>> print(Dfa.from_regex("[0-9]+").to_dot().splitlines()[-3].strip())
+        0 -> 1 [label="[0-9]"];
+        """
+        from sfgen.automata.dot import to_dot
+
+        return to_dot(character_graph(self, max_states=max_states))
+
+    def to_mermaid(self, *, max_states: int = STATES_DRAWN) -> str:
+        """The automaton over whole characters as a Mermaid flowchart; see ``sfgen.automata.mermaid``.
+
+        >>> print(Dfa.from_regex("[0-9]+").to_mermaid().splitlines()[3].strip())
+        s0 -->|"[0-9]"| s1
+        """
+        from sfgen.automata.mermaid import to_mermaid
+
+        return to_mermaid(character_graph(self, max_states=max_states))
+
+    def _repr_mimebundle_(
+        self, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
+    ) -> dict[str, str]:
+        """What a notebook shows; see ``sfgen.automata.notebook``."""
+        from sfgen.automata.notebook import mimebundle
+
+        return mimebundle(self, repr(self), include, exclude)
 
     def _product(self, other: Dfa, keep: Keep, operator: str) -> Deterministic:
         return product(self._arrays, other._arrays, keep, f"{self._name} {operator} {other._name}")

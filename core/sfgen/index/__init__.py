@@ -2,8 +2,8 @@
 
 ``table`` lays out the automaton; ``walker`` walks the token trie through it from one state, ``narrow`` and ``family``
 from many; ``rows`` keeps what they find, and ``distance`` knows the way to the end. ``builder`` puts these together
-(``Index``); ``guide`` follows one sequence (``Guide``); ``file`` saves and loads; ``free`` is the guide of text without
-a pattern.
+(``Index``); ``guide`` follows one sequence (``Guide``); ``free`` is the guide of text without a pattern. ``file`` saves
+and loads: ``file_header`` says what is in a file, ``whole_file`` writes it, ``open_file`` and ``stored_rows`` read it.
 """
 
 from sfgen.index.builder import Index, tokens_of_row

@@ -7,7 +7,7 @@ of transitions is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
+from sfgen.automata.graph import STATES_DRAWN
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.distance import UNREACHABLE, byte_distances, token_distances
 from sfgen.index.rows import Rows
@@ -23,6 +24,7 @@ from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.index.guide import Guide
+    from sfgen.index.stored_rows import StoredRows
 
 Row = NDArray[np.uint32]
 Int32 = NDArray[np.int32]
@@ -86,6 +88,15 @@ class Index:
 
     def __repr__(self) -> str:
         return f"Index(pattern={self.dfa.pattern!r}, states={len(self.dfa)}, vocabulary={len(self.vocabulary)})"
+
+    @property
+    def pattern(self) -> str | None:
+        """The pattern; ``None`` where the automaton was made of something else."""
+        return self.dfa.pattern
+
+    def accepts(self, data: bytes) -> bool:
+        """Whether the automaton accepts a text, in UTF-8."""
+        return self.dfa.accepts(data)
 
     # ---- what a state allows -----------------------------------------------------------------------------------
 
@@ -221,14 +232,65 @@ class Index:
 
         return to_dict(self, ids=ids)
 
+    def to_dot(self, *, tokens: bool = False, ids: bool = False, max_states: int = STATES_DRAWN) -> str:
+        """The automaton in the language of Graphviz.
+
+        Args:
+            tokens: Draw what tokens read, and not what characters do.
+            ids: Whether these tokens are named by their ids instead of their text.
+            max_states: States that are drawn; what is further from the start is left out, and a note says so.
+
+        >>> index = Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"]))
+        >>> print(index.to_dot(tokens=True).splitlines()[9].strip())
+        0 -> 1 [label="\\"a\\""];
+        """
+        from sfgen.automata.dot import to_dot
+        from sfgen.index.graph import graph
+
+        return to_dot(graph(self, tokens=tokens, ids=ids, max_states=max_states))
+
+    def to_mermaid(self, *, tokens: bool = False, ids: bool = False, max_states: int = STATES_DRAWN) -> str:
+        """The automaton as a Mermaid flowchart; the arguments are those of :meth:`to_dot`.
+
+        >>> index = Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"]))
+        >>> print(index.to_mermaid().splitlines()[4].strip())
+        s0 -->|"a"| s1
+        """
+        from sfgen.automata.mermaid import to_mermaid
+        from sfgen.index.graph import graph
+
+        return to_mermaid(graph(self, tokens=tokens, ids=ids, max_states=max_states))
+
+    def _repr_mimebundle_(
+        self, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
+    ) -> dict[str, str]:
+        """What a notebook shows; see ``sfgen.automata.notebook``."""
+        from sfgen.automata.notebook import mimebundle
+
+        return mimebundle(self.dfa, repr(self), include, exclude)
+
+    @property
+    def steps_byte_by_byte(self) -> bool:
+        """Whether every byte that the automaton can need is a token by itself, so that tokens reach every state."""
+        return self._live is None
+
     @property
     def row_words(self) -> int:
         """The number of 32-bit words of a row."""
         return self._rows.words
 
-    def adopt_row(self, state: int, row: Row, count: int) -> None:
-        """Take a row that was made earlier (by ``build``, read from a file) instead of making it again."""
-        self._rows.adopt(state, row, count)
+    @property
+    def stored_rows(self) -> StoredRows | None:
+        """The rows in the file that the index was loaded from, if it was."""
+        return self._rows.stored
+
+    def adopt_rows(self, stored: StoredRows) -> None:
+        """Read rows from a file when they are asked for, instead of making them."""
+        self._rows.stored = stored
+
+    def check_refusal(self, state: int, token_id: int) -> None:
+        """Raise ``IndexFileError`` if a row from a file allows ``token_id``, which the automaton refuses."""
+        self._rows.check_refusal(state, token_id)
 
     @cached_property
     def _byte_distance(self) -> Int32 | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfgen.errors import UsageError
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -21,24 +23,62 @@ def to_dict(index: Index, *, ids: bool = False) -> dict[str, Any]:
         ids: Whether tokens are named by their ids instead of their text.
 
     Returns:
-        ``pattern``, ``vocabulary`` (``size``, ``fingerprint``), ``initial``, ``final``, ``states`` and
-        ``transitions``: state → token → next state, with string keys; a state without transitions has an empty one.
+        What :func:`heading` gives, and ``transitions``: state → token → next state, with string keys; a state without
+        transitions has an empty one.
+
+    >>> from sfgen import Dfa, Index
+    >>> to_dict(Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"])))["transitions"]
+    {'0': {'a': 1, 'ab': 2}, '1': {'b': 2}, '2': {}}
     """
-    names = [str(token) for token in range(len(index.vocabulary))] if ids else token_names(index.vocabulary)
-    transitions = {}
-    for state in range(len(index.dfa)):
-        tokens, targets = index.transitions(state)
-        transitions[str(state)] = {
-            names[token]: target for token, target in zip(tokens.tolist(), targets.tolist(), strict=True)
-        }
+    return {**heading(index), "transitions": {str(row["state"]): row["tokens"] for row in rows(index, ids=ids)}}
+
+
+def heading(index: Index) -> dict[str, Any]:
+    """What an index is, without its transitions.
+
+    Returns:
+        ``pattern``, ``vocabulary`` (``size``, ``fingerprint``), ``initial``, ``final`` and ``states``, their number.
+    """
     return {
         "pattern": index.dfa.pattern,
         "vocabulary": {"size": len(index.vocabulary), "fingerprint": index.vocabulary.fingerprint},
         "initial": 0,
         "final": np.flatnonzero(index.dfa.accepting).tolist(),
         "states": len(index.dfa),
-        "transitions": transitions,
     }
+
+
+def rows(index: Index, *, ids: bool = False, states: Iterable[int] | None = None) -> Iterator[dict[str, Any]]:
+    """The states one by one, for JSON Lines; the row of each is made when it is its turn.
+
+    Args:
+        index: The index.
+        ids: Whether tokens are named by their ids instead of their text.
+        states: Which states; all by default.
+
+    Returns:
+        ``state``; ``final``, whether the text may end there; and ``tokens``, with string keys: token → next state.
+
+    Raises:
+        UsageError: There is no such state.
+
+    >>> from sfgen import Dfa, Index
+    >>> for row in rows(Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"]))):
+    ...     print(row)
+    {'state': 0, 'final': False, 'tokens': {'a': 1, 'ab': 2}}
+    {'state': 1, 'final': True, 'tokens': {'b': 2}}
+    {'state': 2, 'final': True, 'tokens': {}}
+    """
+    names = [str(token) for token in range(len(index.vocabulary))] if ids else token_names(index.vocabulary)
+    for state in range(len(index.dfa)) if states is None else states:
+        if not 0 <= state < len(index.dfa):
+            raise UsageError(f"there is no state {state}", hint=f"The states are 0 to {len(index.dfa) - 1}.")
+        tokens, targets = index.transitions(state)
+        yield {
+            "state": state,
+            "final": index.is_accepting(state),
+            "tokens": {names[token]: target for token, target in zip(tokens.tolist(), targets.tolist(), strict=True)},
+        }
 
 
 def token_names(vocabulary: Vocabulary) -> list[str]:

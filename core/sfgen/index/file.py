@@ -1,15 +1,18 @@
 """Saved indexes: a safetensors file of arrays, and a header that says what they belong to.
 
-The header (safetensors' own string map) holds the format version, the version of sfgen, the pattern, the fingerprint
-and the size of the vocabulary, and a SHA-256 over the arrays. Nothing in the file is executed. Writing goes to a
-temporary file beside the destination, which is then renamed, so that no half file is left behind.
+Nothing in the file is executed. When an index is loaded, its header, automaton and tables are read, which takes
+milliseconds however many rows there are, and everything that is used without another look is checked: a row is read
+and checked when its state is first asked for (see ``sfgen.index.stored_rows``). The checksums tell damage; they are no
+signature. Of a file that somebody made up, the automaton is believed: such a file may forbid tokens, and may not belong
+to its pattern, but what is generated from it is what its automaton accepts.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,23 +22,34 @@ from numpy.typing import NDArray
 
 import sfgen
 from sfgen.automata import Dfa
-from sfgen.errors import IndexFileError
+from sfgen.errors import DeadEnd, IndexFileError, PatternError
+from sfgen.index.distance import UNREACHABLE, byte_distances
+from sfgen.index.file_header import (
+    DTYPES,
+    FORMAT,
+    NUMPY_DTYPES,
+    SMALL,
+    Header,
+    Sizes,
+    is_sealed,
+    read_header,
+    sealed,
+)
+from sfgen.index.open_file import MAKE_AGAIN, OpenFile
+from sfgen.index.stored_rows import StoredRows
+from sfgen.index.whole_file import destination_of, write_whole
+from sfgen.regex.parse import replace_properties
+from sfgen.regex.scan import scan
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.index.builder import Index
 
-FORMAT = "sfgen-index-1"
-
-_DTYPES = {
-    "transitions": np.dtype(np.int32),  # [states, classes]
-    "byte_classes": np.dtype(np.uint8),  # [256]
-    "accepting": np.dtype(np.bool_),  # [states]
-    "rows": np.dtype(np.uint32),  # [unique rows, ceil(V / 32)]
-    "row_of_state": np.dtype(np.int32),  # [states]
-    "counts": np.dtype(np.int32),  # [unique rows]
-}
+Int32 = NDArray[np.int32]
+UInt32 = NDArray[np.uint32]
 Arrays = dict[str, NDArray[np.generic]]
+
+_OF_THE_WRITER = {"sfgen", "checksum"}  # what may differ in two files of the same index
 
 
 def save(index: Index, path: str | PathLike[str], *, force: bool = False) -> None:
@@ -45,175 +59,197 @@ def save(index: Index, path: str | PathLike[str], *, force: bool = False) -> Non
         IndexFileError: The place cannot be written, or it holds something other than this very index and ``force``
             is false.
     """
-    from safetensors.numpy import save as to_bytes
-
-    destination = Path(path)
-    arrays = _arrays_of(index)
-    header = {
+    place = Path(path)
+    destination = destination_of(place)
+    rows = index.stored_rows or _made_rows(index)
+    arrays: Arrays = {
+        "transitions": index.dfa.transitions,
+        "row_of_state": rows.row_of_state,
+        "counts": rows.counts,
+        "row_checksums": rows.checksums,
+        "byte_classes": index.dfa.byte_classes,
+        "accepting": index.dfa.accepting,
+    }
+    states, classes = index.dfa.transitions.shape
+    sizes = Sizes(states, classes, len(index.vocabulary), len(rows))
+    metadata = {
         "format": FORMAT,
         "sfgen": sfgen.__version__,
+        **_pattern_and_flags(index.dfa.pattern),
         "vocabulary_fingerprint": index.vocabulary.fingerprint,
-        "vocabulary_size": str(len(index.vocabulary)),
-        "sha256": _digest(arrays),
+        "states": str(states),
+        "tokens": str(len(index.vocabulary)),
+        "rows": str(len(rows)),
     }
-    if index.dfa.pattern is not None:
-        header["pattern"] = index.dfa.pattern
-    if destination.exists() and not force and _header_digest(destination) != header["sha256"]:
+    if destination.exists() and not force and not _holds(destination, metadata, arrays):
         raise IndexFileError(
-            f"{destination} exists and holds something else", hint="Name another file, or replace it with --force."
+            f"{place} exists and holds something else", hint="Name another file, or replace it with --force."
         )
-    _write_whole(destination, to_bytes(arrays, metadata=header))
+    content = {name: _as_written(name, array) for name, array in arrays.items()}
+    header = sealed(metadata, sizes, [content[name] for name in SMALL])
+
+    def pieces() -> Iterator[bytes | memoryview]:
+        yield header
+        for name in DTYPES:
+            if name == "rows":
+                for number in range(len(rows)):
+                    yield _as_written(name, rows.read(number))
+            else:
+                yield content[name]
+
+    write_whole(place, pieces())
 
 
 def load(path: str | PathLike[str], vocabulary: Vocabulary) -> Index:
-    """Read an index.
+    """Read an index. The file stays open for its rows, as long as the index is there.
 
     Raises:
         IndexFileError: No such file, not an index, damaged, of another format version, or made for another vocabulary.
+            A damaged row is told when it is first asked for.
     """
     from sfgen.index.builder import Index
 
-    source = Path(path)
-    header, arrays = _read(source)
-    if header["vocabulary_fingerprint"] != vocabulary.fingerprint:
+    file = OpenFile(Path(path))
+    header, arrays = _read(file)
+    if header.metadata["vocabulary_fingerprint"] != vocabulary.fingerprint:
         raise IndexFileError(
-            f"{source} was made for another vocabulary",
+            f"{path} was made for another vocabulary",
             details=(
-                f"  the file:  {header['vocabulary_size']} tokens, fingerprint {header['vocabulary_fingerprint'][:16]}",
+                f"  the file:  {header.sizes.tokens} tokens, "
+                f"fingerprint {header.metadata['vocabulary_fingerprint'][:16]}",
                 f"  the model: {len(vocabulary)} tokens, fingerprint {vocabulary.fingerprint[:16]}",
             ),
-            hint="Use the model that the index was made for, or make the index again with: sfgen index --save",
+            hint="Use the model that the index was made for, or make the index again with: sfgen index --save --force",
         )
-    if header["sha256"] != _digest(arrays):
-        raise IndexFileError(f"{source} is damaged: its checksum does not agree", hint="Make the index again.")
-    rows, row_of_state, counts = arrays["rows"], arrays["row_of_state"], arrays["counts"]
-    for array in arrays.values():
-        array.setflags(write=False)
+    if header.sizes.tokens != len(vocabulary):
+        raise _unfit(file)
     dfa = Dfa(
         transitions=arrays["transitions"].astype(np.int32, copy=False),
         byte_classes=arrays["byte_classes"].astype(np.uint8, copy=False),
         accepting=arrays["accepting"].astype(np.bool_, copy=False),
-        pattern=header.get("pattern"),
+        pattern=header.metadata.get("pattern"),
     )
-    index = Index(dfa, vocabulary)
-    masks, amounts = list(rows.astype(np.uint32, copy=False)), counts.tolist()
-    for state, row in enumerate(row_of_state.tolist()):
-        index.adopt_row(state, masks[row], amounts[row])
+    if (byte_distances(dfa) == UNREACHABLE).any():
+        raise _unfit(file)
+    try:
+        index = Index(dfa, vocabulary)
+    except DeadEnd:
+        raise _unfit(file) from None
+    index.adopt_rows(
+        StoredRows(
+            file,
+            len(header.encoded) + header.sizes.places["rows"][0],
+            header.sizes.tokens,
+            row_of_state=arrays["row_of_state"].astype(np.int32, copy=False),
+            counts=arrays["counts"].astype(np.int32, copy=False),
+            checksums=arrays["row_checksums"].astype(np.uint32, copy=False),
+        )
+    )
     return index
 
 
 def pattern_of(path: str | PathLike[str]) -> str | None:
     """The pattern that a saved index was made from, if it was made from one."""
-    return _read(Path(path))[0].get("pattern")
+    return _read(OpenFile(Path(path)))[0].metadata.get("pattern")
 
 
-def _arrays_of(index: Index) -> Arrays:
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _MadeRows:
+    """The different rows of an index that was made: what ``StoredRows`` is for one that was loaded."""
+
+    row_of_state: Int32
+    counts: Int32
+    checksums: UInt32
+    masks: list[UInt32]
+
+    def __len__(self) -> int:
+        return len(self.masks)
+
+    def read(self, number: int) -> UInt32:
+        return self.masks[number]
+
+
+def _made_rows(index: Index) -> _MadeRows:
     index.build()
-    unique: dict[int, int] = {}  # equal rows are one object
-    rows: list[NDArray[np.uint32]] = []
+    numbers: dict[int, int] = {}  # equal rows are one object
+    masks: list[UInt32] = []
     counts: list[int] = []
     row_of_state: list[int] = []
     for state in range(len(index.dfa)):
         row = index.row(state)
-        number = unique.setdefault(id(row), len(rows))
-        if number == len(rows):
-            rows.append(row)
+        number = numbers.setdefault(id(row), len(masks))
+        if number == len(masks):
+            masks.append(row)
             counts.append(index.allowed_count(state))
         row_of_state.append(number)
-    return {
-        "transitions": index.dfa.transitions,
-        "byte_classes": index.dfa.byte_classes,
-        "accepting": index.dfa.accepting,
-        "rows": np.stack(rows),
-        "row_of_state": np.array(row_of_state, dtype=np.int32),
-        "counts": np.array(counts, dtype=np.int32),
-    }
+    checksums = [zlib.crc32(_as_written("rows", row)) for row in masks]
+    return _MadeRows(
+        np.array(row_of_state, dtype=np.int32),
+        np.array(counts, dtype=np.int32),
+        np.array(checksums, dtype=np.uint32),
+        masks,
+    )
 
 
-def _digest(arrays: Arrays) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return digest.hexdigest()
-
-
-def _read(source: Path) -> tuple[dict[str, str], Arrays]:
-    """Header and arrays, with every name, type and shape checked."""
-    from safetensors import SafetensorError, safe_open
-
+def _pattern_and_flags(pattern: str | None) -> dict[str, str]:
+    """The pattern, and whether ``re`` must read it with ``re.ASCII`` or, as it may say itself, ``re.UNICODE``."""
+    if pattern is None:
+        return {}
     try:
-        with safe_open(source, framework="numpy") as file:
-            header = file.metadata() or {}
-            if header.get("format", "").startswith("sfgen-index-") and header["format"] != FORMAT:
-                raise IndexFileError(
-                    f"{source} has the format {header['format']}; this sfgen reads {FORMAT}",
-                    hint="Make the index again with: sfgen index --save",
-                )
-            if header.get("format") != FORMAT or set(file.keys()) != set(_DTYPES):
-                raise IndexFileError(f"{source} is not an index that sfgen saved")
-            arrays = {name: file.get_tensor(name) for name in _DTYPES}
-    except FileNotFoundError as error:
-        raise IndexFileError(f"no such file: {source}", hint="Make one with: sfgen index --regex P --save") from error
-    except (OSError, SafetensorError) as error:
-        raise IndexFileError(f"{source} is not an index, or it is damaged: {error}") from error
-    _check_shapes(source, header, arrays)
+        tree = replace_properties(pattern, scan(pattern).properties)[0].parse()
+    except (re.error, PatternError, RecursionError):  # that of an automaton which was made in another way
+        return {"pattern": pattern}
+    return {"pattern": pattern, "flags": "ASCII" if tree.state.flags & re.ASCII else "UNICODE"}
+
+
+def _as_written(name: str, array: NDArray[np.generic]) -> memoryview:
+    return np.ascontiguousarray(array, dtype=NUMPY_DTYPES[DTYPES[name]]).data
+
+
+def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
+    """Whether a file holds an index of which all this is true. Its rows are known by their checksums."""
+    try:
+        header, others = _read(OpenFile(path))
+    except IndexFileError:
+        return False
+    same = all(header.metadata.get(key) == metadata.get(key) for key in {*header.metadata, *metadata} - _OF_THE_WRITER)
+    return same and all(np.array_equal(arrays[name], others[name]) for name in arrays)
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _read(file: OpenFile) -> tuple[Header, Arrays]:
+    """The header and all arrays but the rows, checked."""
+    header = read_header(file)
+    start, places, shapes = len(header.encoded), header.sizes.places, header.sizes.shapes
+    content = {name: file.read(start + places[name][0], places[name][1] - places[name][0]) for name in SMALL}
+    if not is_sealed(header, content.values()):
+        raise IndexFileError(f"{file.path} is damaged: it does not agree with its checksum", hint=MAKE_AGAIN)
+    arrays: Arrays = {
+        name: np.frombuffer(data, NUMPY_DTYPES[DTYPES[name]]).reshape(shapes[name]) for name, data in content.items()
+    }
+    if not _fit_together(arrays, header.sizes):
+        raise _unfit(file)
     return header, arrays
 
 
-def _check_shapes(source: Path, header: dict[str, str], arrays: Arrays) -> None:
-    states, rows = arrays["accepting"].shape[:1], arrays["rows"].shape[:1]
-    try:
-        words = (int(header["vocabulary_size"]) + 31) // 32
-        right = (
-            {"vocabulary_fingerprint", "sha256"} <= set(header)
-            and all(arrays[name].dtype == dtype for name, dtype in _DTYPES.items())
-            and arrays["transitions"].ndim == 2
-            and arrays["transitions"].shape[:1] == states
-            and arrays["byte_classes"].shape == (256,)
-            and arrays["accepting"].ndim == 1
-            and arrays["rows"].shape == (*rows, words)
-            and arrays["row_of_state"].shape == states
-            and arrays["counts"].shape == rows
-            and _within(arrays["transitions"], -1, states[0])
-            and _within(arrays["byte_classes"], 0, arrays["transitions"].shape[1])
-            and _within(arrays["row_of_state"], 0, rows[0])
-        )
-    except (KeyError, ValueError):
-        right = False
-    if not right:
-        raise IndexFileError(f"{source} is damaged: its arrays do not fit together", hint="Make the index again.")
+def _fit_together(arrays: Arrays, sizes: Sizes) -> bool:
+    return (
+        _within(arrays["transitions"], -1, sizes.states)
+        and _within(arrays["row_of_state"], 0, sizes.rows)
+        and _within(arrays["counts"], 0, sizes.tokens + 1)
+        and _within(arrays["accepting"].view(np.uint8), 0, 2)
+        and np.array_equal(np.unique(arrays["byte_classes"]), np.arange(sizes.classes))
+    )
 
 
 def _within(array: NDArray[np.generic], low: int, high: int) -> bool:
-    numbers = array.astype(np.int64)
-    return bool(numbers.size and (numbers >= low).all() and (numbers < high).all())
+    return bool(array.min() >= low and array.max() < high)
 
 
-def _header_digest(path: Path) -> str | None:
-    try:
-        return _read(path)[0]["sha256"]
-    except IndexFileError:
-        return None
-
-
-def _write_whole(destination: Path, data: bytes) -> None:
-    temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=f".{destination.name}.", delete=False) as file:
-            temporary = file.name
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        # A temporary file is private; the index gets the permissions that any new file would have.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, destination)
-    except OSError as error:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-        reason = error.strerror or str(error)
-        raise IndexFileError(
-            f"cannot write {destination}: {reason}", hint="Name a place that can be written."
-        ) from None
+def _unfit(file: OpenFile) -> IndexFileError:
+    return IndexFileError(f"{file.path} is damaged: its arrays do not fit together", hint=MAKE_AGAIN)

@@ -78,6 +78,7 @@ class Guide:
 
         Raises:
             UsageError: The token is not allowed here.
+            IndexFileError: The index was read from a file that allows the token, against its own automaton.
         """
         if self._ended:
             raise UsageError("the sequence has ended; nothing can follow the end token")
@@ -88,6 +89,8 @@ class Guide:
         elif token_id in self.index.vocabulary.end_token_ids and self.is_accepting:
             self._ended = True
         else:
+            if target < 0:
+                self.index.check_refusal(states[-1], token_id)
             raise UsageError(f"token {token_id} is not allowed in state {states[-1]}")
 
     def _fits(self, target: int) -> bool:

@@ -1,4 +1,4 @@
-"""The rows of all states: made when first asked for, or all at once; kept; equal ones stored once."""
+"""The rows of all states: made, or read from a file, when first asked for, or all at once; kept; equal ones once."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sfgen.errors import UsageError
 from sfgen.index import family, narrow
 from sfgen.index.family import MEMBERS, make_family
 from sfgen.index.narrow import make_narrow
+from sfgen.index.stored_rows import StoredRows
 from sfgen.index.table import UInt32, walking_table
 from sfgen.index.walker import list_transitions, make_row
 from sfgen.vocabulary import Vocabulary
@@ -39,6 +40,7 @@ class Rows:
 
     Attributes:
         masks: The row of each state, read-only and shared; ``None`` where it was not made yet. Always the same list.
+        stored: Rows that were made earlier, to be read instead of made; ``None`` for none.
     """
 
     def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None = None) -> None:
@@ -52,6 +54,8 @@ class Rows:
         self._arguments: tuple[Any, ...] = ()
         self._wide_seen = False
         self._unique: dict[tuple[int, int], list[UInt32]] = {}
+        self.stored: StoredRows | None = None
+        self._read: dict[int, UInt32] = {}
 
     @property
     def words(self) -> int:
@@ -64,14 +68,11 @@ class Rows:
             self.make(state)
         return self._counts[state]
 
-    def adopt(self, state: int, row: UInt32, count: int) -> None:
-        """Take a row that was made earlier."""
-        with self._lock:
-            self._counts[state] = count
-            self.masks[state] = row
-
     def make(self, state: int) -> UInt32:
         """Make the row of ``state``, or find it where another thread was faster."""
+        self._check(state)
+        if self.stored is not None:
+            return self._take(state, self.stored)
         arguments = self._for(state)
         row: UInt32 = np.empty(self.words, dtype=np.uint32)
         count, digest = make_row(state, _WIDE, row, *arguments)
@@ -88,7 +89,9 @@ class Rows:
         """Make the rows of all states; ``progress`` is called with (states done, states in all)."""
         total = len(self._dfa)
         with self._lock:
-            if not all(mask is not None for mask in self.masks):
+            if self.stored is not None:
+                self._take_all(total, self.stored, progress)
+            elif not all(mask is not None for mask in self.masks):
                 self._make_all(total, progress)
             elif progress is not None:
                 progress(total, total)
@@ -116,10 +119,51 @@ class Rows:
         order = np.argsort(tokens[:count], kind="stable")
         return tokens[order], (targets[order] // width).astype(np.int32)
 
-    def _for(self, state: int) -> tuple[Any, ...]:
-        """What ``walker.make_row`` takes after ``row``, for a state that there is: the walk does not look."""
+    def check_refusal(self, state: int, token: int) -> None:
+        """Look into a row that was read when the automaton refuses a token.
+
+        Raises:
+            IndexFileError: The row allows it.
+        """
+        row = self.masks[state] if 0 <= token < len(self._vocabulary) else None
+        if self.stored is not None and row is not None and row[token >> 5] >> (token & 31) & 1:
+            raise self.stored.contradiction(state)
+
+    def _check(self, state: int) -> None:
         if not 0 <= state < len(self.masks):
             raise UsageError(f"there is no state {state}: the automaton has {len(self.masks)}")
+
+    def _take(self, state: int, stored: StoredRows) -> UInt32:
+        """Read the row of ``state``, or find it where it was read for another state."""
+        number = int(stored.row_of_state[state])
+        row = self._read.get(number)
+        if row is None:
+            row = stored.read(number)
+        ends = self._vocabulary.end_token_ids
+        accepting = bool(self._dfa.accepting[state])
+        live = self._goal is None or bool(self._goal[state])
+        # What can be seen at a glance: the end where it may be and only there, and never nothing at all. Should the row
+        # allow text that the automaton refuses, it comes out when that is chosen.
+        if any(bool(row[end >> 5] >> (end & 31) & 1) != accepting for end in ends) or (
+            live and not accepting and not stored.counts[number]
+        ):
+            raise stored.contradiction(state)
+        with self._lock:
+            row = self._read.setdefault(number, row)
+            self._counts[state] = int(stored.counts[number])
+            self.masks[state] = row
+        return row
+
+    def _take_all(self, total: int, stored: StoredRows, progress: Callable[[int, int], None] | None) -> None:
+        for state in range(total):
+            if self.masks[state] is None:
+                self._take(state, stored)
+            if progress is not None and (state + 1 == total or state % _STEP == _STEP - 1):
+                progress(state + 1, total)
+
+    def _for(self, state: int) -> tuple[Any, ...]:
+        """What ``walker.make_row`` takes after ``row``, for a state that there is: the walk does not look."""
+        self._check(state)
         if not self._arguments:
             trie = self._vocabulary.trie
             self._arguments = (

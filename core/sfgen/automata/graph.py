@@ -1,0 +1,158 @@
+"""An automaton as a picture to be drawn: its states and edges with their labels, cut where it is too large.
+
+:mod:`~sfgen.automata.dot` and :mod:`~sfgen.automata.mermaid` write it down. :func:`character_graph` is what a pattern
+reads; what the tokens of a vocabulary read is in :mod:`sfgen.index.graph`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sfgen.automata.edges import WholeCharacters
+from sfgen.automata.label import CUT, label, visible
+from sfgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from sfgen.automata.dfa import Dfa
+
+STATES_DRAWN = 100
+"""States that are drawn where nothing else is asked for: more can hardly be looked at."""
+
+TITLE_WIDTH = 80
+
+
+class GraphState(NamedTuple):
+    """A state that is drawn, and whether the text may end in it."""
+
+    number: int
+    accepting: bool
+
+
+class GraphEdge(NamedTuple):
+    """An edge between two states that are drawn, with what is written on it."""
+
+    source: int
+    target: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What is drawn, and how much is not.
+
+    All texts are on one line, and everything in them can be seen.
+
+    Attributes:
+        title: The pattern; empty if there is none.
+        states: In the order in which they are come to from the start, breadth-first; the first one is the start.
+        edges: By their sources in this order.
+        continuing: The states that are drawn with edges that are not, since these lead to states left out.
+        edges_left_out: How many such edges there are.
+        states_left_out: How many states are not drawn.
+    """
+
+    title: str
+    states: tuple[GraphState, ...]
+    edges: tuple[GraphEdge, ...]
+    continuing: tuple[int, ...] = ()
+    edges_left_out: int = 0
+    states_left_out: int = 0
+
+    @property
+    def note(self) -> str:
+        """What is said where something is left out; empty if nothing is.
+
+        >>> from sfgen.automata import Dfa
+        >>> character_graph(Dfa.from_regex("[a-z]{1,2000}"), max_states=10).note
+        '1,991 of 2,001 states are left out'
+        """
+        if not self.states_left_out:
+            return ""
+        are = "is" if self.states_left_out == 1 else "are"
+        return f"{self.states_left_out:,} of {self.states_left_out + len(self.states):,} states {are} left out"
+
+
+def character_graph(dfa: Dfa, *, max_states: int = STATES_DRAWN) -> Graph:
+    """The automaton over whole characters; what stands inside of a character is folded away.
+
+    Args:
+        dfa: The automaton.
+        max_states: States that are drawn; what is further from the start is left out.
+
+    Raises:
+        UsageError: Not even the start may be drawn.
+
+    >>> from sfgen.automata import Dfa
+    >>> for edge in character_graph(Dfa.from_regex("[a-zé]+!")).edges:
+    ...     print(*edge)
+    0 1 [a-zé]
+    1 3 !
+    1 1 [a-zé]
+    """
+    reader = WholeCharacters(dfa)
+
+    def leaving(state: int) -> list[tuple[int, str]]:
+        return [(edge.target, label(edge.characters)) for edge in reader.edges(state)]
+
+    return drawn(dfa, leaving, lambda: len(reader.reached()), max_states)
+
+
+def drawn(
+    dfa: Dfa, leaving: Callable[[int], Iterable[tuple[int, str]]], states: Callable[[], int], max_states: int
+) -> Graph:
+    """The states nearest to the start, with the edges between them.
+
+    Args:
+        dfa: The automaton that the states are of.
+        leaving: The edges from a state: where to, and what is written on them.
+        states: How many states there are; asked for only when some are left out.
+        max_states: States that are drawn.
+
+    Raises:
+        UsageError: Not even the start may be drawn.
+    """
+    if max_states < 1:
+        raise UsageError(f"a graph of {max_states} states has no start", hint="Draw at least one state.")
+    queue = [0]
+    seen = {0}
+    edges: list[GraphEdge] = []
+    for state in queue:
+        for target, text in leaving(state):
+            edges.append(GraphEdge(state, target, text))
+            if target not in seen and len(queue) < max_states:
+                seen.add(target)
+                queue.append(target)
+    shown = tuple(edge for edge in edges if edge.target in seen)
+    return Graph(
+        title=title_of(dfa.pattern),
+        states=tuple(GraphState(state, bool(dfa.accepting[state])) for state in queue),
+        edges=shown,
+        continuing=tuple(dict.fromkeys(edge.source for edge in edges if edge.target not in seen)),
+        edges_left_out=len(edges) - len(shown),
+        states_left_out=states() - len(queue) if len(shown) < len(edges) else 0,
+    )
+
+
+def title_of(pattern: str | None) -> str:
+    """A pattern on one line, cut if it is long."""
+    text = visible(pattern or "")
+    return text if len(text) <= TITLE_WIDTH else text[: TITLE_WIDTH - 1] + CUT
+
+
+def to_dict(dfa: Dfa) -> dict[str, Any]:
+    """The automaton over whole characters as plain data; see :meth:`sfgen.automata.dfa.Dfa.to_dict`."""
+    reader = WholeCharacters(dfa)
+    transitions = {
+        str(state): {label(edge.characters, width=sys.maxsize): edge.target for edge in reader.edges(state)}
+        for state in sorted(reader.reached())
+    }
+    return {
+        "pattern": dfa.pattern,
+        "initial": 0,
+        "final": [state for state in map(int, transitions) if dfa.accepting[state]],
+        "states": len(dfa),
+        "transitions": transitions,
+    }
