@@ -123,7 +123,7 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
         table.add_column(number, justify="right", no_wrap=True)
     if end is not None:
         table.add_column(end, no_wrap=True)
-    table.add_column(text, no_wrap=not terminal)
+    table.add_column(text, no_wrap=not terminal, overflow="fold")
     return table
 
 

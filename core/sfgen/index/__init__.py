@@ -4,6 +4,7 @@
 from many; ``rows`` keeps what they find, and ``distance`` knows the way to the end. ``builder`` puts these together
 (``Index``); ``guide`` follows one sequence (``Guide``); ``free`` is the guide of text without a pattern. ``file`` saves
 and loads: ``file_header`` says what is in a file, ``whole_file`` writes it, ``open_file`` and ``stored_rows`` read it.
+``statistics`` counts what is in an index, ``export`` makes data of it and ``graph`` a picture.
 """
 
 from sfgen.index.builder import Index, tokens_of_row
