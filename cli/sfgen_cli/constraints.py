@@ -14,7 +14,8 @@ from sfgen_cli.prompts import read_text
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, Vocabulary
     from sfgen.ban import MatchMode
-    from sfgen_cli.options import BanOptions
+    from sfgen.decoding import GuideSource
+    from sfgen_cli.options import BanOptions, EngineName
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,13 @@ class Constraint:
         if self.index_file is not None:
             return Index.load(self.index_file, vocabulary)
         return Index(dfa or self.dfa(), vocabulary) if self else None
+
+    def reference_index(self, vocabulary: Vocabulary, engine: EngineName) -> GuideSource:
+        """The pattern, or the choices as alternatives, under one of the engines that are for comparison."""
+        from sfgen.reference import FsmIndex, NaiveIndex
+
+        pattern = "|".join(map(re.escape, self.choices or ())) if self.pattern is None else self.pattern
+        return NaiveIndex(pattern, vocabulary) if engine == "naive" else FsmIndex(pattern, vocabulary)
 
 
 def read_constraint(

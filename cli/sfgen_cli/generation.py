@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
 from sfgen_cli.constraints import Constraint
-from sfgen_cli.options import GenerationOptions
+from sfgen_cli.options import EngineName, GenerationOptions
 from sfgen_cli.output import note, stderr_is_a_terminal, visible, write, write_json
 from sfgen_cli.progress import Say, progress, size_in_words
 from sfgen_cli.record import record
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Event, Index, Result, Sampler
-    from sfgen.decoding import Model
+    from sfgen import BannedWords, Event, Result, Sampler
+    from sfgen.decoding import GuideSource, Model
 
 _WORDS_SHOWN = 5  # in the summary
 
@@ -31,12 +31,14 @@ class Request:
         constraint: What the text must match.
         banned: What it must not contain.
         options: The rest.
+        engine: How the pattern is followed; ``None``: it was not asked for, and the default is taken.
     """
 
     prompt: str
     constraint: Constraint
     banned: BannedWords | None
     options: GenerationOptions
+    engine: EngineName | None = None
 
     def check(self) -> None:
         """Refuse options that have no meaning together.
@@ -64,6 +66,31 @@ class Request:
             from sfgen.decoding.stops import StopStrings
 
             StopStrings.of(options.stop)
+        self._check_engine()
+
+    def _check_engine(self) -> None:
+        if self.engine is not None and not self.constraint:
+            raise UsageError(
+                "--engine says how a pattern is followed, and there is none",
+                hint=f"For example: sfgen gen --engine {self.engine} --regex '[0-9]+\\.[0-9]'",
+            )
+        if not self.uses_reference:
+            return
+        if self.constraint.index_file is not None:
+            raise UsageError(
+                f"--engine {self.engine} and --index cannot be used together: a saved index is one of the engine fast",
+                hint="Leave --engine out, or give the pattern itself with --regex.",
+            )
+        if self.banned is not None:
+            raise UsageError(
+                f"--engine {self.engine} and banned words cannot be used together: a ban needs the automaton of fast",
+                hint="Leave --engine out, or ban nothing.",
+            )
+
+    @property
+    def uses_reference(self) -> bool:
+        """Whether an engine that is there for comparison was asked for."""
+        return self.engine not in (None, "fast")
 
     def samplers(self) -> list[Sampler]:
         """How each sample is drawn: sample i uses seed + i."""
@@ -94,7 +121,7 @@ class Run:
     request: Request
     model: Model
     prompt: str | Sequence[int]
-    index: Index | None
+    index: GuideSource | None
 
     @property
     def streams(self) -> bool:
@@ -141,7 +168,13 @@ def _load(request: Request, sampler: Sampler, say: Say) -> Run:
     constraint, options = request.constraint, request.options
     if constraint:
         say("reading the pattern")
-    dfa = constraint.dfa() if constraint and constraint.index_file is None else None
+    dfa = None
+    if request.uses_reference and constraint.pattern is not None:
+        from sfgen.regex import parse
+
+        parse(constraint.pattern)  # tells what is wrong with it
+    elif constraint and constraint.index_file is None and not request.uses_reference:
+        dfa = constraint.dfa()
     if dfa is not None and request.banned is not None and not options.chat:
         from sfgen.ban.product import without
 
@@ -160,7 +193,12 @@ def _load(request: Request, sampler: Sampler, say: Say) -> Run:
     )
     if constraint:
         say("preparing the index")
-    loaded = Run(request, model, _prompt_for(model, request), constraint.index(model.vocabulary, dfa))
+    index: GuideSource | None
+    if request.engine is not None and request.uses_reference:
+        index = constraint.reference_index(model.vocabulary, request.engine)
+    else:
+        index = constraint.index(model.vocabulary, dfa)
+    loaded = Run(request, model, _prompt_for(model, request), index)
     loaded.events(sampler)  # tells what is impossible, before the weights are loaded
     size = getattr(model, "weights_size", None)
     say(f"loading the weights of {options.model}" + (f" ({size_in_words(size)})" if size else ""))
@@ -200,8 +238,10 @@ def _sample(loaded: Run, sampler: Sampler) -> None:
                 result = event.result
     assert result is not None, "the last event carries the result"
     if options.json:
-        pattern = loaded.index.dfa.pattern if loaded.index is not None else None
-        write_json(record(request, result, seed=sampler.seed, seconds=time.perf_counter() - started, pattern=pattern))
+        has_pattern = request.constraint.choices is None  # the engines for comparison make one of choices
+        pattern = loaded.index.pattern if loaded.index is not None and has_pattern else None
+        fields = record(request, result, seed=sampler.seed, seconds=time.perf_counter() - started, pattern=pattern)
+        write_json({**fields, "engine": request.engine} if request.uses_reference else fields)
     else:
         write("\n" if streams else f"{before}{result.text}\n")
     if result.rollbacks or result.moved_blocks:

@@ -50,6 +50,18 @@ IndexFile = Annotated[
     ),
 ]
 
+EngineName = Literal["fast", "fsm", "naive"]
+Engine = Annotated[
+    EngineName | None,
+    typer.Option(
+        help="How the pattern is followed. fast: an index of the tokens, which looks ahead; fsm: an index made with "
+        "the algorithms of Willard and Louf, over an automaton of the interegular package; naive: every token is tried "
+        "at every step. The last two are for comparison: they do not look ahead, and so may fail at "
+        "[bold]--max-tokens[/]. Default: fast.",
+        show_default=False,
+    ),
+]
+
 Model = Annotated[
     str,
     typer.Option(

@@ -19,6 +19,7 @@ def gen(
     choices_file: options.ChoicesFile = None,
     index: options.IndexFile = None,
     *,
+    engine: options.Engine = None,
     generation: options.GenerationOptions,
     ban_words: options.Words = None,
     ban_words_file: options.WordsFile = None,
@@ -34,4 +35,4 @@ def gen(
     text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(ban_words_file) == "-")
     if not constraint and (hint := pattern_hint(text)):
         note(f"sfgen: {hint}", quiet=generation.quiet)
-    run(Request(text, constraint, read_banned(ban_words, ban_words_file, ban_pattern), generation))
+    run(Request(text, constraint, read_banned(ban_words, ban_words_file, ban_pattern), generation, engine))

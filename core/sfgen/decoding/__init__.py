@@ -8,7 +8,7 @@ loop for one text.
 
 from sfgen.decoding.drive import generate, stream
 from sfgen.decoding.events import Ask, BlockMoved, Event, Finished, Result, RolledBack, TextReleased, TokenChosen
-from sfgen.decoding.protocols import Guide, Model, Session
+from sfgen.decoding.protocols import Guide, GuideSource, Model, Session
 from sfgen.decoding.sampler import Sampler
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Event",
     "Finished",
     "Guide",
+    "GuideSource",
     "Model",
     "Result",
     "RolledBack",

@@ -10,7 +10,7 @@ from sfgen.decoding.ban import Ban
 from sfgen.decoding.events import Ask, Event, Finished, Result
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.promises import Promises
-from sfgen.decoding.protocols import Guide, Model, Session
+from sfgen.decoding.protocols import Guide, GuideSource, Model, Session
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
@@ -28,7 +28,7 @@ def stream(
     model: Model,
     prompt: str | Sequence[int] = "",
     *,
-    index: Index | None = None,
+    index: GuideSource | None = None,
     banned: BannedWords | None = None,
     sampler: Sampler | None = None,
     stop: Sequence[str] = (),
@@ -44,7 +44,7 @@ def stream(
         model: Anything with ``vocabulary``, ``encode(text)`` and ``session()``. If it has a ``context_length``, that
             bounds the prompt and ``max_tokens``.
         prompt: Text, or the ids of its tokens.
-        index: What the text must match; free text without.
+        index: What the text must match: an ``Index``, or another engine (``sfgen.reference``); free text without.
         banned: Words that the text must not contain.
         sampler: How tokens are chosen; greedy without.
         stop: The text ends before the first of these that would be in it; see ``sfgen.decoding.stops``. Not with an
@@ -65,11 +65,13 @@ def stream(
         InputError: The prompt is longer than the model's context.
         LimitTooSmall: ``max_tokens``, or what the context leaves, is below what the shortest match needs.
         UsageError: The index belongs to another vocabulary, ``max_tokens`` is negative, a stop string is empty, there
-            are stop strings beside an index, or no strategy has that name.
+            are stop strings beside an index, words are banned beside an engine without an automaton, or no strategy
+            has that name.
         BannedWordsError: Every match of the index has a banned word. All of these are raised by the call itself, before
             there is a session.
         DeadEnd: Nothing that is allowed can follow.
-        GenerationError: More rollbacks than ``max_rollbacks``.
+        GenerationError: More rollbacks than ``max_rollbacks``; or, with an engine that does not look ahead,
+            ``max_tokens`` is reached before the text is a match.
         ModelError: The model's scores cannot be used.
         InternalError: The finished text does not keep a promise: a fault of sfgen. There is no result then, but the
             ``TextReleased`` events of a stream were before it.
@@ -88,9 +90,10 @@ def stream(
     if banned is not None:
         from sfgen.ban.siblings import completing
 
+        clean = None if index is None else _clean_index(index, banned, prompt_bytes)
         matcher = banned.matcher(prompt_bytes)
         ban = Ban(matcher, chosen, partial(completing, matcher, model.vocabulary.trie), max_rollbacks=max_rollbacks)
-        if index is not None and (clean := _clean_index(index, banned, prompt_bytes)) is not None:
+        if clean is not None:
             clean_guide, _ = _guide(model, len(prompt_ids), clean, max_tokens)
             if chosen.is_silent:
                 guide = clean_guide
@@ -115,7 +118,7 @@ def generate(
     model: Model,
     prompt: str | Sequence[int] = "",
     *,
-    index: Index | None = None,
+    index: GuideSource | None = None,
     banned: BannedWords | None = None,
     sampler: Sampler | None = None,
     stop: Sequence[str] = (),
@@ -177,10 +180,16 @@ def _encoded(model: Model, prompt: str | Sequence[int]) -> tuple[Sequence[int], 
     return prompt_ids, b"".join(vocabulary.tokens[token] or b"" for token in prompt_ids)
 
 
-def _clean_index(index: Index, banned: BannedWords, prompt: bytes) -> Index | None:
+def _clean_index(index: GuideSource, banned: BannedWords, prompt: bytes) -> Index | None:
     """The index of the matches that have no banned word; ``None`` if its automaton would be too large."""
     from sfgen.ban.product import without
+    from sfgen.index import Index
 
+    if not isinstance(index, Index):
+        raise UsageError(
+            "words can be banned beside an Index only: the matches without them are found in its automaton",
+            hint="Use the default engine, an sfgen.Index, or ban nothing.",
+        )
     dfa = without(index.dfa, banned, prompt)
     return None if dfa is None else _index_of(dfa, index.vocabulary)
 
@@ -193,9 +202,9 @@ def _index_of(dfa: Dfa, vocabulary: Vocabulary) -> Index:
     return Index(dfa, vocabulary)
 
 
-def _guide(model: Model, prompt_tokens: int, index: Index | None, max_tokens: int) -> tuple[Guide, int]:
+def _guide(model: Model, prompt_tokens: int, index: GuideSource | None, max_tokens: int) -> tuple[Guide, int]:
     """The guide, and the limit that the model's context leaves of ``max_tokens``."""
-    from sfgen.index import FreeGuide
+    from sfgen.index import FreeGuide, Index
 
     context: int | None = getattr(model, "context_length", None)
     name = getattr(model, "name", "the model")
@@ -214,9 +223,12 @@ def _guide(model: Model, prompt_tokens: int, index: Index | None, max_tokens: in
     except LimitTooSmall as error:
         if limit == max_tokens:
             raise
+        least = (
+            f"the shortest match takes {len(index.shortest_tokens())}" if isinstance(index, Index) else "no match fits"
+        )
         raise LimitTooSmall(
             f"the context of {name}, {context} tokens, is too small: after a prompt of {prompt_tokens} it leaves room "
-            f"for {limit}, and the shortest match takes {len(index.shortest_tokens())}",
+            f"for {limit}, and {least}",
             details=error.details,
             hint="Give a shorter prompt, or use a model with a longer context.",
         ) from None

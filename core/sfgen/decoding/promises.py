@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sfgen
-from sfgen.decoding.protocols import Model
+from sfgen.decoding.protocols import GuideSource, Model
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.errors import InternalError
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
-    from sfgen.index import Index
 
 _SHOWN = 2000  # characters of a pattern or a text in a report
 
@@ -38,7 +37,7 @@ class Promises:
         max_tokens: The most tokens that it was allowed.
     """
 
-    index: Index | None
+    index: GuideSource | None
     banned: BannedWords | None
     stops: StopStrings
     prompt: bytes
@@ -55,7 +54,7 @@ class Promises:
         if self.index is not None:
             doubter = self._who_refuses(data, self.index)
             if doubter:
-                pattern = self.index.dfa.pattern
+                pattern = self.index.pattern
                 raise self._broken(
                     "the text does not match the pattern",
                     data,
@@ -73,19 +72,19 @@ class Promises:
                 raise self._broken(f"the text contains the stop string {string.decode()!r}", data, {})
 
     @staticmethod
-    def _who_refuses(data: bytes, index: Index) -> str:
+    def _who_refuses(data: bytes, index: GuideSource) -> str:
         """Who says that the text does not match; empty if nobody does."""
-        if not index.dfa.accepts(data):
-            return "the automaton"
-        if index.dfa.pattern is None:  # choices and the algebra of automata: there is nobody else to ask
+        if not index.accepts(data):
+            return "the index itself"
+        if index.pattern is None:  # choices and the algebra of automata: there is nobody else to ask
             return ""
         from sfgen.regex.oracle import fullmatch
 
         try:
-            matches = fullmatch(index.dfa.pattern, data.decode())
+            matches = fullmatch(index.pattern, data.decode())
         except UnicodeDecodeError:
             return "UTF-8"
-        return "re.fullmatch" if matches is False else ""  # `None`: it cannot tell, and the automaton's word stands
+        return "re.fullmatch" if matches is False else ""  # `None`: it cannot tell, and the index's word stands
 
     def _broken(self, what: str, data: bytes, more: dict[str, str]) -> InternalError:
         vocabulary, sampler = self.model.vocabulary, self.sampler

@@ -63,6 +63,29 @@ class Guide(Protocol):
         """Take back the last ``count`` tokens."""
 
 
+class GuideSource(Protocol):
+    """What a text must match, over one vocabulary: ``sfgen.Index``, or an engine of ``sfgen.reference``."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+
+    @property
+    def pattern(self) -> str | None:
+        """The pattern, of which ``re`` is asked in the end; ``None``: it has none."""
+
+    def accepts(self, data: bytes) -> bool:
+        """Whether a text is a match."""
+
+    def guide(self, max_tokens: int | None = None) -> Guide:
+        """A new guide for one sequence. It never lets a text end that is no match, at the limit of tokens neither.
+
+        Raises:
+            LimitTooSmall: No match can be written with ``max_tokens`` tokens; one that does not look ahead may say so
+                later, with another ``GenerationError``.
+        """
+
+
 class BannedText(Protocol):
     """What the loop reads of a banned match: offsets in bytes from the start of the generated text."""
 

@@ -1,0 +1,46 @@
+"""Which characters a pattern tells apart: from each class of those that it cannot, one stands for all."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from sfgen.regex.characters import Ranges
+
+
+class CharacterClasses:
+    """The classes into which some sets of characters divide all text.
+
+    Two characters are in one class if each of the sets has both of them or neither.
+
+    >>> classes = CharacterClasses([((97, 122),), ((48, 57), (97, 102))])
+    >>> classes.representatives(ord("0"), ord("z"))
+    ['0', ':', 'a', 'g']
+    """
+
+    def __init__(self, sets: Iterable[Ranges]) -> None:
+        changes: dict[int, int] = {0: 0}  # where → which sets begin or end there, as bits
+        for number, ranges in enumerate(dict.fromkeys(sets)):
+            for first, last in ranges:
+                for place in (first, last + 1):
+                    changes[place] = changes.get(place, 0) ^ 1 << number
+        self._starts = sorted(changes)
+        self._members = []  # the sets, as bits, that have the characters from this start to the next
+        members = 0
+        for start in self._starts:
+            members ^= changes[start]
+            self._members.append(members)
+
+    def representatives(self, first: int = 0, last: int = 0x10FFFF) -> list[str]:
+        """The first character of each class that has one from ``first`` to ``last``; surrogates are no characters."""
+        if first < 0xD800 <= last:
+            parts = [(first, 0xD7FF), (0xE000, last)] if last >= 0xE000 else [(first, 0xD7FF)]
+        else:
+            parts = [(first, last)]
+        found: dict[int, str] = {}
+        for low, high in parts:
+            place = bisect_right(self._starts, low) - 1
+            while place < len(self._starts) and self._starts[place] <= high:
+                found.setdefault(self._members[place], chr(max(self._starts[place], low)))
+                place += 1
+        return list(found.values())

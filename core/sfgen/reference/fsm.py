@@ -1,0 +1,217 @@
+r"""The engine ``fsm``: interegular's machine of a pattern, and the index that Algorithms 3 and 4 make of it.
+
+What it cannot do: interegular reads no anchors (``^ $ \b``) and lookarounds, no flags but ``i`` and ``s``, and some
+patterns otherwise than ``re``; all these are refused. It may take long to make a machine. Tokens that lead nowhere are
+not left out: a token is allowed if some text can follow it, whether or not the vocabulary can write that text, and
+whether or not it fits into the limit of tokens.
+"""
+
+from __future__ import annotations
+
+from array import array
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.errors import PatternError
+from sfgen.reference.agreement import disagreement
+from sfgen.reference.classes import CharacterClasses
+from sfgen.reference.guide import ReferenceGuide
+from sfgen.reference.interegular_machine import USE_THE_DEFAULT, characters_of, check_size, made_by_interegular
+from sfgen.reference.pending import characters_from, split
+from sfgen.reference.sub_sequences import Machine, find_sub_sequences
+from sfgen.regex import parse
+from sfgen.regex.tree import Anchor, Atomic, Look, contains
+from sfgen.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from interegular.fsm import FSM
+
+
+def reference_fsm(pattern: str) -> FSM:
+    r"""The machine of a pattern, as interegular makes it: not the smallest, and with states that may lead nowhere.
+
+    interegular numbers the symbols by chance, in the order of a set, and the states after them. So that every run gives
+    the same machine, here the symbols are numbered as the pattern names them; that of the source document comes out.
+
+    Raises:
+        PatternError: The pattern cannot be read, by ``re`` or by interegular, or not in the same way by both, or it
+            matches no text at all.
+
+    >>> fsm = reference_fsm(r"([0-9]+)?\.[0-9]+")
+    >>> fsm.finals, fsm.map[0]
+    (frozenset({4, 5}), {0: 1, 2: 2})
+    """
+    tree = parse(pattern)
+    if contains(tree, (Anchor, Look, Atomic)):
+        raise PatternError(
+            "the engine fsm reads no anchors, lookarounds, possessive repeats and atomic groups",
+            pattern,
+            hint=USE_THE_DEFAULT,
+        )
+    check_size(tree, pattern)
+    fsm = made_by_interegular(pattern)
+    machine = Machine(fsm)
+    text = disagreement(machine, list(characters_of(fsm.alphabet, pattern).values()), tree)
+    if text is not None:
+        raise PatternError(
+            f"interegular, on which the engine fsm is built, reads the pattern otherwise than re: for {text!r:.60}",
+            pattern,
+            hint=USE_THE_DEFAULT,
+        )
+    if machine.start is None:
+        raise PatternError("it matches no text at all", pattern)
+    return fsm
+
+
+def fsm_table(fsm: FSM) -> str:
+    """A machine as interegular prints it: its table, its final states, its alphabet, and its map."""
+    alphabet, transitions = str(fsm.alphabet), str(fsm.map)
+    return f"{fsm}\nfinals\n{fsm.finals}\n\nalphabet\n{alphabet}\n\nmap\n{transitions}\n"
+
+
+class FsmIndex:
+    r"""The index of Algorithm 4: for each state of interegular's machine the tokens that it reads.
+
+    Made at once, in time that grows with the vocabulary times the states; a step is a look into it.
+
+    States up to ``len(index)`` are those of ``fsm``. A token may end within a character: the state after it is a state
+    of the machine beside the bytes of that character, and has a number from ``len(index)`` on, in the order in which
+    these states come up; see ``place``.
+
+    Args:
+        pattern: The pattern.
+        vocabulary: The tokens.
+
+    Attributes:
+        fsm: The machine.
+
+    Raises:
+        PatternError: As for ``reference_fsm``.
+
+    >>> index = FsmIndex(r"[0-9]+\.[0-9]", Vocabulary([b"a", b".", b".2", b"1"]))
+    >>> [array.tolist() for array in index.transitions(1)]
+    [[1, 2, 3], [3, 4, 2]]
+    """
+
+    start = 0
+
+    def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
+        self.pattern = pattern
+        self.vocabulary = vocabulary
+        self.fsm = reference_fsm(pattern)
+        self._machine = Machine(self.fsm)
+        self._classes = CharacterClasses(characters_of(self.fsm.alphabet, pattern).values())
+        self._places: list[tuple[int, bytes]] = [(state, b"") for state in range(len(self.fsm.states))]
+        self._numbers = {place: number for number, place in enumerate(self._places)}
+        self._within: dict[bytes, list[int]] = {}  # for the bytes of an unfinished character: what can follow them
+        self._rows = self._map_states_to_vocab()
+
+    def __len__(self) -> int:
+        """The number of states of the machine."""
+        return len(self.fsm.states)
+
+    @property
+    def accepting(self) -> frozenset[int]:
+        """The states in which the text may end."""
+        return self._machine.finals
+
+    def place(self, state: int) -> tuple[int, bytes]:
+        """The state of the machine, and the bytes of the unfinished character, that a number stands for."""
+        return self._places[state]
+
+    def transitions(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The text tokens that ``state`` reads, ascending, and the state each leads to: two int32 arrays."""
+        if state not in self._rows:
+            self._rows[state] = self._row_within(*self._places[state])
+        tokens, targets = self._rows[state]
+        return np.array(tokens, dtype=np.int32), np.array(targets, dtype=np.int32)
+
+    def allowed_tokens(self, state: int) -> NDArray[np.int32]:
+        """The text tokens that ``state`` reads, ascending, int32."""
+        return self.transitions(state)[0]
+
+    def next_state(self, state: int, token_id: int) -> int | None:
+        """The state after a token; ``None`` if it is not read."""
+        tokens, targets = self.transitions(state)
+        place = int(np.searchsorted(tokens, token_id))
+        return int(targets[place]) if place < tokens.size and tokens[place] == token_id else None
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in ``state``."""
+        return state in self._machine.finals
+
+    def number(self, state: int) -> int:
+        """The state is a number."""
+        return state
+
+    def accepts(self, data: bytes) -> bool:
+        """Whether the machine accepts a text, in UTF-8."""
+        text = split(data)
+        return text is not None and not text[1] and bool(self.fsm.accepts(text[0]))
+
+    def guide(self, max_tokens: int | None = None) -> ReferenceGuide[int]:
+        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take."""
+        return ReferenceGuide(self, max_tokens)
+
+    # ---- Algorithm 4 over bytes ------------------------------------------------------------------------------------
+
+    def _map_states_to_vocab(self) -> dict[int, tuple[array[int], array[int]]]:
+        """Algorithm 4, which keeps of each sequence where it ends, for tokens that may end within a character."""
+        sigma = {state: (array("i"), array("i")) for state in range(len(self))}
+        for token in self.vocabulary.text_token_ids.tolist():
+            if (parts := split(self.vocabulary.tokens[token] or b"")) is None:
+                continue  # it begins within a character, or is no text at all
+            v, pending = parts
+            sequences = find_sub_sequences(self._machine, v) if v else [(state,) for state in self._machine.states]
+            for z in sequences:
+                if self._can_read(z[-1], pending):
+                    tokens, targets = sigma[z[0]]
+                    tokens.append(token)
+                    targets.append(self._number(z[-1], pending))
+        return sigma
+
+    def _row_within(self, state: int, begun: bytes) -> tuple[array[int], array[int]]:
+        """The row of a state within a character: each token is read together with the bytes before it."""
+        tokens, targets = array("i"), array("i")
+        for token in self._tokens_within:
+            if (parts := split(begun + (self.vocabulary.tokens[token] or b""))) is None:
+                continue
+            v, pending = parts
+            end = self._walk(state, v)
+            if end is not None and self._can_read(end, pending):
+                tokens.append(token)
+                targets.append(self._number(end, pending))
+        return tokens, targets
+
+    def _walk(self, state: int, v: str) -> int | None:
+        """Where the machine is after v; ``None`` if it does not read it."""
+        for symbol in self._machine.symbols(v):
+            target = self._machine.delta[state].get(symbol)
+            if target is None:
+                return None
+            state = target
+        return state
+
+    def _can_read(self, state: int, pending: bytes) -> bool:
+        """Whether a character that begins with these bytes can be read; nothing pending: always."""
+        if not pending:
+            return True
+        if pending not in self._within:
+            letters = self._classes.representatives(*characters_from(pending))
+            self._within[pending] = self._machine.symbols("".join(letters))
+        return any(symbol in self._machine.delta[state] for symbol in self._within[pending])
+
+    def _number(self, state: int, pending: bytes) -> int:
+        number = self._numbers.setdefault((state, pending), len(self._places))
+        if number == len(self._places):
+            self._places.append((state, pending))
+        return number
+
+    @cached_property
+    def _tokens_within(self) -> list[int]:
+        """The text tokens that begin within a character."""
+        tokens = self.vocabulary.tokens
+        return [token for token in self.vocabulary.text_token_ids.tolist() if 0x80 <= (tokens[token] or b" ")[0] < 0xC0]

@@ -1,0 +1,130 @@
+r"""The engine ``naive``: the first algorithm of the source document, which tries every token at every step.
+
+1. Start with the empty text.
+2. Append every token of the vocabulary to it.
+3. Whether the result can become a match is asked of the ``regex`` package, which knows partial matches.
+4. Choose among the tokens with which it can, and go back to 2.
+
+A step takes as many partial matches as there are tokens, each as long as the text so far, and every partial match may
+itself take long with a pattern that can read a text in many ways, such as ``(a|a)*b``.
+
+What it cannot do: as in the engine ``fsm``, a token is allowed if some text can follow it, whether or not the
+vocabulary can write that text and whether or not it fits into the limit of tokens. With lookarounds, possessive repeats
+and atomic groups even that is not certain: the partial match of ``regex`` then takes some texts that no match begins
+with (``a*+ab`` and ``aa``), and the text may come to a place where nothing can follow. It never misses a match.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import regex
+from sfgen.errors import PatternError
+from sfgen.reference.agreement import character_sets
+from sfgen.reference.classes import CharacterClasses
+from sfgen.reference.guide import ReferenceGuide
+from sfgen.reference.pending import characters_from, split
+from sfgen.reference.spelling import spelled
+from sfgen.regex import parse, settle
+from sfgen.regex.tree import is_nothing
+from sfgen.vocabulary import Vocabulary
+
+State: TypeAlias = tuple[str, bytes]
+"""The text so far: its whole characters, and the bytes of an unfinished one."""
+
+
+class NaiveIndex:
+    r"""No index at all: for each text, every token is tried.
+
+    Args:
+        pattern: The pattern, of Python's ``re`` with ``re.ASCII`` or ``(?u)``.
+        vocabulary: The tokens.
+
+    Raises:
+        PatternError: The pattern cannot be read, or it matches no text at all.
+
+    >>> index = NaiveIndex(r"[0-9]+\.[0-9]", Vocabulary([b"a", b".", b".2", b"1"]))
+    >>> for text in ("", "1", "1.", "1.2"):
+    ...     print(text, [text + index.vocabulary.text(token) for token in index.allowed_tokens((text, b""))])
+     ['1']
+    1 ['1.', '1.2', '11']
+    1. ['1.1']
+    1.2 []
+    """
+
+    start: State = ("", b"")
+
+    def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
+        self.pattern = pattern
+        self.vocabulary = vocabulary
+        tree = settle(parse(pattern))
+        if is_nothing(tree):
+            raise PatternError("it matches no text at all", pattern)
+        self._regex = regex.compile(spelled(tree), regex.V0)
+        self._classes = CharacterClasses(character_sets(tree))
+        # The tokens by how they begin and end: with whole characters, or within one.
+        self._whole: list[str] = []
+        whole, self._unfinished, self._within = [], list[tuple[int, str, bytes]](), list[int]()
+        for token in vocabulary.text_token_ids.tolist():
+            parts = split(vocabulary.tokens[token] or b"")
+            if parts is None:
+                self._within.append(token)
+            elif parts[1]:
+                self._unfinished.append((token, *parts))
+            else:
+                whole.append(token)
+                self._whole.append(parts[0])
+        self._whole_ids = np.array(whole, dtype=np.int32)
+
+    def allowed_tokens(self, state: State) -> NDArray[np.int32]:
+        """The text tokens after which the text can still become a match, ascending, int32."""
+        completion, pending = state
+        if pending:
+            candidates = [
+                (token, *parts)
+                for token in self._within
+                if (parts := split(pending + (self.vocabulary.tokens[token] or b""))) is not None
+            ]
+            return np.array([each[0] for each in candidates if self._can_match(completion, *each[1:])], dtype=np.int32)
+        match = self._regex.fullmatch
+        mask = [match(completion + token, partial=True) is not None for token in self._whole]
+        unfinished = [each[0] for each in self._unfinished if self._can_match(completion, *each[1:])]
+        tokens = np.concatenate([self._whole_ids[np.array(mask, dtype=bool)], np.array(unfinished, dtype=np.int32)])
+        tokens.sort()
+        return tokens
+
+    def next_state(self, state: State, token_id: int) -> State | None:
+        """The text after a token that is no end token; ``None`` if it can become no match."""
+        text, pending = state
+        parts = split(pending + (self.vocabulary.tokens[token_id] or b"\xff"))
+        return (text + parts[0], parts[1]) if parts is not None and self._can_match(text, *parts) else None
+
+    def is_accepting(self, state: State) -> bool:
+        """Whether the text is a match."""
+        text, pending = state
+        return not pending and self._regex.fullmatch(text) is not None
+
+    def number(self, state: State) -> int:
+        """The algorithm has no states; the number of characters so far stands for one."""
+        return len(state[0])
+
+    def accepts(self, data: bytes) -> bool:
+        """Whether a text, in UTF-8, is a match."""
+        parts = split(data)
+        return parts is not None and self.is_accepting(parts)
+
+    def guide(self, max_tokens: int | None = None) -> ReferenceGuide[State]:
+        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take."""
+        return ReferenceGuide(self, max_tokens)
+
+    def _can_match(self, completion: str, token: str, pending: bytes) -> bool:
+        """Whether the text can become a match; bytes of an unfinished character stand for any that begins so."""
+        text = completion + token
+        match = self._regex.fullmatch
+        if not pending:
+            return match(text, partial=True) is not None
+        letters = self._classes.representatives(*characters_from(pending))
+        return any(match(text + letter, partial=True) is not None for letter in letters)

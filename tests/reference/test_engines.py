@@ -1,0 +1,212 @@
+"""The engines naive, fsm and fast on random patterns: the same tokens at every step, and the same text for a seed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from patterns import RandomPattern, compiled
+from plain_patterns import PlainPattern, every_byte
+
+from scripted import ScoreOf, ScriptedModel, random_scores
+from sfgen import Dfa, Index, Result, Sampler, Vocabulary, generate
+from sfgen.decoding import Guide, GuideSource, Model
+from sfgen.decoding.sampler import Draws
+from sfgen.errors import GenerationError, PatternError
+from sfgen.models.uniform import UniformModel
+from sfgen.reference import FsmIndex, NaiveIndex
+from sfgen.regex import Atomic, Look, parse, settle
+from sfgen.regex.tree import contains
+
+LONG_FOR_INTEREGULAR = {126}  # it takes minutes
+
+
+@pytest.fixture(autouse=True)
+def small_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfgen.reference.interegular_machine._MOST_SYMBOLS", 3_000)  # more takes interegular a second
+
+
+def plain_patterns(count: int) -> Iterator[tuple[int, str, Dfa, FsmIndex | None, Vocabulary]]:
+    """Seeds, patterns without lookarounds, and vocabularies; the index of fsm where interegular reads the pattern."""
+    for seed in range(count):
+        random = Random(seed)
+        pattern = PlainPattern(random).text
+        try:
+            compiled(pattern)
+            dfa = Dfa.from_regex(pattern)
+        except (re.error, PatternError):
+            continue
+        if len(pattern) > 70 or seed in LONG_FOR_INTEREGULAR:
+            continue
+        vocabulary = every_byte(dfa, random)
+        try:
+            yield seed, pattern, dfa, FsmIndex(pattern, vocabulary), vocabulary
+        except PatternError as error:
+            if not re.search("interegular|characters in sets", error.reason):
+                raise
+            yield seed, pattern, dfa, None, vocabulary
+
+
+def assert_same_place(guides: list[Guide], where: object) -> list[int]:
+    """All guides allow the same tokens: these."""
+    first, *others = [guide.allowed_tokens() for guide in guides]
+    assert first.dtype == np.int32
+    for guide, allowed in zip(guides[1:], others, strict=True):
+        assert allowed.dtype == np.int32
+        assert allowed.tolist() == first.tolist(), (where, type(guide.index))  # type: ignore[attr-defined]
+        assert guide.is_accepting == guides[0].is_accepting, where
+    allowed_ids: list[int] = first.tolist()
+    return allowed_ids
+
+
+def test_masks_agree_at_every_step() -> None:
+    kept: Counter[bool] = Counter()
+    places = within = 0
+    for seed, pattern, dfa, fsm, vocabulary in plain_patterns(250):
+        random = Random(seed)
+        naive = NaiveIndex(pattern, vocabulary)
+        kept[fsm is not None] += 1
+        for _ in range(2):
+            guides: list[Guide] = [Index(dfa, vocabulary).guide(), naive.guide()]
+            if fsm is not None:
+                guides.append(fsm.guide())
+            taken: list[bytes] = []
+            while len(taken) < 7:
+                allowed = assert_same_place(guides, (pattern, taken))
+                places += 1
+                token = random.choice(allowed)
+                data = vocabulary.tokens[token] or b""
+                if random.random() < 0.7:  # else mostly single bytes would be drawn
+                    token = max(random.choices(allowed, k=8), key=lambda token: len(vocabulary.tokens[token] or b""))
+                for guide in guides:
+                    guide.advance(token)
+                if token in vocabulary.end_token_ids:
+                    assert all(guide.is_finished for guide in guides)
+                    break
+                data = vocabulary.tokens[token] or b""
+                taken.append(data)
+                within += not is_text(b"".join(taken))
+                assert all(guide.is_finished == guides[0].is_finished for guide in guides[1:]), (pattern, taken)
+                if random.random() < 0.1:
+                    back = random.randint(1, len(taken))
+                    del taken[-back:]
+                    for guide in guides:
+                        guide.rollback(back)
+                if guides[0].is_finished:
+                    break
+    print(f"{places} places, {within} of them within a character; interegular reads {kept}")
+    assert places > 1500
+    assert within > 150
+    assert kept[True] > 0.8 * kept.total()
+
+
+def is_text(data: bytes) -> bool:
+    try:
+        return bool(data.decode()) or not data
+    except UnicodeDecodeError:
+        return False
+
+
+def ending_soon(vocabulary: Vocabulary, seed: int) -> ScoreOf:
+    """Random scores under which the end gets likelier from token to token."""
+    score = random_scores(len(vocabulary), seed)
+
+    def ending(tokens: tuple[int, ...]) -> NDArray[np.floating]:
+        scores = score(tokens)
+        scores[list(vocabulary.end_token_ids)] += len(tokens)
+        return scores
+
+    return ending
+
+
+def test_the_same_seed_writes_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = 0
+    draw = Draws.draw
+
+    def counted(self: Draws, weights: np.ndarray) -> int:
+        nonlocal drawn
+        drawn += 1
+        return draw(self, weights)
+
+    monkeypatch.setattr(Draws, "draw", counted)
+    compared = draws = kept = of = 0
+    for seed, pattern, dfa, fsm, vocabulary in plain_patterns(150):
+        index = Index(dfa, vocabulary)
+        of += 1
+        kept += fsm is not None
+        engines: list[GuideSource] = [index, NaiveIndex(pattern, vocabulary), *([fsm] if fsm is not None else [])]
+        scripted, uniform = ScriptedModel(vocabulary, ending_soon(vocabulary, seed)), UniformModel(vocabulary)
+        tries: list[tuple[Model, Sampler]] = [
+            (scripted, Sampler(1.0, seed)),
+            (scripted, Sampler()),
+            (uniform, Sampler(0.7, seed)),
+        ]
+        for model, sampler in tries:
+            results: list[tuple[Result, int]] = []
+            for engine in engines:
+                drawn = 0
+                try:
+                    result = generate(model, [0], index=engine, sampler=sampler, max_tokens=30)
+                except GenerationError as error:
+                    if "limit of 30 tokens" not in error.message:
+                        raise
+                    continue
+                assert re.fullmatch(pattern, result.text, re.ASCII), pattern
+                results.append((result, drawn))
+            if len(results[0][0].token_ids) + index.longest_way > 30:
+                continue  # near the limit, the engine that looks ahead chooses among fewer
+            assert len(results) == len(engines)
+            assert all(each == results[0] for each in results[1:]), (pattern, results)
+            compared += 1
+            draws += results[0][1]
+    print(f"{compared} texts compared, {draws} draws; interegular reads {kept} of {of}")
+    assert compared > 250
+    assert draws > 300
+    assert kept > 0.8 * of
+
+
+def test_patterns_with_lookarounds_under_naive() -> None:
+    """What ``regex``'s partial match takes too much may be a dead end; it never misses a match, nor writes another."""
+    patterns = finished = failed = exact = wide = 0
+    for seed in range(250):
+        random = Random(seed)
+        drawn = RandomPattern(random, atomic=0.05)
+        try:
+            compiled(drawn.text)
+            dfa = Dfa.from_regex(drawn.text)
+        except (re.error, PatternError):
+            continue
+        if not contains(settle(parse(drawn.text)), (Look, Atomic)):
+            continue
+        patterns += 1
+        vocabulary = every_byte(dfa, random, pieces=20)
+        index = NaiveIndex(drawn.text, vocabulary)
+        fast, naive = Index(dfa, vocabulary).guide(), index.guide()
+        for _ in range(5):
+            if fast.is_finished:
+                break
+            allowed = fast.allowed_tokens().tolist()
+            assert set(allowed) <= set(naive.allowed_tokens().tolist()), drawn.text
+            assert fast.is_accepting == naive.is_accepting
+            exact += len(allowed) == len(naive.allowed_tokens())
+            wide += len(allowed) < len(naive.allowed_tokens())
+            token = random.choice(allowed)
+            if token in vocabulary.end_token_ids:
+                break
+            fast.advance(token)
+            naive.advance(token)
+        try:
+            text = generate(UniformModel(vocabulary), index=index, sampler=Sampler(1.0, seed), max_tokens=12).text
+            assert compiled(drawn.text).fullmatch(text), drawn.text
+            finished += 1
+        except GenerationError:
+            failed += 1
+    print(f"{patterns} patterns, {exact} masks the same, {wide} too wide; {finished} texts, {failed} errors")
+    assert patterns > 80
+    assert exact > 4 * wide > 0
+    assert finished > failed > 0
