@@ -246,6 +246,10 @@ def test_guides_of_machines_say_what_is_wrong() -> None:
         guide.rollback(3)
     guide.rollback(2)
     assert guide.allowed_tokens().tolist() == [0, 1]
+    full = FsmIndex("a+", index.vocabulary).guide(max_tokens=1)
+    full.advance(0)
+    with pytest.raises(UsageError, match="token 0 is not allowed"):
+        full.advance(0)
 
 
 def test_the_size_of_a_pattern() -> None:

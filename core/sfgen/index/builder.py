@@ -87,7 +87,12 @@ class Index:
         self._live = None if goal is None else goal.tobytes()
 
     def __repr__(self) -> str:
-        return f"Index(pattern={self.dfa.pattern!r}, states={len(self.dfa)}, vocabulary={len(self.vocabulary)})"
+        """One line.
+
+        >>> Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b"]))
+        Index(Dfa(pattern='ab?', states=3, accepting=2), vocabulary of 2 tokens)
+        """
+        return f"Index({self.dfa!r}, vocabulary of {len(self.vocabulary):,} tokens)"
 
     @property
     def pattern(self) -> str | None:
