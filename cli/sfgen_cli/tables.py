@@ -65,9 +65,9 @@ def index_table(index: Index, numbers: Statistics, seconds: float, *, ids: bool,
         table.add_row(str(state), f"{count:,}", end, Text(cut(first, count, separator="  ")))
     print_table(table)
     if states < len(index.dfa):
-        console.print(
-            Text(f"… {len(index.dfa) - states:,} more states: --max-states shows more, --state N one, --json all")
-        )
+        more = len(index.dfa) - states
+        what = f"{more:,} more state{'' if more == 1 else 's'}"
+        console.print(Text(f"… {what}: --max-states shows more, --state N one, --json all"))
 
 
 def state_table(index: Index, state: int, *, ids: bool) -> None:
