@@ -6,10 +6,9 @@ still to come, it is found once which of them lead where, and this is used where
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from sfgen.regex.characters import Ranges, union
+from sfgen.regex.characters import Ranges, intersection, union
 
 if TYPE_CHECKING:
     from sfgen.automata.dfa import Dfa
@@ -117,7 +116,7 @@ class WholeCharacters:
                     mask = _BITS_OF_LEAD[count]
                     self._add_inside(longer, row[label], count, first & mask, last & mask)
             for target, ranges in longer.items():
-                for first, last in _common(ranges, allowed):
+                for first, last in intersection(ranges, allowed):
                     _add(found, target, first, last)
         edges = [Edge(state, target, tuple(ranges)) for target, ranges in found.items()]
         return tuple(sorted(edges, key=lambda edge: edge.characters))
@@ -169,10 +168,3 @@ def _add(found: dict[int, _Found], target: int, first: int, last: int) -> None:
         ranges[-1] = (ranges[-1][0], last)
     else:
         ranges.append((first, last))
-
-
-def _common(ranges: Iterable[tuple[int, int]], allowed: Ranges) -> Iterator[tuple[int, int]]:
-    for first, last in ranges:
-        for low, high in allowed:
-            if first <= high and last >= low:
-                yield max(first, low), min(last, high)

@@ -9,7 +9,7 @@ from bisect import bisect
 from collections.abc import Iterator
 from functools import cache
 
-from sfgen.regex.characters import Ranges, complement, union
+from sfgen.regex.characters import Ranges, complement, intersection, union
 
 _ASCII: tuple[Ranges, ...] = (
     ((0x61, 0x7A),),
@@ -65,7 +65,7 @@ class Familiar:
 def _in_order(characters: Ranges) -> Iterator[tuple[int, int, int]]:
     """The set as ranges in that order: (tier, first, last)."""
     for order, tier in enumerate(_tiers()):
-        for first, last in _common(tier, characters):
+        for first, last in intersection(tier, characters):
             yield order, first, last
 
 
@@ -85,15 +85,3 @@ def _others() -> tuple[Ranges, Ranges, Ranges]:
             (letters if character.isalpha() else seen).append((code, code))
     tiers = union(letters), union(seen)
     return *tiers, complement(union(*tiers, *_ASCII))
-
-
-def _common(left: Ranges, right: Ranges) -> Iterator[tuple[int, int]]:
-    i = j = 0
-    while i < len(left) and j < len(right):
-        first, last = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
-        if first <= last:
-            yield first, last
-        if left[i][1] < right[j][1]:
-            i += 1
-        else:
-            j += 1

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sfgen.regex.characters import TEXT, Ranges, complement
+from sfgen.regex.characters import TEXT, Ranges, complement, intersection
 
 CUT = "…"
 """Stands in a label for what was left out, and only there."""
@@ -122,8 +122,8 @@ def _order(piece: tuple[int, int]) -> tuple[int, int]:
 
 def _pieces(first: int, last: int) -> list[tuple[int, int]]:
     """A range as one, or cut where the kind of character changes."""
-    cut = [(max(first, low), min(last, high)) for low, high in _KINDS if first <= high and last >= low]
-    return cut if sum(high - low >= _FEW for low, high in cut) <= 1 else [(first, last)]
+    cut = intersection(((first, last),), _KINDS)
+    return list(cut) if sum(high - low >= _FEW for low, high in cut) <= 1 else [(first, last)]
 
 
 def _range(first: int, last: int) -> list[str]:

@@ -77,6 +77,26 @@ def complement(ranges: Ranges) -> Ranges:
     return union((first, last) for first, last in gaps if first <= last)
 
 
+def intersection(left: Iterable[tuple[int, int]], right: Iterable[tuple[int, int]]) -> Ranges:
+    """The characters that are in both sets.
+
+    >>> intersection(((97, 99), (101, 103)), ((99, 101),))
+    ((99, 99), (101, 101))
+    """
+    found = []
+    lefts, rights = iter(left), iter(right)
+    mine, other = next(lefts, None), next(rights, None)
+    while mine is not None and other is not None:
+        first, last = max(mine[0], other[0]), min(mine[1], other[1])
+        if first <= last:
+            found.append((first, last))
+        if mine[1] < other[1]:
+            mine = next(lefts, None)
+        else:
+            other = next(rights, None)
+    return tuple(found)
+
+
 def difference(left: Ranges, right: Ranges) -> Ranges:
     """The characters of ``left`` that are not in ``right``."""
     return complement(union(complement(left), right))
@@ -119,16 +139,12 @@ def _class_ranges(items: tuple[Item, ...], ignore_case: bool, ascii_only: bool) 
     # the ASCII letters, except that `re` treats what is beyond U+FFFF as Unicode; which match there is asked of `re`.
     if ascii_only and all(last <= 0xFFFF for _, last in exact):
         small, large = ((97, 122),), ((65, 90),)
-        both = (*_moved(_common(exact, small), -32), *_moved(_common(exact, large), 32))
+        both = (*_moved(intersection(exact, small), -32), *_moved(intersection(exact, large), 32))
         return union(exact, both)
     doubtful, doubtful_ranges = _cased()
     flags = re.IGNORECASE | (re.ASCII if ascii_only else re.UNICODE)
     members = re.findall(f"[{''.join(map(_item_text, items))}]", doubtful, flags)
     return union(difference(exact, doubtful_ranges), ((ord(member), ord(member)) for member in members))
-
-
-def _common(left: Ranges, right: Ranges) -> Ranges:
-    return complement(union(complement(left), complement(right)))
 
 
 def _moved(ranges: Ranges, distance: int) -> Ranges:
