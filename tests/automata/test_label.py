@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfgen.automata import Dfa
@@ -39,6 +39,7 @@ def test_the_label_as_a_pattern_reads_the_set(characters: Ranges) -> None:
     assert all(dfa.accepts(chr(first)) for first, _ in characters)
 
 
+@example(TEXT, 5)
 @given(sets, st.integers(5, 40))
 @settings(max_examples=300, deadline=None)
 def test_a_label_takes_no_more_columns_than_it_may(characters: Ranges, width: int) -> None:

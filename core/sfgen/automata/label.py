@@ -53,12 +53,12 @@ def label(characters: Ranges, *, width: int = 24) -> str:
     [àâäæèêì…]
     """
     whole = _WHOLE.get(characters)
-    if whole is not None:
+    if whole is not None and (len(whole) <= width or not characters):
         return whole
     if len(characters) == 1 and characters[0][0] == characters[0][1]:
         return _alone(characters[0][0])
     opening, items = "[", _items(characters)
-    if characters[-1][1] == TEXT[-1][1]:
+    if characters[-1][1] == TEXT[-1][1] and characters != TEXT:
         others = _items(complement(characters))
         if 1 + sum(map(len, others)) < sum(map(len, items)):
             opening, items = "[^", others
