@@ -15,13 +15,10 @@ from sfgen_cli.constraints import at_most_one
 if TYPE_CHECKING:
     from sfgen import Vocabulary
 
-STATES_SHOWN = 100
-"""The most states in a table or a graph, unless ``--max-states`` says otherwise."""
-
+_STATES_SHOWN = 100
 _VOCABULARY = "Vocabulary (one of them; the embedded model's if none)"
 _LOOK = "What to show (the whole index if none)"
 _FORM = "How to show it"
-_PARTS = ("state", "path", "against", "examples")
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class Looks:
         typer.Option(
             metavar="N",
             min=1,
-            help=f"The most states in a table or a graph; it says how many were left out. Default: {STATES_SHOWN}.",
+            help=f"The most states in a table or a graph; it says how many were left out. Default: {_STATES_SHOWN}.",
             rich_help_panel=_FORM,
             show_default=False,
         ),
@@ -171,14 +168,21 @@ class Looks:
     @property
     def name(self) -> str:
         """The option that says what is shown, as the user wrote it."""
-        part = next((name for name in _PARTS if getattr(self, name) is not None), None)
-        return f"--format {self.form}" if part is None else f"--{part}"
+        return next((name for name, value in self._parts().items() if value is not None), f"--format {self.form}")
+
+    def _parts(self) -> dict[str, object]:
+        return {"--state": self.state, "--path": self.path, "--against": self.against, "--examples": self.examples}
 
     @property
     def at_automaton(self) -> bool:
         """Whether what is shown does not depend on a vocabulary."""
         parts = (self.path, self.against, self.examples)
         return any(part is not None for part in parts) or (self.is_graph and not self.tokens)
+
+    @property
+    def most_states(self) -> int:
+        """The most states in a table or a graph."""
+        return self.max_states or _STATES_SHOWN
 
     @property
     def is_graph(self) -> bool:
@@ -191,7 +195,7 @@ class Looks:
         Raises:
             UsageError: Which, and what to do instead.
         """
-        parts = {f"--{name}": getattr(self, name) for name in _PARTS}
+        parts = self._parts()
         at_most_one({"--save": save or None, **parts})
         is_part = any(value is not None for value in parts.values())
         one_look = "--save" if save else self.name if is_part else None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfgen_cli.output import json_text, note, on_one_line, write, write_json
 
 if TYPE_CHECKING:
-    from sfgen import Dfa, Index
+    from sfgen import Dfa
     from sfgen.automata.graph import Graph
     from sfgen.reference.fsm import FsmIndex
+
+Row: TypeAlias = dict[str, Any]
+"""A state: its number, whether the text may end there, and its tokens with where they lead."""
 
 _WORDS = {
     "same": "the two accept the same texts",
@@ -20,57 +24,52 @@ _WORDS = {
 }
 
 
-def write_index(index: Index, *, ids: bool, saved: str | None = None) -> None:
-    """Write an index as one JSON object on one line, a state at a time: the whole may be larger than the memory."""
-    from sfgen.index.export import heading, rows
+def write_index(heading: Mapping[str, Any], rows: Iterable[Row]) -> None:
+    """Write an index as one JSON object on one line, a state at a time: the whole may be larger than the memory.
 
-    head = heading(index) | ({} if saved is None else {"saved": saved})
-    write(json_text(head).removesuffix("}") + ', "transitions": {')
-    for number, row in enumerate(rows(index, ids=ids)):
+    Args:
+        heading: What it is, as ``sfgen.index.export.heading`` says it.
+        rows: Its states, as ``sfgen.index.export.rows`` gives them.
+    """
+    write(json_text(heading).removesuffix("}") + ', "transitions": {')
+    for number, row in enumerate(rows):
         write(f"{', ' if number else ''}{json_text(str(row['state']))}: {json_text(row['tokens'])}")
     write("}}\n")
 
 
-def write_rows(index: Index, *, ids: bool, states: list[int] | None = None) -> None:
+def write_rows(rows: Iterable[Row]) -> None:
     """Write states as JSON Lines, each with its tokens and where they lead."""
-    from sfgen.index.export import rows
-
-    for row in rows(index, ids=ids, states=states):
+    for row in rows:
         write_json(row)
 
 
-def write_fsm_index(index: FsmIndex, *, ids: bool, lines: bool) -> None:
-    """Write the index over interegular's machine as ``write_index`` or, with ``lines``, ``write_rows`` does.
+def fsm_heading(index: FsmIndex, states: int) -> dict[str, Any]:
+    """What the index over interegular's machine is; ``states``: how many there are, those within characters too."""
+    return {
+        "pattern": index.pattern,
+        "vocabulary": {"size": len(index.vocabulary), "fingerprint": index.vocabulary.fingerprint},
+        "initial": index.start,
+        "final": sorted(index.accepting),
+        "states": states,
+    }
 
-    The states of the machine come first; those after them are within a character that a token has begun.
-    """
+
+def fsm_rows(index: FsmIndex, *, ids: bool) -> list[Row]:
+    """Its states: those of the machine, then those within a character that a token has begun, as they come up."""
     from sfgen.index.export import token_names
 
-    vocabulary = index.vocabulary
-    names = [str(token) for token in range(len(vocabulary))] if ids else token_names(vocabulary)
-    rows: list[dict[str, int]] = []
+    names = token_names(index.vocabulary, ids=ids)
+    rows: list[Row] = []
     states = len(index)
-    while len(rows) < states:
-        tokens, targets = index.transitions(len(rows))
-        rows.append({names[token]: target for token, target in zip(tokens.tolist(), targets.tolist(), strict=True)})
-        states = max([states, *(target + 1 for target in targets.tolist())])
-    if lines:
-        for state, row in enumerate(rows):
-            write_json({"state": state, "final": state in index.accepting, "tokens": row})
-        return
-    write_json(
-        {
-            "pattern": index.pattern,
-            "vocabulary": {"size": len(vocabulary), "fingerprint": vocabulary.fingerprint},
-            "initial": index.start,
-            "final": sorted(index.accepting),
-            "states": states,
-            "transitions": {str(state): row for state, row in enumerate(rows)},
-        }
-    )
+    while (state := len(rows)) < states:
+        tokens, targets = index.transitions(state)
+        leads = {names[token]: target for token, target in zip(tokens.tolist(), targets.tolist(), strict=True)}
+        rows.append({"state": state, "final": state in index.accepting, "tokens": leads})
+        states = max([states, *(target + 1 for target in leads.values())])
+    return rows
 
 
-def write_graph(graph: Graph, form: str) -> None:
+def write_graph(graph: Graph, form: str, *, quiet: bool) -> None:
     """Write a graph in the language of Graphviz or of Mermaid, or as the picture that Graphviz draws of it."""
     from sfgen.automata.dot import svg, to_dot
     from sfgen.automata.mermaid import to_mermaid
@@ -80,7 +79,7 @@ def write_graph(graph: Graph, form: str) -> None:
     else:
         write(svg(to_dot(graph)) if form == "svg" else to_dot(graph))
     if graph.note:
-        note(f"sfgen: {graph.note}; --max-states draws more")
+        note(f"sfgen: {graph.note}; --max-states draws more", quiet=quiet)
 
 
 def write_relation(dfa: Dfa, other: Dfa, *, json: bool) -> None:

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen_cli.marked import marked_pattern
 from sfgen_cli.output import on_one_line, visible
-from sfgen_cli.tables import plain_or_boxed, print_table, stdout_console
+from sfgen_cli.tables import plain_or_boxed, show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
     from sfgen import Dfa
-    from sfgen.automata.edges import Edge
+    from sfgen.automata.edges import WholeCharacters
     from sfgen.automata.walk import Walk
-    from sfgen.regex.places import PatternPlaces, Place
 
 DEFAULT_REST = 300  # milliseconds at each character
 _STATES_SHOWN = 12
@@ -34,17 +33,18 @@ def path_table(dfa: Dfa, walk: Walk) -> None:
     """Write the states that a text walks through to stdout, one a line, and where it stops."""
     from rich.text import Text
 
-    console = stdout_console()
-    console.print(Text(f"pattern      {'(none)' if dfa.pattern is None else visible(dfa.pattern)}"))
-    console.print(Text(f"text         {walk.text!r}"))
-    console.print(Text(f"verdict      {verdict(walk)}"))
+    facts = {
+        "pattern": "(none)" if dfa.pattern is None else visible(dfa.pattern),
+        "text": repr(walk.text),
+        "verdict": verdict(walk),
+    }
     table = plain_or_boxed("state", "read", "next", end="end", text="could follow")
     for step in _steps(dfa, walk):
         read = "" if step["read"] is None else repr(step["read"])
         following = "" if step["next"] is None else str(step["next"])
         end = "yes" if step["may_end"] else ""
         table.add_row(str(step["state"]), Text(read), following, end, Text(step["expected"] or "nothing"))
-    print_table(table)
+    show(facts, table)
 
 
 def path_record(dfa: Dfa, walk: Walk) -> dict[str, Any]:
@@ -76,12 +76,13 @@ def verdict(walk: Walk) -> str:
 
 def _steps(dfa: Dfa, walk: Walk) -> list[dict[str, Any]]:
     """For each state on the way what was read there, and what could have been."""
-    from sfgen.automata.edges import following
     from sfgen.automata.label import label
+    from sfgen.automata.walk import Walker
 
+    walker = Walker(dfa)
     steps: list[dict[str, Any]] = []
     for place, state in enumerate(walk.states):
-        characters = following(dfa, state)
+        characters = walker.following(state)
         steps.append(
             {
                 "state": state,
@@ -99,11 +100,7 @@ def show_path_live(dfa: Dfa, walk: Walk, *, rest: int) -> None:
     from rich.console import Console
     from rich.live import Live
 
-    from sfgen.automata.edges import character_edges
-    from sfgen.regex.places import PatternPlaces
-
-    places = None if dfa.pattern is None else PatternPlaces(dfa.pattern)
-    picture = PathPicture(dfa, walk, character_edges(dfa), places)
+    picture = PathPicture(dfa, walk)
     with Live(console=Console(stderr=True), transient=True, auto_refresh=False, vertical_overflow="crop") as live:
         for place in range(len(walk.states)):
             live.update(picture.at(place), refresh=True)
@@ -117,14 +114,10 @@ class PathPicture:
     Args:
         dfa: The automaton.
         walk: The way of the text.
-        edges: The transitions over whole characters.
-        places: Where in the pattern each character is read; ``None`` for what has no pattern.
     """
 
     dfa: Dfa
     walk: Walk
-    edges: tuple[Edge, ...]
-    places: PatternPlaces | None
 
     def at(self, place: int) -> RenderableType:
         """The frame after ``place`` characters."""
@@ -141,19 +134,29 @@ class PathPicture:
     def _pattern(self, place: int) -> Text:
         from rich.text import Text
 
-        if self.places is None or self.dfa.pattern is None:
-            return Text("pattern  (none)")
-        where = self._way[place]
-        return Text("pattern  ") + marked_pattern(
-            self.dfa.pattern, self.places.last_read(where), self.places.next(where)
-        )
+        return Text("pattern  ") + (self._marked[place] if self._marked else Text("(none)"))
 
     @cached_property
-    def _way(self) -> list[Place]:
-        """The place in the pattern after each character."""
-        assert self.places is not None
+    def _marked(self) -> list[Text]:
+        """The pattern after each character, with what was read and what can be next; empty if there is none."""
+        from sfgen.regex.places import PatternPlaces
+
+        if (pattern := self.dfa.pattern) is None:
+            return []
+        places = PatternPlaces(pattern)
         read = self.walk.text[: len(self.walk.states) - 1]
-        return list(accumulate(read, self.places.step, initial=self.places.start))
+        way = accumulate(read, places.step, initial=places.start)
+        return [marked_pattern(pattern, places.last_read(place), places.next(place)) for place in way]
+
+    @cached_property
+    def _edges(self) -> WholeCharacters:
+        from sfgen.automata.edges import WholeCharacters
+
+        return WholeCharacters(self.dfa)
+
+    @cached_property
+    def _states(self) -> list[int]:
+        return sorted(self._edges.reached())
 
     def _text(self, place: int) -> Text:
         from rich.text import Text
@@ -173,17 +176,16 @@ class PathPicture:
         walk = self.walk
         present = walk.states[place]
         taken = walk.states[place + 1] if place + 1 < len(walk.states) else None
-        states = sorted({0, *(edge.source for edge in self.edges), *(edge.target for edge in self.edges)})
+        states = self._states
         first = max(0, min(states.index(present) - _STATES_SHOWN // 2, len(states) - _STATES_SHOWN))
         lines = []
         for state in states[first : first + _STATES_SHOWN]:
             line = Text(no_wrap=True, overflow="ellipsis")
             line.append(f"{'▸' if state == present else ' '} {state:>5} ", "bold" if state == present else "dim")
             line.append("(end)  " if self.dfa.accepting[state] else "       ", "dim")
-            for edge in self.edges:
-                if edge.source == state:
-                    moves = state == present and edge.target == taken
-                    line.append(f"{label(edge.characters)} → {edge.target}", "reverse" if moves else "")
-                    line.append("   ")
+            for edge in self._edges.edges(state):
+                moves = state == present and edge.target == taken
+                line.append(f"{label(edge.characters)} → {edge.target}", "reverse" if moves else "")
+                line.append("   ")
             lines.append(line)
         return lines

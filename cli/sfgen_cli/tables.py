@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfgen_cli.output import visible, write
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
-    from sfgen import Index, Vocabulary
+    from sfgen import Index
     from sfgen.index.statistics import Statistics
 
 _TOKENS_SHOWN = 8  # of a state, in the table of all
@@ -36,7 +36,8 @@ def index_table(index: Index, numbers: Statistics, seconds: float, *, ids: bool,
     """
     from rich.text import Text
 
-    console = stdout_console()
+    from sfgen.index.graph import token_labels
+
     names = token_labels(index.vocabulary, ids=ids)
     states = min(len(index.dfa), max_states)
     reached = "all" if numbers.reached == numbers.states else f"{numbers.reached:,}"
@@ -51,8 +52,6 @@ def index_table(index: Index, numbers: Statistics, seconds: float, *, ids: bool,
         "forced runs": cut(runs[:_RUNS_SHOWN], len(runs)) or "none",
         "built": f"in {_duration(seconds)}, {_size(numbers.nbytes)}",
     }
-    for name, fact in facts.items():
-        console.print(Text(f"{name:<12} {fact}"))
     table = plain_or_boxed("state", "tokens", end="end", text="token → next state")
     end_tokens = index.vocabulary.end_token_ids
     for state in range(states):
@@ -63,11 +62,9 @@ def index_table(index: Index, numbers: Statistics, seconds: float, *, ids: bool,
         ]
         end = "yes" if index.is_accepting(state) else ""
         table.add_row(str(state), f"{count:,}", end, Text(cut(first, count, separator="  ")))
-    print_table(table)
-    if states < len(index.dfa):
-        more = len(index.dfa) - states
-        what = f"{more:,} more state{'' if more == 1 else 's'}"
-        console.print(Text(f"… {what}: --max-states shows more, --state N one, --json all"))
+    more = len(index.dfa) - states
+    what = f"{more:,} more state{'' if more == 1 else 's'}"
+    show(facts, table, f"… {what}: --max-states shows more, --state N one, --json all" if more else "")
 
 
 def state_table(index: Index, state: int, *, ids: bool) -> None:
@@ -77,39 +74,47 @@ def state_table(index: Index, state: int, *, ids: bool) -> None:
 
     from sfgen.automata.edges import following
     from sfgen.automata.label import label
+    from sfgen.index.graph import token_labels
 
-    console = stdout_console()
     names = token_labels(index.vocabulary, ids=ids)
     tokens, targets = index.transitions(state)
     characters = following(index.dfa, state)
-    console.print(Text(f"state        {state} of {len(index.dfa):,}"))
-    console.print(Text(f"end          {'the text may end here' if index.is_accepting(state) else 'no'}"))
-    console.print(Text(f"characters   {label(characters, width=_LABEL_WIDTH) if characters else 'none'}"))
-    console.print(Text(f"tokens       {len(tokens):,} of {len(index.vocabulary):,}"))
+    facts = {
+        "state": f"{state} of {len(index.dfa):,}",
+        "end": "the text may end here" if index.is_accepting(state) else "no",
+        "characters": label(characters, width=_LABEL_WIDTH) if characters else "none",
+        "tokens": f"{len(tokens):,} of {len(index.vocabulary):,}",
+    }
     table = plain_or_boxed("next", "tokens", text="which")
     for target in np.unique(targets).tolist():
         leading = tokens[targets == target]
         first = [names(token) for token in leading[:_TOKENS_OF_ONE_STATE].tolist()]
         table.add_row(str(target), f"{len(leading):,}", Text(cut(first, len(leading), separator="  ")))
-    print_table(table)
+    show(facts, table)
 
 
-def stdout_console() -> Console:
-    """Stdout as Rich writes to it: as wide as the terminal, wide enough for most lines in a pipe."""
+def show(facts: Mapping[str, str], table: Table, last: str = "") -> None:
+    """Write facts, a table and perhaps a last line to stdout.
+
+    On a terminal they are as wide as that is. In a pipe lines are as long as they need to be, mostly, and have no
+    spaces at their ends.
+    """
     from rich.console import Console
+    from rich.text import Text
 
-    return Console(file=sys.stdout, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
-
-
-def print_table(table: Table) -> None:
-    """Write a table to stdout; in a pipe without spaces at the ends of lines."""
-    console = stdout_console()
-    if sys.stdout.isatty():
-        console.print(table)
-        return
+    terminal = _on_a_terminal()
+    console = Console(file=sys.stdout or io.StringIO(), width=None if terminal else _PLAIN_WIDTH, highlight=False)
     with console.capture() as captured:
+        for name, fact in facts.items():
+            console.print(Text(f"{name:<12} {fact}"))
         console.print(table)
-    write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+        if last:
+            console.print(Text(last))
+    text = captured.get()
+    if terminal:
+        sys.stdout.write(text)  # with the colours, and only what is fit to be seen
+    else:
+        write("".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
 def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
@@ -117,7 +122,7 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    terminal = sys.stdout.isatty()
+    terminal = _on_a_terminal()
     table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False)
     for number in numbers:
         table.add_column(number, justify="right", no_wrap=True)
@@ -127,13 +132,8 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
     return table
 
 
-def token_labels(vocabulary: Vocabulary, *, ids: bool) -> Callable[[int], str]:
-    """What a token is called in a table: its id, or its text in quotes; ``text#id`` where several have the same."""
-    if ids:
-        return str
-    from sfgen.index.graph import quoted_names
-
-    return quoted_names(vocabulary)
+def _on_a_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def cut(shown: Sequence[str], total: int, *, separator: str = ", ") -> str:

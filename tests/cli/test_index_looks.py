@@ -166,8 +166,10 @@ def test_graphs_of_characters_and_of_tokens(sfgen: Sfgen) -> None:
     assert tokens.startswith("digraph")
     assert 'label="[0-9]"' not in tokens
     assert sfgen("index", "--regex", FLOAT, "--format", "mermaid").out.startswith("flowchart LR\n")
-    cut = sfgen("index", "--regex", "a{50}", "--format", "dot", "--max-states", "10").out
-    assert "41" in cut
+    cut = sfgen("index", "--regex", "a{50}", "--format", "dot", "--max-states", "10")
+    assert "41" in cut.out
+    assert cut.err == "sfgen: 41 of 51 states are left out; --max-states draws more\n"
+    assert sfgen("index", "--regex", "a{50}", "--format", "dot", "--max-states", "10", "--quiet").err == ""
 
 
 def test_interegulars_own_machine(sfgen: Sfgen) -> None:

@@ -12,9 +12,7 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 
 from sfgen import BannedWords, Dfa, Index, RolledBack, TokenChosen, load_model, stream
-from sfgen.automata.edges import character_edges
 from sfgen.automata.walk import walk
-from sfgen.regex.places import PatternPlaces
 from sfgen_cli.constraints import Constraint
 from sfgen_cli.live import LiveView, subject
 from sfgen_cli.path import PathPicture
@@ -48,7 +46,7 @@ def main() -> None:
     draw(view, "sfgen ban --words talk,listen 'Can we talk?'", FOLDER / "ban.svg")
 
     dfa = Dfa.from_regex(FLOAT)
-    path = PathPicture(dfa, walk(dfa, "23.37"), character_edges(dfa), PatternPlaces(FLOAT))
+    path = PathPicture(dfa, walk(dfa, "23.37"))
     draw(path.at(3), f"sfgen index --regex '{FLOAT}' --path 23.37 --live", FOLDER / "path.svg")
 
 

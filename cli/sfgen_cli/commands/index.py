@@ -12,7 +12,7 @@ from sfgen.errors import UsageError
 from sfgen_cli import options
 from sfgen_cli.constraints import Constraint, read_constraint
 from sfgen_cli.flatten import flattened
-from sfgen_cli.index_options import STATES_SHOWN, Looks, Vocabularies
+from sfgen_cli.index_options import Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 
 if TYPE_CHECKING:
@@ -63,20 +63,26 @@ def index(
     compiled = time.perf_counter() - started
     if dfa is not None and looks.at_automaton:
         vocabularies.refuse(looks.name)
-        _show_automaton(dfa, looks)
+        _show_automaton(dfa, looks, quiet=quiet)
         return
     tokens = vocabularies.load()
     started = time.perf_counter()
     built = (constraint or Constraint(index_file=file)).index(tokens, dfa)
     assert built is not None, "there is a constraint or a file"
     if looks.at_automaton:
-        _show_automaton(built.dfa, looks)
+        _show_automaton(built.dfa, looks, quiet=quiet)
     elif save:
         destination = file or DEFAULT_FILE
         _build(built, quiet=quiet)
         built.save(destination, force=force)
         note(f"sfgen: {len(built.dfa):,} states over {len(tokens):,} tokens", quiet=quiet)
-        _tell_saved(built, str(destination), looks)
+        if looks.form == "json":
+            from sfgen.index.export import heading, rows
+            from sfgen_cli.index_output import write_index
+
+            write_index({**heading(built), "saved": str(destination)}, rows(built, ids=looks.ids))
+        else:
+            write(f"{destination}\n")
     else:
         _show(built, looks, since=started - compiled, quiet=quiet)
 
@@ -97,17 +103,9 @@ def _check_source(constraint: Constraint, file: Path | None, looks: Looks, *, sa
         raise UsageError("--engine fsm needs a pattern", hint="Give it with --regex or --regex-file.")
 
 
-def _tell_saved(built: Index, destination: str, looks: Looks) -> None:
-    if looks.form == "json":
-        from sfgen_cli.index_output import write_index
-
-        write_index(built, ids=looks.ids, saved=destination)
-    else:
-        write(f"{destination}\n")
-
-
 def _show(built: Index, looks: Looks, *, since: float, quiet: bool) -> None:
     """Show the index, or one state of it."""
+    from sfgen.index.export import heading, rows
     from sfgen_cli import index_output, tables
 
     if looks.state is not None and not looks.state < len(built.dfa):
@@ -118,12 +116,13 @@ def _show(built: Index, looks: Looks, *, since: float, quiet: bool) -> None:
     if looks.is_graph:
         from sfgen.index.graph import token_graph
 
-        most = looks.max_states or STATES_SHOWN
-        index_output.write_graph(token_graph(built, ids=looks.ids, max_states=most), looks.form)
+        graph = token_graph(built, ids=looks.ids, max_states=looks.most_states)
+        index_output.write_graph(graph, looks.form, quiet=quiet)
     elif looks.form == "jsonl" or (looks.form == "json" and looks.state is not None):
-        index_output.write_rows(built, ids=looks.ids, states=None if looks.state is None else [looks.state])
+        states = None if looks.state is None else [looks.state]
+        index_output.write_rows(rows(built, ids=looks.ids, states=states))
     elif looks.form == "json":
-        index_output.write_index(built, ids=looks.ids)
+        index_output.write_index(heading(built), rows(built, ids=looks.ids))
     elif looks.state is not None:
         tables.state_table(built, looks.state, ids=looks.ids)
     else:
@@ -131,12 +130,10 @@ def _show(built: Index, looks: Looks, *, since: float, quiet: bool) -> None:
 
         _build(built, quiet=quiet)
         seconds = time.perf_counter() - since
-        tables.index_table(
-            built, statistics(built), seconds, ids=looks.ids, max_states=looks.max_states or STATES_SHOWN
-        )
+        tables.index_table(built, statistics(built), seconds, ids=looks.ids, max_states=looks.most_states)
 
 
-def _show_automaton(dfa: Dfa, looks: Looks) -> None:
+def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
     """Show what does not depend on a vocabulary."""
     from sfgen_cli import index_output, path
 
@@ -161,8 +158,7 @@ def _show_automaton(dfa: Dfa, looks: Looks) -> None:
     else:
         from sfgen.automata.graph import character_graph
 
-        most = looks.max_states or STATES_SHOWN
-        index_output.write_graph(character_graph(dfa, max_states=most), looks.form)
+        index_output.write_graph(character_graph(dfa, max_states=looks.most_states), looks.form, quiet=quiet)
 
 
 def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
@@ -173,9 +169,14 @@ def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
         vocabularies.refuse("--engine fsm --format table")
         write(fsm_table(reference_fsm(pattern)))
         return
-    from sfgen_cli.index_output import write_fsm_index
+    from sfgen_cli import index_output
 
-    write_fsm_index(FsmIndex(pattern, vocabularies.load()), ids=looks.ids, lines=looks.form == "jsonl")
+    built = FsmIndex(pattern, vocabularies.load())
+    rows = index_output.fsm_rows(built, ids=looks.ids)
+    if looks.form == "jsonl":
+        index_output.write_rows(rows)
+    else:
+        index_output.write_index(index_output.fsm_heading(built, len(rows)), rows)
 
 
 def _build(index: Index, *, quiet: bool) -> None:

@@ -69,7 +69,7 @@ def rows(index: Index, *, ids: bool = False, states: Iterable[int] | None = None
     {'state': 1, 'final': True, 'tokens': {'b': 2}}
     {'state': 2, 'final': True, 'tokens': {}}
     """
-    names = [str(token) for token in range(len(index.vocabulary))] if ids else token_names(index.vocabulary)
+    names = token_names(index.vocabulary, ids=ids)
     for state in range(len(index.dfa)) if states is None else states:
         if not 0 <= state < len(index.dfa):
             raise UsageError(f"there is no state {state}", hint=f"The states are 0 to {len(index.dfa) - 1}.")
@@ -81,12 +81,14 @@ def rows(index: Index, *, ids: bool = False, states: Iterable[int] | None = None
         }
 
 
-def token_names(vocabulary: Vocabulary) -> list[str]:
-    """A name for each token, no two alike: its text; ``text#id`` where several tokens have the same text.
+def token_names(vocabulary: Vocabulary, *, ids: bool = False) -> list[str]:
+    """A name for each token, no two alike: its text, and ``text#id`` where several have the same; or just its id.
 
     >>> token_names(Vocabulary([b"a", b"b", b"a", b"\\xff"]))
     ['a#0', 'b', 'a#2', '\\\\xff']
     """
+    if ids:
+        return [str(token) for token in range(len(vocabulary))]
     names = [vocabulary.text(token) for token in range(len(vocabulary))]
     while True:
         repeated = {name for name, count in Counter(names).items() if count > 1}

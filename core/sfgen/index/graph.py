@@ -48,7 +48,7 @@ def token_graph(index: Index, *, ids: bool = False, max_states: int = STATES_DRA
     1 3 ".5"
     2 3 "1"
     """
-    name = str if ids else quoted_names(index.vocabulary)
+    name = token_labels(index.vocabulary, ids=ids)
 
     def leaving(state: int) -> Iterator[tuple[int, str]]:
         tokens, targets = index.transitions(state)
@@ -75,8 +75,10 @@ def _listed(name: Callable[[int], str], tokens: list[int]) -> str:
     return ", ".join(shown) + (f" {CUT} {more:,} more" if more else "")
 
 
-def quoted_names(vocabulary: Vocabulary) -> Callable[[int], str]:
-    """What a token is called for people: its text in quotes; with its id where several have the same text."""
+def token_labels(vocabulary: Vocabulary, *, ids: bool) -> Callable[[int], str]:
+    """What a token is called for people: its id, or its text in quotes; ``text#id`` where several have the same."""
+    if ids:
+        return str
     names = token_names(vocabulary)
 
     def name(token: int) -> str:
