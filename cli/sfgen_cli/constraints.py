@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, Vocabulary
     from sfgen.ban import MatchMode
     from sfgen.decoding import GuideSource
-    from sfgen_cli.options import BanOptions, EngineName
+    from sfgen_cli.options import BanOptions, ReferenceName
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Constraint:
             return Index.load(self.index_file, vocabulary)
         return Index(dfa or self.dfa(), vocabulary) if self else None
 
-    def reference_index(self, vocabulary: Vocabulary, engine: EngineName) -> GuideSource:
+    def reference_index(self, vocabulary: Vocabulary, engine: ReferenceName) -> GuideSource:
         """The pattern, or the choices as alternatives, under one of the engines that are for comparison."""
         from sfgen.reference import FsmIndex, NaiveIndex
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
 from sfgen_cli.constraints import Constraint
-from sfgen_cli.options import EngineName, GenerationOptions
+from sfgen_cli.options import EngineName, GenerationOptions, ReferenceName
 from sfgen_cli.output import note, stderr_is_a_terminal, visible, write, write_json
 from sfgen_cli.progress import Say, progress, size_in_words
 from sfgen_cli.record import record
@@ -74,7 +74,7 @@ class Request:
                 "--engine says how a pattern is followed, and there is none",
                 hint=f"For example: sfgen gen --engine {self.engine} --regex '[0-9]+\\.[0-9]'",
             )
-        if not self.uses_reference:
+        if self.reference is None:
             return
         if self.constraint.index_file is not None:
             raise UsageError(
@@ -88,9 +88,9 @@ class Request:
             )
 
     @property
-    def uses_reference(self) -> bool:
-        """Whether an engine that is there for comparison was asked for."""
-        return self.engine not in (None, "fast")
+    def reference(self) -> ReferenceName | None:
+        """The engine that is there for comparison, if one was asked for."""
+        return None if self.engine == "fast" else self.engine
 
     def samplers(self) -> list[Sampler]:
         """How each sample is drawn: sample i uses seed + i."""
@@ -169,12 +169,12 @@ def _load(request: Request, sampler: Sampler, say: Say) -> Run:
     if constraint:
         say("reading the pattern")
     dfa = None
-    if request.uses_reference and constraint.pattern is not None:
+    if request.reference is None:
+        dfa = constraint.dfa() if constraint and constraint.index_file is None else None
+    elif constraint.pattern is not None:
         from sfgen.regex import parse
 
         parse(constraint.pattern)  # tells what is wrong with it
-    elif constraint and constraint.index_file is None and not request.uses_reference:
-        dfa = constraint.dfa()
     if dfa is not None and request.banned is not None and not options.chat:
         from sfgen.ban.product import without
 
@@ -194,10 +194,10 @@ def _load(request: Request, sampler: Sampler, say: Say) -> Run:
     if constraint:
         say("preparing the index")
     index: GuideSource | None
-    if request.engine is not None and request.uses_reference:
-        index = constraint.reference_index(model.vocabulary, request.engine)
-    else:
+    if request.reference is None:
         index = constraint.index(model.vocabulary, dfa)
+    else:
+        index = constraint.reference_index(model.vocabulary, request.reference)
     loaded = Run(request, model, _prompt_for(model, request), index)
     loaded.events(sampler)  # tells what is impossible, before the weights are loaded
     size = getattr(model, "weights_size", None)
@@ -241,7 +241,7 @@ def _sample(loaded: Run, sampler: Sampler) -> None:
         has_pattern = request.constraint.choices is None  # the engines for comparison make one of choices
         pattern = loaded.index.pattern if loaded.index is not None and has_pattern else None
         fields = record(request, result, seed=sampler.seed, seconds=time.perf_counter() - started, pattern=pattern)
-        write_json({**fields, "engine": request.engine} if request.uses_reference else fields)
+        write_json({**fields, "engine": request.engine} if request.reference else fields)
     else:
         write("\n" if streams else f"{before}{result.text}\n")
     if result.rollbacks or result.moved_blocks:

@@ -50,6 +50,7 @@ IndexFile = Annotated[
     ),
 ]
 
+ReferenceName = Literal["fsm", "naive"]
 EngineName = Literal["fast", "fsm", "naive"]
 Engine = Annotated[
     EngineName | None,
