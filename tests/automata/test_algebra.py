@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patterns import small_patterns
 
 from sfgen.automata import Dfa, algebra
 from sfgen.automata.algebra import Keep, all_texts, product
@@ -24,14 +25,8 @@ from sfgen.vocabulary import Vocabulary
 ALPHABET = "ab\n\u00e9\u00ea\U0001f600"
 TEXTS = ["".join(letters) for length in range(4) for letters in itertools.product(ALPHABET, repeat=length)]
 
-patterns = st.recursive(
-    st.sampled_from(["a", "b", "ab", "[ab]", "[^a]", ".", r"\w", "\u00e9", "[\u00e9-\u00ff]", r"[^\n]", "\U0001f600"]),
-    lambda parts: st.one_of(
-        st.lists(parts, max_size=3).map("".join),
-        st.lists(parts, min_size=1, max_size=3).map(lambda branches: f"(?:{'|'.join(branches)})"),
-        st.builds(lambda part, count: f"(?:{part}){count}", parts, st.sampled_from(["*", "+", "?", "{2}", "{1,3}"])),
-    ),
-    max_leaves=6,
+patterns = small_patterns(
+    "a", "b", "ab", "[ab]", "[^a]", ".", r"\w", "\u00e9", "[\u00e9-\u00ff]", r"[^\n]", "\U0001f600"
 )
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from patterns import language
 
 from sfgen import Dfa
 from sfgen.automata.atomic import without_atomics
@@ -45,16 +46,6 @@ def test_the_same_language_without_them(pattern: str, plain: str) -> None:
         expected = re.fullmatch(pattern, text, re.ASCII) is not None
         assert (atomic is not None and atomic.accepts(text)) == expected, text
         assert (other is not None and other.accepts(text)) == expected, text
-
-
-def language(pattern: str) -> Dfa | None:
-    """The automaton; ``None`` if nothing matches."""
-    try:
-        return Dfa.from_regex(pattern)
-    except PatternError as error:
-        if "no text at all" not in error.reason:
-            raise
-        return None
 
 
 @pytest.mark.parametrize(

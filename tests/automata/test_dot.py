@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from automata import graphs
 from sfgen.automata import Dfa
 from sfgen.automata.dot import svg, to_dot
-from sfgen.automata.graph import Graph, GraphEdge, GraphState, character_graph
+from sfgen.automata.graph import Graph, character_graph
 from sfgen.errors import SfgenError
 
 # ---- a parser ------------------------------------------------------------------------------------------------------
@@ -148,19 +149,7 @@ texts = st.one_of(st.sampled_from(NASTY), st.text(st.characters(codec="utf-8", e
 texts = st.lists(texts, max_size=3).map("".join)
 
 
-@st.composite
-def graphs(draw: st.DrawFn) -> Graph:
-    numbers = draw(st.lists(st.integers(0, 999), min_size=1, max_size=5, unique=True))
-    states = tuple(GraphState(number, draw(st.booleans())) for number in numbers)
-    pairs = draw(st.sets(st.tuples(st.sampled_from(numbers), st.sampled_from(numbers)), max_size=6))
-    edges = tuple(GraphEdge(source, target, draw(texts)) for source, target in sorted(pairs))
-    if draw(st.booleans()):
-        return Graph(draw(texts), states, edges)
-    continuing = draw(st.sets(st.sampled_from(numbers), min_size=1))
-    return Graph(draw(texts), states, edges, tuple(continuing), len(continuing), draw(st.integers(1, 5000)))
-
-
-@given(graphs())
+@given(graphs(texts))
 @settings(max_examples=200, deadline=None)
 def test_any_graph_is_read_back(graph: Graph) -> None:
     check(graph)
@@ -200,7 +189,7 @@ def test_the_parser_of_this_test_is_strict(source: str) -> None:
         parsed(source)
 
 
-@given(graphs())
+@given(graphs(texts))
 @settings(max_examples=10, deadline=None)
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
 def test_graphviz_takes_it(graph: Graph) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from automata import graphs
 from sfgen.automata import Dfa
 from sfgen.automata.graph import Graph, GraphEdge, GraphState, character_graph
 from sfgen.automata.mermaid import to_mermaid
@@ -82,19 +83,7 @@ texts = st.one_of(st.sampled_from(NASTY), st.text(st.characters(codec="utf-8", e
 texts = st.lists(texts, max_size=3).map("".join)
 
 
-@st.composite
-def graphs(draw: st.DrawFn) -> Graph:
-    numbers = draw(st.lists(st.integers(0, 999), min_size=1, max_size=5, unique=True))
-    states = tuple(GraphState(number, draw(st.booleans())) for number in numbers)
-    pairs = draw(st.sets(st.tuples(st.sampled_from(numbers), st.sampled_from(numbers)), max_size=6))
-    edges = tuple(GraphEdge(source, target, draw(texts)) for source, target in sorted(pairs))
-    if draw(st.booleans()):
-        return Graph("", states, edges)
-    continuing = draw(st.sets(st.sampled_from(numbers), min_size=1))
-    return Graph("", states, edges, tuple(continuing), len(continuing), draw(st.integers(1, 5000)))
-
-
-@given(graphs())
+@given(graphs(texts, titled=False))
 @settings(max_examples=200, deadline=None)
 def test_any_graph_is_read_back(graph: Graph) -> None:
     assert parsed(to_mermaid(graph)) == graph

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pattern_texts import LanguageSampler, TreeSampler, mutated, short_texts
-from patterns import RandomPattern, compiled, minimised
+from patterns import RandomPattern, compiled, language, minimised
 
 import regex
 from sfgen.automata import Dfa
@@ -20,16 +20,6 @@ from sfgen.regex.oracle import read_pattern, ways
 
 LONGEST = 20
 """Characters of a text: ``re`` backtracks, and on longer ones it can take its time."""
-
-
-def language(pattern: str) -> Dfa | None:
-    """The automaton; ``None`` if no text matches, which is an error of its own."""
-    try:
-        return Dfa.from_regex(pattern)
-    except PatternError as error:
-        if "no text at all" in error.reason:
-            return None
-        raise
 
 
 def differ(pattern: str, text: str) -> bool:

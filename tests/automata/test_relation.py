@@ -5,7 +5,7 @@ import re
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from patterns import small_patterns
 
 from automata import automata
 from sfgen.automata import Dfa
@@ -16,15 +16,7 @@ SHORT = ["".join(letters) for length in range(7) for letters in itertools.produc
 ALPHABET = "ab\n\u00e9\u00ea\U0001f600"
 TEXTS = ["".join(letters) for length in range(4) for letters in itertools.product(ALPHABET, repeat=length)]
 
-patterns = st.recursive(
-    st.sampled_from(["a", "b", "ab", "[ab]", "[^a]", ".", "\u00e9", "[\u00e9-\u00ff]", "[^\n]", "\U0001f600"]),
-    lambda parts: st.one_of(
-        st.lists(parts, max_size=3).map("".join),
-        st.lists(parts, min_size=1, max_size=3).map(lambda branches: f"(?:{'|'.join(branches)})"),
-        st.builds(lambda part, count: f"(?:{part}){count}", parts, st.sampled_from(["*", "+", "?", "{2}", "{1,3}"])),
-    ),
-    max_leaves=6,
-)
+patterns = small_patterns("a", "b", "ab", "[ab]", "[^a]", ".", "\u00e9", "[\u00e9-\u00ff]", "[^\n]", "\U0001f600")
 
 
 def kind(left: Dfa, right: Dfa) -> str:

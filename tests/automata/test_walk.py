@@ -7,6 +7,7 @@ import interegular
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patterns import small_patterns
 
 from sfgen.automata import Dfa
 from sfgen.automata.walk import walk
@@ -14,14 +15,8 @@ from sfgen.automata.walk import walk
 # Characters of every length in UTF-8; two share their first byte.
 ALPHABET = "ab0\n\u00e9\u00ea\u0416\u804a\U0001f600"
 
-patterns = st.recursive(
-    st.sampled_from(["a", "b", "ab", "[ab]", "[^a]", ".", r"\w", "\u00e9", "[\u00e9-\u0416]", r"[^\n]", "\U0001f600"]),
-    lambda parts: st.one_of(
-        st.lists(parts, max_size=3).map("".join),
-        st.lists(parts, min_size=1, max_size=3).map(lambda branches: f"(?:{'|'.join(branches)})"),
-        st.builds(lambda part, count: f"(?:{part}){count}", parts, st.sampled_from(["*", "+", "?", "{2}", "{1,3}"])),
-    ),
-    max_leaves=6,
+patterns = small_patterns(
+    "a", "b", "ab", "[ab]", "[^a]", ".", r"\w", "\u00e9", "[\u00e9-\u0416]", r"[^\n]", "\U0001f600"
 )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from pattern_places import automaton, compare, is_exact, pieces, read
+from pattern_places import compare, is_exact, pieces, read
 from pattern_texts import mutated
+from patterns import language
 
 import sfgen.regex.places as places_module
 from sfgen.errors import PatternError, SfgenError
@@ -229,7 +230,7 @@ def test_the_corpus_agrees_with_the_automaton() -> None:
     for name, (pattern, accepts) in corpus().items():
         if name.startswith("refused/") or not is_exact(pattern):
             continue
-        dfa = automaton(pattern)
+        dfa = language(pattern)
         places = PatternPlaces(pattern)
         random = Random(0)
         for text in accepts:

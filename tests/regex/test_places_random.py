@@ -6,9 +6,9 @@ import re
 from random import Random
 
 import pytest
-from pattern_places import automaton, compare, is_exact, pieces, read
+from pattern_places import compare, is_exact, pieces, read
 from pattern_texts import LanguageSampler, TreeSampler, mutated, short_texts
-from patterns import RandomPattern, compiled
+from patterns import RandomPattern, compiled, language
 
 import sfgen.regex.places as places_module
 from sfgen.automata import Dfa
@@ -135,7 +135,7 @@ def test_each_piece_is_offered_exactly_where_it_can_read() -> None:
     tried = offered = 0
     for seed in range(150):
         drawn = random_pattern(seed)
-        if drawn is None or not is_exact(drawn[0]) or (dfa := automaton(drawn[0])) is None:
+        if drawn is None or not is_exact(drawn[0]) or (dfa := language(drawn[0])) is None:
             continue
         pattern = drawn[0]
         random = Random(seed)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sfgen import Dfa, Vocabulary
 from sfgen.automata.determinize import Deterministic
+from sfgen.automata.graph import Graph, GraphEdge, GraphState
 from sfgen.automata.minimize import minimize
 
 LETTERS = b"abc"
@@ -81,3 +82,17 @@ def allowed(dfa: Dfa, vocabulary: Vocabulary, tokens_left: int | None = None) ->
         }
         rows.append(row | set(vocabulary.end_token_ids) if dfa.accepting[state] else row)
     return rows
+
+
+@st.composite
+def graphs(draw: st.DrawFn, texts: st.SearchStrategy[str], *, titled: bool = True) -> Graph:
+    """A graph with such texts on it, whole or with states left out."""
+    numbers = draw(st.lists(st.integers(0, 999), min_size=1, max_size=5, unique=True))
+    states = tuple(GraphState(number, draw(st.booleans())) for number in numbers)
+    pairs = draw(st.sets(st.tuples(st.sampled_from(numbers), st.sampled_from(numbers)), max_size=6))
+    edges = tuple(GraphEdge(source, target, draw(texts)) for source, target in sorted(pairs))
+    title = draw(texts) if titled else ""
+    if draw(st.booleans()):
+        return Graph(title, states, edges)
+    continuing = draw(st.sets(st.sampled_from(numbers), min_size=1))
+    return Graph(title, states, edges, tuple(continuing), len(continuing), draw(st.integers(1, 5000)))

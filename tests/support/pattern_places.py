@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from sfgen.automata import Dfa
+from patterns import language
+
 from sfgen.automata.edges import WholeCharacters
-from sfgen.errors import PatternError
 from sfgen.regex import Anchor, Atomic, Look, parse
 from sfgen.regex.characters import union
 from sfgen.regex.pieces import Alternation, Part, Piece, Repeat, Sequence, read_pieces
@@ -24,16 +24,6 @@ def is_exact(pattern: str) -> bool:
     """Whether the places are exactly those of the language: nothing looks around, no way to match is given up."""
     # The tree alone does not tell: (?!) is an empty set there.
     return not contains(parse(pattern), (Look, Anchor, Atomic)) and not scan(pattern).assertions
-
-
-def automaton(pattern: str) -> Dfa | None:
-    """The automaton; ``None`` if no text matches."""
-    try:
-        return Dfa.from_regex(pattern)
-    except PatternError as error:
-        if "no text at all" in error.reason:
-            return None
-        raise
 
 
 def pieces(tree: Part) -> Iterator[Piece]:
@@ -57,7 +47,7 @@ def compare(pattern: str, letters: str, most: int, *, exact: bool = True) -> int
         exact: Whether both must say the same; else nothing may be missing from the places.
     """
     places = PatternPlaces(pattern)
-    dfa = automaton(pattern)
+    dfa = language(pattern)
     if dfa is None:
         if exact:
             assert not places.next(places.start), pattern

@@ -14,6 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
+from hypothesis import strategies as st
+
+from sfgen.automata import Dfa
+from sfgen.errors import PatternError
+
 THEMES = [
     "ab", "ab", "aA", "a\n", "a-", "a_1", "a ", "01", "1\u0660\u0967", "kK\u212a", "sS\u017f", "s\u00df\u1e9e",
     "iI\u0130\u0131", "\u00b5\u03bc\u039c", "\u00e9\u00c9e", "\u03c3\u03c2\u03a3", "\u01c4\u01c5\u01c6", "\u65e5\u672c",
@@ -255,3 +260,28 @@ def without_a_piece(text: str) -> Iterator[str]:
         for closing in re.finditer(r"\)", text):
             if closing.start() > opening.start():
                 yield text[: opening.start()] + text[opening.end() : closing.start()] + text[closing.end() :]
+
+
+def language(pattern: str) -> Dfa | None:
+    """The automaton; ``None`` if no text matches, which is an error of its own."""
+    try:
+        return Dfa.from_regex(pattern)
+    except PatternError as error:
+        if "no text at all" in error.reason:
+            return None
+        raise
+
+
+def small_patterns(*atoms: str) -> st.SearchStrategy[str]:
+    """A few of these pieces one after another, as alternatives, and repeated."""
+    return st.recursive(
+        st.sampled_from(atoms),
+        lambda parts: st.one_of(
+            st.lists(parts, max_size=3).map("".join),
+            st.lists(parts, min_size=1, max_size=3).map(lambda branches: f"(?:{'|'.join(branches)})"),
+            st.builds(
+                lambda part, count: f"(?:{part}){count}", parts, st.sampled_from(["*", "+", "?", "{2}", "{1,3}"])
+            ),
+        ),
+        max_leaves=6,
+    )
