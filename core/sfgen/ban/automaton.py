@@ -168,6 +168,23 @@ class AhoCorasick:
         """The next shorter suffix of a node that may still grow into a keyword; the root if none."""
         return self._pending[self._fail[node]]
 
+    def below(self, node: int, most: int) -> list[int]:
+        """Indices of some keywords that go on from a node, short ones before long ones.
+
+        >>> automaton = AhoCorasick([b"abcd", b"abc", b"b"])
+        >>> automaton.below(automaton.step(ROOT, ord("a")), most=5)
+        [1, 0]
+        """
+        found: list[int] = []
+        waiting = [node]
+        for place in waiting:
+            children = [self.goto.get(place << 8 | byte) for byte in range(256)] if self._inner[place] else []
+            waiting += [child for child in children if child is not None]
+            found += self._ends.get(place, ()) if place != node else ()
+            if len(found) >= most:
+                break
+        return found[:most]
+
     def first_byte(self, node: int) -> int:
         """The first byte of what a node stands for; 0 for the root."""
         return self._first[node]
@@ -221,6 +238,17 @@ class GapTrie:
                         self._loops.add(child)
                 node = child
             self._ends.setdefault(node, []).append(index)
+
+    def below(self, node: int, most: int) -> list[int]:
+        """Indices of some keywords that go on from a node, short ones before long ones."""
+        found: list[int] = []
+        waiting = [node]
+        for place in waiting:
+            waiting += self._children[place].values()
+            found += self._ends.get(place, ()) if place != node else ()
+            if len(found) >= most:
+                break
+        return found[:most]
 
     def at_boundary(self, threads: Threads) -> list[tuple[int, int]]:
         """The keywords that a boundary after the text completes, as (start, index) pairs."""

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sfgen.ban.words import BannedWords
 
 
+_NAMED = 5  # words that may become complete, for views
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A banned word in a text.
@@ -150,6 +153,20 @@ class Matcher:
         if self._pending:
             starts.append(self._position)
         return min((start for start in starts if start is not None), default=None)
+
+    def under_way(self) -> tuple[str, ...]:
+        """Banned words and patterns that what was read may be the beginning of, as the user gave them.
+
+        They are for views: of many, some; and none while a word is complete that a longer one may still excuse.
+
+        >>> from sfgen.ban import BannedWords
+        >>> BannedWords(["talk", "tall tales", "all"]).matcher(b"so tal").under_way()
+        ('talk', 'tall tales')
+        """
+        numbers = self._words.under_way(_NAMED) if self._words else []
+        words = len(self.banned.words)
+        numbers += [words + number for number in self._patterns.under_way()] if self._patterns else []
+        return tuple(map(self.banned.name, numbers[:_NAMED]))
 
     @property
     def length(self) -> int:

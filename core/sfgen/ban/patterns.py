@@ -129,6 +129,10 @@ class PatternThreads:
         """Where each thread began, in an order that :attr:`state` tells."""
         return [start for place in self._places for start in place.starts]
 
+    def under_way(self) -> list[int]:
+        """The numbers of the patterns of which a match may be under way."""
+        return [number for number, place in enumerate(self._places) if place.starts or any(place.waiting)]
+
     def waiting(self) -> list[tuple[tuple[int, int], ...]]:
         """End and start of the matches that wait for what follows, in groups of which all become complete, or none.
 

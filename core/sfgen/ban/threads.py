@@ -149,6 +149,19 @@ class WordThreads:
             node = self._automaton.suffix(node)
         return starts
 
+    def under_way(self, most: int) -> list[int]:
+        """The numbers of some words of which more than a boundary was read, those that began first first."""
+        automata = self._automata
+        found: list[int] = []
+        node = self._automaton.pending(self._node)
+        while self._depth(node) and len(found) < most:
+            found += [automata.plain[index] for index in self._automaton.below(node, most)]
+            node = self._automaton.suffix(node)
+        if self._trie is not None:
+            for thread in self._threads:
+                found += [automata.literal[index] for index in self._trie.below(thread, most)]
+        return list(dict.fromkeys(found))[:most]
+
     @property
     def state(self) -> Hashable:
         """What decides the future, but for offsets."""

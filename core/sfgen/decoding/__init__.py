@@ -7,24 +7,41 @@ loop for one text.
 """
 
 from sfgen.decoding.drive import generate, stream
-from sfgen.decoding.events import Ask, BlockMoved, Event, Finished, Result, RolledBack, TextReleased, TokenChosen
+from sfgen.decoding.events import (
+    Ask,
+    BlockClosed,
+    BlockMoved,
+    Candidate,
+    Event,
+    Finished,
+    Outlook,
+    Result,
+    RolledBack,
+    TextReleased,
+    TokenChosen,
+    Watch,
+)
 from sfgen.decoding.protocols import Guide, GuideSource, Model, Session
 from sfgen.decoding.sampler import Sampler
 
 __all__ = [
     "Ask",
+    "BlockClosed",
     "BlockMoved",
+    "Candidate",
     "Event",
     "Finished",
     "Guide",
     "GuideSource",
     "Model",
+    "Outlook",
     "Result",
     "RolledBack",
     "Sampler",
     "Session",
     "TextReleased",
     "TokenChosen",
+    "Watch",
     "generate",
     "stream",
 ]

@@ -37,6 +37,7 @@ def stream(
     max_rollbacks: int = 10_000,
     max_block: int = MAX_BLOCK,
     hold: bool = False,
+    look: bool = False,
 ) -> Iterator[Event]:
     """Generate one text, event by event.
 
@@ -56,6 +57,8 @@ def stream(
         max_block: Under ``resample``, the tokens that are drawn again as one; what is longer is no exact draw.
         hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
             was released stays, and if nothing clean can follow it, that is an error.
+        look: Somebody looks on: the ``TokenChosen`` events tell what the model found likely and what the ban has under
+            way, which takes a look at all scores of every step.
 
     Yields:
         Events; the last is ``Finished`` with the result. The texts of the ``TextReleased`` events, joined, are the
@@ -76,6 +79,39 @@ def stream(
         InternalError: The finished text does not keep a promise: a fault of sfgen. There is no result then, but the
             ``TextReleased`` events of a stream were before it.
     """
+    loop = prepare(
+        model,
+        prompt,
+        index=index,
+        banned=banned,
+        sampler=sampler,
+        stop=stop,
+        max_tokens=max_tokens,
+        strategy=strategy,
+        max_rollbacks=max_rollbacks,
+        max_block=max_block,
+        hold=hold,
+        look=look,
+    )
+    return drive(loop.run(), model.session)
+
+
+def prepare(
+    model: Model,
+    prompt: str | Sequence[int] = "",
+    *,
+    index: GuideSource | None = None,
+    banned: BannedWords | None = None,
+    sampler: Sampler | None = None,
+    stop: Sequence[str] = (),
+    max_tokens: int = 256,
+    strategy: StrategyName = "resample",
+    max_rollbacks: int = 10_000,
+    max_block: int = MAX_BLOCK,
+    hold: bool = False,
+    look: bool = False,
+) -> Loop:
+    """The loop of one text, for a driver to run; arguments and errors are those of ``stream``."""
     sampler, stops = sampler or Sampler(), StopStrings.of(stop)
     chosen = make_strategy(strategy, sampler, max_block)
     if max_tokens < 0:
@@ -99,7 +135,7 @@ def stream(
                 guide = clean_guide
             else:
                 ban.clean = clean_guide
-    loop = Loop(
+    return Loop(
         prompt_ids,
         model.vocabulary,
         guide,
@@ -109,9 +145,9 @@ def stream(
         ban=ban,
         stops=stops,
         hold=hold,
+        look=look,
         check=Promises(index, banned, stops, prompt_bytes, model, sampler, max_tokens).check,
     )
-    return drive(loop.run(), model.session)
 
 
 def generate(

@@ -29,6 +29,54 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A token that the model finds likely at some place.
+
+    Attributes:
+        token_id: The token.
+        data: Its bytes; ``None`` for a token without text.
+        is_end: Whether it ends the text.
+        before: The model's probability of it among all tokens, at temperature 1.
+        after: The same among the tokens that may stand there; 0 if it may not.
+    """
+
+    token_id: int
+    data: bytes | None
+    is_end: bool
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What the model would have written at a place, and what the mask made of it.
+
+    Attributes:
+        before: The likeliest of all tokens, the likeliest first.
+        after: The likeliest of those that may stand there.
+        removed: The probability that the model gave to the tokens that may not stand there.
+    """
+
+    before: tuple[Candidate, ...]
+    after: tuple[Candidate, ...]
+    removed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What a ban has under way after a token.
+
+    Attributes:
+        open_from: The byte of the generated text where the earliest match begins that may still become complete;
+            negative if that is in the prompt; ``None`` if none may.
+        words: Some of the banned words and patterns that may become complete.
+    """
+
+    open_from: int | None
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TokenChosen:
     """A token was appended.
 
@@ -42,6 +90,9 @@ class TokenChosen:
         forced: Whether it was the only one, so that the model was not asked.
         probability: The probability with which it was drawn: among the allowed tokens, after temperature and
             truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily.
+        forward_passes: How often the model was asked until now.
+        outlook: What the model found likely here; ``None`` if it was not asked, or nobody looks.
+        watch: What the ban has under way after the token; ``None`` without a ban, or if nobody looks.
     """
 
     position: int
@@ -52,6 +103,9 @@ class TokenChosen:
     allowed: int
     forced: bool
     probability: float | None
+    forward_passes: int = 0
+    outlook: Outlook | None = None
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +160,17 @@ class BlockMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockClosed:
+    """No banned word is under way: what was written stays, unless nothing clean at all can follow it.
+
+    Attributes:
+        position: The number of tokens that stay.
+    """
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class TextReleased:
     """Text that will never be taken back: what a stream may write now. Never half a character."""
 
@@ -145,4 +210,4 @@ class Result:
     moved_blocks: int = 0
 
 
-Event: TypeAlias = TokenChosen | RolledBack | BlockMoved | TextReleased | Finished
+Event: TypeAlias = TokenChosen | RolledBack | BlockMoved | BlockClosed | TextReleased | Finished

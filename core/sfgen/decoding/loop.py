@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sfgen.decoding.ban import Ban
 from sfgen.decoding.events import (
     Ask,
+    BlockClosed,
     BlockMoved,
     Event,
     Finished,
@@ -33,7 +34,9 @@ from sfgen.decoding.events import (
     RolledBack,
     TextReleased,
     TokenChosen,
+    Watch,
 )
+from sfgen.decoding.outlook import Row, outlook
 from sfgen.decoding.path import Int32, Node, Path
 from sfgen.decoding.protocols import BannedText, Guide, Scores
 from sfgen.decoding.release import Release, is_whole
@@ -60,6 +63,7 @@ class Loop:
         ban: What must not be written; ``None``: nothing is banned.
         stops: End the text; only where it is not constrained.
         hold: Let nothing go before the end, so that a rollback may go back as far as it takes.
+        look: Somebody looks on: tell what the model finds likely, and what the ban has under way.
         check: Called with the finished bytes; raises if they break a promise.
     """
 
@@ -72,6 +76,7 @@ class Loop:
     ban: Ban | None = None
     stops: StopStrings = field(default_factory=lambda: StopStrings(()))
     hold: bool = False
+    look: bool = False
     check: Callable[[bytes], None] | None = None
 
     def __post_init__(self) -> None:
@@ -122,7 +127,7 @@ class Loop:
             return (yield from self._end_here("complete"))
         forced = allowed.size == 1 and node.scores is None
         if allowed.size > 1 and node.scores is None and not only_ends:
-            node.scores = self._checked((yield self._ask()))[allowed]
+            self._keep(node, self._checked((yield self._ask())))
         choice = self._choose(node) if allowed.size and not only_ends else None
         if choice is None:
             return (yield from self._back_out())
@@ -173,7 +178,19 @@ class Loop:
         if not (rejected and self.ban and self.ban.strategy.is_silent):
             count = allowed.size if node.ruled_out is None else np.count_nonzero(~node.ruled_out)
             position = len(self.path) - 1
-            yield TokenChosen(position, token, data, state, self.guide.state, int(count), forced, probability)
+            yield TokenChosen(
+                position,
+                token,
+                data,
+                state,
+                self.guide.state,
+                int(count),
+                forced,
+                probability,
+                self.forward_passes,
+                outlook(node.row, node, self.vocabulary) if node.row is not None else None,
+                self._watch() if self.look else None,
+            )
         if not rejected:
             if reason is None:
                 yield from self._settle()
@@ -202,6 +219,12 @@ class Loop:
             raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.vocabulary)},)")
         return scores
 
+    def _keep(self, node: Node, scores: Scores) -> None:
+        """Keep what is needed of the model's answer for a place."""
+        node.scores = scores[node.all_allowed()]
+        if self.look:
+            node.row = Row.of(scores)
+
     # ---- banned text -----------------------------------------------------------------------------------------------
 
     def _banned_at_end(self, ban: Ban) -> BannedText | None:
@@ -212,6 +235,10 @@ class Loop:
         last = self.path.places[self.path.position_of(self.end)]
         ban.matcher.reset(last.mark)
         return ban.matcher.advance(bytes(self.path.data[last.offset : self.end])) or ban.matcher.finish()
+
+    def _watch(self) -> Watch | None:
+        """What the ban has under way, for those who look on."""
+        return None if self.ban is None else Watch(self.ban.matcher.open_from(), self.ban.matcher.under_way())
 
     def _finish_is_banned(self) -> bool:
         return self.ban is not None and self.ban.matcher.finish() is not None
@@ -336,8 +363,11 @@ class Loop:
         """
         data = self.path.data
         end = self.stops.open_from(data) if self.stops.strings else len(data)
-        if self.ban is None or self._is_at_rest(self.ban, end):
+        if self.ban is None:
             self._close_block(len(self.path))
+        elif self._is_at_rest(self.ban, end):
+            self._close_block(len(self.path))
+            yield BlockClosed(len(self.path))
         elif self.ban.strategy.is_too_long(self.path):
             opened = self.ban.matcher.open_from()
             position = self.path.position_of(end if opened is None else min(opened, end))

@@ -114,6 +114,9 @@ class Matcher(Protocol):
     def open_from(self) -> int | None:
         """Where the earliest match that is still possible begins; ``None`` if there is none."""
 
+    def under_way(self) -> tuple[str, ...]:
+        """Some of the banned words that may become complete, for those who look on."""
+
     def mark(self) -> Any:
         """The present position, for ``reset``."""
 

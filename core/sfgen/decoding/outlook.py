@@ -1,0 +1,96 @@
+"""What a model would have written at some place, and what the mask made of it: for views, and only when one looks.
+
+A softmax over all tokens is what the loop otherwise never needs. It is taken once for each answer of the model; what
+may stand at a place can change after that, when banned words rule tokens out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.decoding.events import Candidate, Outlook
+from sfgen.decoding.path import Node
+from sfgen.decoding.protocols import Scores
+from sfgen.vocabulary import Vocabulary
+
+CANDIDATES = 5
+"""How many of the likeliest tokens are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is kept of an answer of the model, which may be too large to keep.
+
+    Attributes:
+        log_total: The logarithm of the sum of all exponentials of the scores.
+        best: The likeliest tokens of all, the likeliest first, the lowest id first among equals.
+        best_scores: Their scores.
+    """
+
+    log_total: float
+    best: tuple[int, ...]
+    best_scores: tuple[float, ...]
+
+    @classmethod
+    def of(cls, scores: Scores) -> Row:
+        """The scores of all tokens, float ``[vocabulary]``."""
+        best = _highest(scores)
+        return cls(_log_total(scores), tuple(best.tolist()), tuple(scores[best].tolist()))
+
+
+def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
+    """The likeliest tokens before and after the mask at a node that has scores.
+
+    >>> from sfgen import Vocabulary
+    >>> scores = np.log(np.array([0.5, 0.25, 0.25]))
+    >>> node = Node(offset=0, allowed=np.array([1, 2], dtype=np.int32), scores=scores[1:])
+    >>> seen = outlook(Row.of(scores), node, Vocabulary([b"a", b"b", b"c"]))
+    >>> round(seen.removed, 6), [(one.data, round(one.before, 6), round(one.after, 6)) for one in seen.before]
+    (0.5, [(b'a', 0.5, 0.0), (b'b', 0.25, 0.5), (b'c', 0.25, 0.5)])
+    """
+    allowed, scores = node.all_allowed(), node.scores
+    assert scores is not None
+    if node.ruled_out is not None:
+        allowed, scores = allowed[~node.ruled_out], scores[~node.ruled_out]
+    log_kept = _log_total(scores) if scores.size else -np.inf
+
+    def candidate(token: int, score: float, may_stand: bool) -> Candidate:
+        return Candidate(
+            token,
+            vocabulary.tokens[token],
+            token in vocabulary.end_token_ids,
+            float(np.exp(score - row.log_total)),
+            float(np.exp(score - log_kept)) if may_stand else 0.0,
+        )
+
+    places = np.searchsorted(allowed, row.best)
+    may_stand = [
+        place < allowed.size and allowed[place] == token for place, token in zip(places, row.best, strict=True)
+    ]
+    best = _highest(scores) if scores.size else np.empty(0, dtype=np.intp)
+    return Outlook(
+        before=tuple(map(candidate, row.best, row.best_scores, may_stand)),
+        after=tuple(candidate(int(allowed[place]), float(scores[place]), True) for place in best),
+        removed=max(0.0, 1.0 - float(np.exp(log_kept - row.log_total))),
+    )
+
+
+def _highest(scores: Scores) -> NDArray[np.intp]:
+    """The places of the highest scores, the highest first, the first of equals first."""
+    count = min(CANDIDATES, scores.size)
+    border = np.partition(scores, -count)[-count]
+    # Equal scores can be many: those above the border, and of those at it the first.
+    above, at_border = np.flatnonzero(scores > border), np.flatnonzero(scores == border)
+    places = np.concatenate([above, at_border[: count - above.size]])
+    ordered: NDArray[np.intp] = places[np.argsort(-scores[places], kind="stable")]
+    return ordered
+
+
+def _log_total(scores: Scores) -> float:
+    highest = float(scores.max())
+    if not np.isfinite(highest):
+        return highest
+    return highest + float(np.log(np.exp(scores - highest, dtype=np.float64).sum()))
