@@ -81,6 +81,15 @@ def test_likeliest_tokens_before_and_after_the_mask(pattern: str, seed: int, tie
         told.append(event.token_id)
 
 
+def test_infinite_scores_share_all_probability() -> None:
+    model = ScriptedModel(VOCABULARY, lambda tokens: np.array([0, 0, 0, np.inf, 0, np.inf, 0, -np.inf, 0, 0.0]))
+    index = Index(Dfa.from_regex("(a|b)b"), VOCABULARY)
+    first = next(event for event in stream(model, [0], index=index, look=True) if isinstance(event, TokenChosen))
+    assert first.outlook is not None
+    assert [(seen.token_id, seen.before) for seen in first.outlook.before[:3]] == [(3, 0.5), (5, 0.5), (0, 0.0)]
+    assert first.outlook.removed == 1.0
+
+
 @settings(max_examples=200, deadline=None)
 @given(toy=TOYS, strategy=st.sampled_from(STRATEGIES), sampler=st.sampled_from(SAMPLERS), hold=st.booleans())
 def test_a_ban_is_followed(toy: Toy, strategy: StrategyName, sampler: Sampler, hold: bool) -> None:

@@ -36,7 +36,9 @@ class Row:
 
     @classmethod
     def of(cls, scores: Scores) -> Row:
-        """The scores of all tokens, float ``[vocabulary]``."""
+        """The scores of all tokens, float ``[vocabulary]``. Infinite ones share all probability."""
+        if np.isposinf(scores.max()):
+            scores = np.minimum(scores, np.finfo(scores.dtype).max)
         best = _highest(scores)
         return cls(_log_total(scores), tuple(best.tolist()), tuple(scores[best].tolist()))
 
