@@ -27,24 +27,27 @@ class Row:
     Attributes:
         log_total: The logarithm of the sum of all exponentials of the scores.
         best: The likeliest tokens of all, the likeliest first, the lowest id first among equals.
-        best_scores: Their scores.
+        log_probabilities: The logarithms of their probabilities.
     """
 
     log_total: float
     best: tuple[int, ...]
-    best_scores: tuple[float, ...]
+    log_probabilities: tuple[float, ...]
 
     @classmethod
     def of(cls, scores: Scores) -> Row:
         """The scores of all tokens, float ``[vocabulary]``. Infinite ones share all probability."""
-        if np.isposinf(scores.max()):
-            scores = np.minimum(scores, np.finfo(scores.dtype).max)
-        best = _highest(scores)
-        return cls(_log_total(scores), tuple(best.tolist()), tuple(scores[best].tolist()))
+        best, log_total = _highest(scores), _log_total(scores)
+        with np.errstate(invalid="ignore"):  # the loop refuses a model without a finite score
+            of_best = scores[best].astype(np.float64) - log_total
+        if np.isposinf(log_total):
+            infinite = np.isposinf(scores)
+            of_best = np.where(infinite[best], -np.log(np.count_nonzero(infinite)), -np.inf)
+        return cls(log_total, tuple(best.tolist()), tuple(of_best.tolist()))
 
 
 def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
-    """The likeliest tokens before and after the mask at a node that has scores.
+    """The likeliest tokens before and after the mask at a node that has scores, where some token may stand.
 
     >>> from sfgen import Vocabulary
     >>> scores = np.log(np.array([0.5, 0.25, 0.25]))
@@ -57,25 +60,19 @@ def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
     assert scores is not None
     if node.ruled_out is not None:
         allowed, scores = allowed[~node.ruled_out], scores[~node.ruled_out]
-    log_kept = _log_total(scores) if scores.size else -np.inf
+    log_kept = _log_total(scores)
 
-    def candidate(token: int, score: float, may_stand: bool) -> Candidate:
-        return Candidate(
-            token,
-            vocabulary.tokens[token],
-            token in vocabulary.end_token_ids,
-            float(np.exp(score - row.log_total)),
-            float(np.exp(score - log_kept)) if may_stand else 0.0,
-        )
+    def candidate(token: int, log_before: float, place: int) -> Candidate:
+        """``place``: where the token is among those that may stand there, if it is."""
+        may_stand = place < allowed.size and allowed[place] == token
+        after = float(np.exp(scores[place] - log_kept)) if may_stand else 0.0
+        is_end = token in vocabulary.end_token_ids
+        return Candidate(token, vocabulary.tokens[token], is_end, float(np.exp(log_before)), after)
 
-    places = np.searchsorted(allowed, row.best)
-    may_stand = [
-        place < allowed.size and allowed[place] == token for place, token in zip(places, row.best, strict=True)
-    ]
-    best = _highest(scores) if scores.size else np.empty(0, dtype=np.intp)
+    best = _highest(scores)
     return Outlook(
-        before=tuple(map(candidate, row.best, row.best_scores, may_stand)),
-        after=tuple(candidate(int(allowed[place]), float(scores[place]), True) for place in best),
+        before=tuple(map(candidate, row.best, row.log_probabilities, np.searchsorted(allowed, row.best))),
+        after=tuple(candidate(int(allowed[place]), float(scores[place]) - row.log_total, int(place)) for place in best),
         removed=max(0.0, 1.0 - float(np.exp(log_kept - row.log_total))),
     )
 
@@ -92,6 +89,7 @@ def _highest(scores: Scores) -> NDArray[np.intp]:
 
 
 def _log_total(scores: Scores) -> float:
+    """The logarithm of the sum of all exponentials."""
     highest = float(scores.max())
     if not np.isfinite(highest):
         return highest
