@@ -2,11 +2,12 @@
 
 ``protocols`` says what the loop asks of each; ``loop`` is the generator; ``path`` the tokens and the trie of what was
 tried; ``ban`` and ``strategies`` how banned text is undone; ``sampler`` the choice; ``stops`` the stop strings;
-``release`` what may be written; ``events`` what is told; ``promises`` the last look at the text; ``drive`` runs the
-loop for one text.
+``release`` what may be written; ``events`` what is told; ``outlook`` what the model found likely; ``promises`` the last
+look at the text; ``drive`` runs the loop for one text, ``batch`` for several in lock-step.
 """
 
-from sfgen.decoding.drive import generate, stream
+from sfgen.decoding.batch import Batch, batch_of, drive_batch
+from sfgen.decoding.drive import generate, prepare, stream
 from sfgen.decoding.events import (
     Ask,
     BlockClosed,
@@ -26,6 +27,7 @@ from sfgen.decoding.sampler import Sampler
 
 __all__ = [
     "Ask",
+    "Batch",
     "BlockClosed",
     "BlockMoved",
     "Candidate",
@@ -42,6 +44,9 @@ __all__ = [
     "TextReleased",
     "TokenChosen",
     "Watch",
+    "batch_of",
+    "drive_batch",
     "generate",
+    "prepare",
     "stream",
 ]

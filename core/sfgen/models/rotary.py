@@ -45,6 +45,11 @@ class Rotary:
         return was_long is not None and is_long != was_long
 
 
+def depends_on_length(config: Any) -> bool:
+    """Whether a model's rotary positions are turned otherwise in a long text, so that two texts cannot share a pass."""
+    return any(kind in ("longrope", "dynamic") for kind, _ in _kinds(config.get_text_config(decoder=True)))
+
+
 def _kinds(config: Any) -> Iterator[tuple[str, int | None]]:
     """The kinds of scaling, each with the length at which it begins; some models have one for each kind of layer."""
     parameters = getattr(config, "rope_parameters", None) or {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import ModelError, VocabularyError
 from sfgen.models import architecture, weights
@@ -23,6 +23,9 @@ from sfgen.vocabulary.pretrained import (
     locate,
     quiet_transformers,
 )
+
+if TYPE_CHECKING:
+    from sfgen.decoding.batch import Batch
 
 _HINT = "Name a directory that save_pretrained() wrote, a hub id, or leave --model out for the embedded one."
 _CODE_HINT = "It comes with Python code of its own; if you trust it, add --trust-remote-code."
@@ -106,6 +109,18 @@ class TransformersModel:
     def session(self) -> TransformersSession:
         """A new, empty session with a cache of its own; loads the weights the first time."""
         return TransformersSession(self.model, self.context_length, name=self.name)
+
+    def batch(self, rows: int) -> Batch:
+        """A new batch of empty rows, read in one forward pass where the architecture is known to allow it.
+
+        As with ``session``, the weights are loaded the first time, but not before the first question.
+        """
+        from sfgen.decoding.batch import SeparateRows
+        from sfgen.models.transformers_batch import TransformersBatch, reads_rows_at_once
+
+        if rows > 1 and reads_rows_at_once(self._config):
+            return TransformersBatch(lambda: self.model, rows, self.context_length, name=self.name)
+        return SeparateRows(self, rows)
 
     @cached_property
     def model(self) -> Any:

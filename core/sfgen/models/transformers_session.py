@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfgen.decoding.protocols import Scores
-from sfgen.errors import ModelError
-from sfgen.models.memory import is_out_of_memory
 from sfgen.models.rotary import Rotary
 from sfgen.models.threads import Threads
 from sfgen.models.transformers_cache import Past
-from sfgen.vocabulary.pretrained import first_line, without_warnings
+from sfgen.models.transformers_failures import check_readable, not_read
+from sfgen.vocabulary.pretrained import without_warnings
 
 _CACHE_NAMES = ("past_key_values", "cache_params", "state")
 """What architectures call the cache that they give back and are given again."""
@@ -56,7 +55,7 @@ class TransformersSession:
         """
         import torch
 
-        self._check(token_ids)
+        check_readable(token_ids, len(self._tokens), self._model, self._context_length, self._name)
         before = len(self._tokens)
         self._tokens += token_ids
         try:
@@ -66,15 +65,7 @@ class TransformersSession:
             count = len(self._tokens)
             del self._tokens[before:]
             self._past.clear()  # it may be half written
-            if is_out_of_memory(error):
-                raise ModelError(
-                    f"not enough memory on {self._model.device} for {count} tokens",
-                    hint="Give a shorter prompt, or try --dtype bfloat16 or --device cpu.",
-                ) from error
-            raise ModelError(
-                f"{self._name} cannot score on {self._model.device} in {self._dtype()}: {first_line(error)}",
-                hint="Try --dtype float32 or --device cpu.",
-            ) from error
+            raise not_read(error, self._model, self._name, f"{count} tokens", "Give a shorter prompt") from error
         return scores
 
     def rewind(self, length: int) -> None:
@@ -100,19 +91,3 @@ class TransformersSession:
             if self._cache_name:
                 self._past.keep(output.get(self._cache_name), len(piece))
         return output.logits[0, -1]
-
-    def _check(self, token_ids: Sequence[int]) -> None:
-        count = len(self._tokens) + len(token_ids)
-        if self._context_length is not None and count > self._context_length:
-            raise ModelError(
-                f"the text is longer than {self._name} can read: {count} tokens, its context holds "
-                f"{self._context_length}",
-                hint="Give a shorter prompt or a lower --max-tokens.",
-            )
-        rows = self._model.get_input_embeddings().weight.shape[0]
-        unknown = next((token for token in token_ids if not 0 <= token < rows), None)
-        if unknown is not None:  # on a GPU the look-up itself would break everything that follows
-            raise ModelError(f"there is no token {unknown}: {self._name} knows {rows}, from 0 on")
-
-    def _dtype(self) -> str:
-        return str(self._model.dtype).removeprefix("torch.")

@@ -1,0 +1,178 @@
+"""Several texts at once: their loops run in lock-step, and one forward pass answers all of them.
+
+A round advances every loop to its next question, passing its events on, and then asks the batch once for all rows that
+wait. A row that is over leaves its place to the next loop, if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from sfgen.decoding.events import Ask, Event
+from sfgen.decoding.loop import Loop, Steps
+from sfgen.decoding.protocols import Model, Scores, Session
+from sfgen.errors import SfgenError
+
+Answer: TypeAlias = Scores | SfgenError
+"""The scores of a row's next token, or why there are none."""
+
+
+class Batch(Protocol):
+    """Several sequences inside a model, by row number from 0 on: each remembers what it has read."""
+
+    def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
+        """Read tokens, at least one for each row named, and return the scores of the token after them.
+
+        A row that cannot be read has an error in place of scores. What raises is the error of every row named; none of
+        them has read anything then.
+        """
+
+    def rewind(self, row: int, length: int) -> None:
+        """Forget everything of a row after the first ``length`` tokens read.
+
+        With 0, the row is over or begins anew, and what is kept for it may be freed.
+        """
+
+
+@runtime_checkable
+class HasBatch(Protocol):
+    """A model that reads several sequences in one forward pass."""
+
+    def batch(self, rows: int) -> Batch:
+        """A new batch of empty rows."""
+
+
+class SeparateRows:
+    """A batch for any model: a session for each row, asked one after the other.
+
+    Args:
+        model: Opens a session for a row when it is first asked.
+        rows: The number of rows.
+    """
+
+    def __init__(self, model: Model, rows: int) -> None:
+        self._model = model
+        self._sessions: list[Session | None] = [None] * rows
+
+    def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
+        """As ``Batch.extend``; an error is always that of its row alone."""
+        return {row: self._read(row, token_ids) for row, token_ids in rows.items()}
+
+    def rewind(self, row: int, length: int) -> None:
+        """As ``Batch.rewind``."""
+        session = self._sessions[row]
+        if length == 0:
+            self._sessions[row] = None
+        elif session is not None:
+            session.rewind(length)
+
+    def _read(self, row: int, token_ids: Sequence[int]) -> Answer:
+        try:
+            session = self._sessions[row] = self._sessions[row] or self._model.session()
+            return session.extend(token_ids)
+        except SfgenError as error:
+            return error
+
+
+def batch_of(model: Model, rows: int) -> Batch:
+    """The model's own batch, or a session for each row.
+
+    A model's own ``batch(rows)`` costs nothing before its first question, as ``session()`` may do.
+    """
+    return model.batch(rows) if isinstance(model, HasBatch) else SeparateRows(model, rows)
+
+
+@dataclass
+class _Row:
+    """What runs in one row of the batch."""
+
+    number: int  # of the loop
+    steps: Steps
+    answer: Answer | None = None
+    question: Ask | None = None
+
+
+def drive_batch(
+    loops: Iterable[Loop], batch: Batch, rows: int | None = None
+) -> Iterator[tuple[int, Event | SfgenError]]:
+    """Run loops in lock-step.
+
+    Args:
+        loops: What ``prepare`` made, one for each text.
+        batch: Empty, and with a row for each loop, or ``rows`` of them.
+        rows: How many loops run at once; all if not given. The next one is taken from ``loops`` when a row is free.
+
+    Yields:
+        The number of a loop, from 0 on, with an event of its, as it comes. The last of a loop is ``Finished``, or the
+        error that has ended it; the others go on.
+
+    Raises:
+        Exception: Whatever is no ``SfgenError`` ends all. The loops are closed then, as they are when the iterator is.
+    """
+    if rows is None:
+        loops = list(loops)
+        rows = len(loops)
+    waiting = enumerate(loops)
+    running: dict[int, _Row] = {}
+    try:
+        for place in range(rows):
+            _begin(running, place, waiting)
+        while running:
+            for place in sorted(running):
+                while place in running and not (yield from _to_next_question(running[place])):
+                    batch.rewind(place, 0)
+                    _begin(running, place, waiting)
+            _ask(running, batch)
+    finally:
+        for row in running.values():
+            row.steps.close()
+
+
+def _begin(running: dict[int, _Row], place: int, waiting: Iterator[tuple[int, Loop]]) -> None:
+    """Give a place to the next loop; to none if there is no other."""
+    running.pop(place, None)
+    for number, loop in waiting:
+        running[place] = _Row(number, loop.run())
+        return
+
+
+def _to_next_question(row: _Row) -> Generator[tuple[int, Event | SfgenError], None, bool]:
+    """Pass a loop's events on until it asks; false if it is over instead."""
+    answer, row.answer, row.question = row.answer, None, None
+    if isinstance(answer, SfgenError):
+        row.steps.close()
+        yield row.number, answer
+        return False
+    while True:
+        try:
+            step = row.steps.send(answer)
+        except StopIteration:
+            return False
+        except SfgenError as error:
+            yield row.number, error
+            return False
+        answer = None
+        if isinstance(step, Ask):
+            row.question = step
+            return True
+        yield row.number, step
+
+
+def _ask(running: Mapping[int, _Row], batch: Batch) -> None:
+    """Answer all open questions at once."""
+    questions: dict[int, Sequence[int]] = {}
+    for place, row in running.items():
+        assert row.question is not None, "every loop that runs has come to a question"
+        if row.question.keep is not None:
+            batch.rewind(place, row.question.keep)
+        questions[place] = row.question.token_ids
+    if not questions:
+        return
+    try:
+        answers = batch.extend(questions)
+    except SfgenError as error:
+        answers = dict.fromkeys(questions, error)
+    for place, row in running.items():
+        row.answer = answers[place]

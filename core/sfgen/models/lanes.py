@@ -1,0 +1,123 @@
+"""What an attention model keeps of several texts at once: keys and values, a lane for each text.
+
+The key and the value of a token lie at the slot of its position, in every lane. So a rewind needs no work at all (what
+lies after the end of a text is not seen, and will be written over), no slot is ever lost to padding, and texts of any
+length lie side by side; all lanes together are as large as the longest text that was in them, times their number. The
+caches of transformers only know how to append the same number of tokens everywhere, so here each layer writes where it
+is told to.
+
+To be imported where a model is there already: torch and transformers take seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers.cache_utils import DynamicCache, DynamicLayer
+
+_GROWTH = 4
+"""Lanes that are too short get room for all they need and one part in so many more, so that this is rare."""
+_LEAST_GROWTH = 32
+
+
+class Lanes:
+    """The keys and values of every layer.
+
+    Args:
+        layers: The number of the model's layers.
+
+    Attributes:
+        value: The cache that the model is given.
+        positions: Of the tokens of the pass that has begun: ``[texts, tokens]``.
+    """
+
+    def __init__(self, layers: int) -> None:
+        self._layers = [_Layer(self) for _ in range(layers)]
+        cache: Any = DynamicCache()
+        cache.layers, cache.layer_class_to_replicate = self._layers, None
+        self.value = cache
+
+    def begin(self, lanes: Sequence[int], starts: Sequence[int], counts: Sequence[int], device: Any) -> None:
+        """Say where the next forward pass writes.
+
+        Args:
+            lanes: The lane of each text that is read, ascending.
+            starts: How many of its tokens are in the lane already.
+            counts: How many are read; a text with fewer than another is padded with its last token.
+            device: Where the model is.
+        """
+        self.before = starts[0]
+        self.slots_seen = max(start + count for start, count in zip(starts, counts, strict=True))
+        self.lanes_used = 1 + lanes[-1]
+        start, count = torch.tensor(starts)[:, None], torch.tensor(counts)[:, None]
+        step = torch.arange(max(counts))
+        # Padding is the last token once more: it stands in the same place, sees the same, and so writes the same.
+        self.positions = (start + torch.minimum(step, count - 1)).to(device)
+        self.index = torch.tensor(lanes, device=device)
+        is_run = lanes[-1] - lanes[0] == len(lanes) - 1
+        self.view: Any = slice(lanes[0], self.lanes_used) if is_run else self.index  # a slice copies nothing
+
+    def mask(self, dtype: Any) -> Any:
+        """What each token sees in the pass that has begun: its own text, up to itself.
+
+        Args:
+            dtype: ``torch.bool``; or the numbers in which the mask is added to the scores of attention.
+        """
+        seen = torch.arange(self.slots_seen, device=self.positions.device) <= self.positions[:, None, :, None]
+        if dtype == torch.bool:
+            return seen
+        return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, torch.finfo(dtype).min)
+
+    def clear(self, lane: int) -> None:
+        """Make a lane ready for another text: what is not seen counts nothing, but times nothing NaN is NaN."""
+        for layer in self._layers:
+            for held in layer.held:
+                held[lane : lane + 1] = 0  # none, if the lane is new
+
+    def move(self, source: int, target: int) -> None:
+        """Put the text of one lane into another."""
+        for layer in self._layers:
+            for held in layer.held:
+                held[target] = held[source]
+
+
+class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
+    """One layer: keys and values, ``[lanes, heads, slots, size]``."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._lanes = lanes
+        self.held: list[Any] = []
+
+    def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+        """Write what was read, and give back all that these texts have, up to the length of the longest."""
+        lanes = self._lanes
+        both = key_states, value_states
+        held = self.held or [states[:0, :, :0] for states in both]
+        self.held = [_with_room(each, lanes.lanes_used, lanes.slots_seen) for each in held]
+        for each, states in zip(self.held, both, strict=True):
+            each[lanes.index[:, None], :, lanes.positions] = states.transpose(1, 2)
+        keys, values = (each[lanes.view, :, : lanes.slots_seen] for each in self.held)
+        return keys, values
+
+    def get_seq_length(self) -> int:
+        """How many tokens the model has read; it matters only where one text is read."""
+        return self._lanes.before
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """How many keys there are, and the position of the first; it matters only where one text is read."""
+        return self._lanes.before + query_length, 0
+
+
+def _with_room(held: Any, lanes: int, slots: int) -> Any:
+    """What is held, in a larger place if there are not enough lanes or slots."""
+    has_lanes, has_slots = held.shape[0], held.shape[2]
+    if lanes <= has_lanes and slots <= has_slots:
+        return held
+    if slots > has_slots:
+        slots += max(slots // _GROWTH, _LEAST_GROWTH)
+    larger = held.new_zeros((max(lanes, has_lanes), held.shape[1], max(slots, has_slots), held.shape[3]))
+    larger[:has_lanes, :, :has_slots] = held
+    return larger

@@ -1,0 +1,195 @@
+"""Several sequences inside a transformers model, read in one forward pass.
+
+Most of a pass over one token is spent on the weights; with several texts they are read once for all. Which models can
+do that is decided by what is known of them: plain attention over the whole text, positions that are given, and a mask
+that is given. Any other reads its texts one after the other, each in a session of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sfgen.decoding.batch import Answer
+from sfgen.errors import ModelError
+from sfgen.models.rotary import depends_on_length
+from sfgen.models.threads import Threads
+from sfgen.models.transformers_failures import check_readable, not_read
+from sfgen.vocabulary.pretrained import without_warnings
+
+if TYPE_CHECKING:
+    from sfgen.models.lanes import Lanes
+
+KNOWN = frozenset({
+    "codegen", "cohere", "deepseek_v3", "falcon", "gemma", "glm", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "granite",
+    "llama", "mistral", "mixtral", "olmo", "olmo2", "olmoe", "opt", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3",
+    "qwen3_moe", "smollm3", "stablelm", "starcoder2",
+})  # fmt: skip
+"""Architectures that were tried: each is in the tests. Some of their configurations are left out all the same."""
+_PASS = 32
+"""A pass takes about as long as so many tokens more in another: on a processor somewhat less, on a GPU more."""
+_MANY = 1024
+"""More tokens in one pass bring no more speed, only a need for memory."""
+
+
+def reads_rows_at_once(config: Any) -> bool:
+    """Whether several texts can share a forward pass of the model with this configuration."""
+    from transformers.cache_utils import DynamicLayer
+
+    if config.model_type not in KNOWN or not type(config).__module__.startswith("transformers.models."):
+        return False
+    if getattr(config, "auto_map", None) or depends_on_length(config):  # code of its own; frequencies of one length
+        return False
+    if getattr(config, "alibi", False) or getattr(config, "_attn_implementation", None) not in (None, "eager", "sdpa"):
+        return False
+    layers = _layers(config)
+    return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
+
+
+class TransformersBatch:
+    """Sequences of tokens that a transformers model has read.
+
+    Args:
+        load: Gives the model, in evaluation mode; called at the first question. ``reads_rows_at_once`` must hold for
+            its configuration.
+        rows: The number of sequences.
+        context_length: The most tokens that it can read; ``None``: unknown.
+        name: What messages call the model.
+    """
+
+    def __init__(
+        self, load: Callable[[], Any], rows: int, context_length: int | None = None, *, name: str = "the model"
+    ) -> None:
+        self._load = load
+        self._name = name
+        self._context_length = context_length
+        self._lengths = [0] * rows
+        self._lanes: Lanes | None = None
+        self._rows: list[int] = []  # which row each lane holds
+        self._threads: Threads | None = None
+        self._keeps_logits = False
+
+    def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
+        """Read tokens and return the scores of the next for each row: float32 ``[rows of the output layer]``.
+
+        A row with tokens that it cannot read has a ``ModelError`` in place of scores.
+
+        Raises:
+            ModelError: Not enough memory, or something that this model cannot do on its device. All rows hold what they
+                held before.
+        """
+        import torch
+
+        model = self._load()
+        threads = self._threads = self._threads or Threads(model)
+        answers: dict[int, Answer] = {}
+        for row, token_ids in rows.items():
+            try:
+                self._check(row, token_ids, model)
+            except ModelError as error:
+                answers[row] = error
+        rows = {row: token_ids for row, token_ids in rows.items() if row not in answers}
+        before = list(self._lengths)
+        try:
+            with torch.inference_mode(), without_warnings(), threads.bounded():
+                self._arrange(rows, model)
+                for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}):
+                    answers.update(self._read({row: rows[row] for row in sorted(group, key=self._rows.index)}, model))
+        except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
+            self._lengths = before
+            what = f"{sum(before) + sum(map(len, rows.values()))} tokens in {len(rows)} texts"
+            raise not_read(error, model, self._name, what, "Give a smaller --batch-size or shorter prompts") from error
+        return answers
+
+    def rewind(self, row: int, length: int) -> None:
+        """Forget all but the first ``length`` tokens of a row."""
+        self._lengths[row] = min(length, self._lengths[row])
+        if not any(self._lengths):
+            self._lanes, self._rows = None, []
+
+    def _check(self, row: int, token_ids: Sequence[int], model: Any) -> None:
+        if not token_ids:
+            raise ModelError(f"{self._name} has nothing to read", hint="Give a prompt of at least one token.")
+        check_readable(token_ids, self._lengths[row], model, self._context_length, self._name)
+
+    def _arrange(self, asked: Mapping[int, Sequence[int]], model: Any) -> None:
+        """See that each row that holds or reads something has a lane, and that no lane between them is free."""
+        if self._lanes is None:
+            import inspect
+
+            from sfgen.models.lanes import Lanes
+
+            self._lanes, self._rows = Lanes(len(_layers(model.config))), []
+            self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
+        for lane in reversed(range(len(self._rows))):
+            if not self._lengths[self._rows[lane]] and self._rows[lane] not in asked:
+                last = len(self._rows) - 1
+                if self._lengths[self._rows[last]]:
+                    self._lanes.move(last, lane)
+                self._rows[lane] = self._rows[last]
+                del self._rows[last]
+        for row in asked:
+            if row not in self._rows:
+                self._rows.append(row)
+            if not self._lengths[row]:
+                self._lanes.clear(self._rows.index(row))
+
+    def _read(self, rows: Mapping[int, Sequence[int]], model: Any) -> Mapping[int, Answer]:
+        """Read the tokens of some rows in one forward pass."""
+        import torch
+
+        assert self._lanes is not None
+        counts = [len(token_ids) for token_ids in rows.values()]
+        self._lanes.begin(
+            [self._rows.index(row) for row in rows], [self._lengths[row] for row in rows], counts, model.device
+        )
+        width = max(counts)
+        padded = [[*token_ids, *[token_ids[-1]] * (width - len(token_ids))] for token_ids in rows.values()]
+        options: dict[str, Any] = {}
+        if len(rows) > 1:  # one text is read as in a session, which may take a faster way
+            is_added = model.config._attn_implementation != "sdpa"
+            options["attention_mask"] = self._lanes.mask(model.dtype if is_added else torch.bool)
+        if self._keeps_logits:
+            options["logits_to_keep"] = 1
+        output = model(
+            input_ids=torch.tensor(padded, device=model.device),
+            position_ids=self._lanes.positions,
+            past_key_values=self._lanes.value,
+            use_cache=True,
+            **options,
+        )
+        scores = output.logits[:, -1].float().cpu().numpy()  # padding is the last token once more: see the lanes
+        for row, count in zip(rows, counts, strict=True):
+            self._lengths[row] += count
+        return dict(zip(rows, scores, strict=True))
+
+
+def _layers(config: Any) -> Any:
+    from transformers.cache_utils import DynamicCache
+
+    return DynamicCache(config=config).layers
+
+
+def _groups(counts: Mapping[int, int]) -> list[list[int]]:
+    """The rows that are read together, given how many tokens each reads: what takes the least time in all.
+
+    Padding is read like tokens, so a row with few beside one with many may be dearer than a pass of its own.
+    """
+    rows = sorted(counts, key=lambda row: -counts[row])
+    cost = [0.0] * (len(rows) + 1)  # of the rows before
+    first = [0] * (len(rows) + 1)  # of the last group of these
+    for end in range(1, len(rows) + 1):
+        cost[end] = math.inf
+        for start in range(end - 1, -1, -1):
+            size = (end - start) * counts[rows[start]]
+            if size > _MANY and end - start > 1:
+                break
+            if cost[start] + _PASS + size < cost[end]:
+                cost[end], first[end] = cost[start] + _PASS + size, start
+    groups: list[list[int]] = []
+    end = len(rows)
+    while end:
+        groups.append(rows[first[end] : end])
+        end = first[end]
+    return groups[::-1]

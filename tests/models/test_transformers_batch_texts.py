@@ -1,0 +1,148 @@
+"""Which transformers models read several texts together, and what they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attention_models import NO_WINDOW, TOGETHER, batch_for, model_of
+from banned_text import BannedText
+from random_models import ARCHITECTURES, random_model
+
+from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, generate
+from sfgen.decoding.batch import SeparateRows, batch_of, drive_batch
+from sfgen.decoding.drive import prepare
+from sfgen.models import load_model
+from sfgen.models.transformers_batch import KNOWN, TransformersBatch, reads_rows_at_once
+from sfgen.models.transformers_model import TransformersModel
+from sfgen.models.transformers_session import TransformersSession
+
+
+class TestWhichModels:
+    def test_those_that_were_tried(self) -> None:
+        assert {model_of(name).config.model_type for name in TOGETHER} == KNOWN
+
+    @pytest.mark.parametrize("name", sorted(set(ARCHITECTURES) - (set(TOGETHER) - NO_WINDOW)))
+    def test_any_other_is_read_one_by_one(self, name: str) -> None:
+        assert not reads_rows_at_once(random_model(name).config)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}},
+            {"auto_map": {"AutoModelForCausalLM": "modeling_mine.Mine"}},
+            {"attn_implementation": "flex_attention"},
+        ],
+    )
+    def test_a_configuration_that_is_not_plain(self, changes: dict[str, Any]) -> None:
+        from transformers import LlamaConfig
+
+        assert reads_rows_at_once(LlamaConfig())
+        assert not reads_rows_at_once(LlamaConfig(**changes))
+
+    def test_a_configuration_of_their_own(self) -> None:
+        from transformers import LlamaConfig
+
+        class Mine(LlamaConfig):  # type: ignore[no-untyped-call]
+            pass
+
+        assert not reads_rows_at_once(Mine())
+
+    def test_windows_in_some_layers(self) -> None:
+        from transformers import Qwen2Config
+
+        assert not reads_rows_at_once(Qwen2Config(use_sliding_window=True, sliding_window=8, max_window_layers=2))
+
+    def test_the_batch_of_a_model(self, model_directory: Callable[..., Path]) -> None:
+        known, unknown = TransformersModel(model_directory("llama")), TransformersModel(model_directory("mamba"))
+        assert isinstance(batch_of(known, 4), TransformersBatch)
+        assert isinstance(batch_of(known, 1), SeparateRows)
+        assert isinstance(batch_of(unknown, 4), SeparateRows)
+        assert "model" not in vars(known), "the weights are not loaded before the first question"
+        batch_of(known, 2).extend({0: [5], 1: [6]})
+        assert "model" in vars(known)
+
+    def test_the_embedded_model(self) -> None:
+        model = load_model("tiny")
+        assert isinstance(batch_of(model, 2), TransformersBatch)
+
+
+LETTERS = "abcdefgh"
+PIECES = [*LETTERS, *(one + other for one in LETTERS for other in LETTERS)][:61]
+VOCABULARY = Vocabulary([None, None, None, *(piece.encode() for piece in PIECES)], end_token_ids=[2])
+WORDS = ["aa", "cafe", "bad", "dab", "head", "ee", "hag", "deaf", "egg"]
+
+
+class Small:
+    """A random model with letters for tokens."""
+
+    vocabulary = VOCABULARY
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.rewinds: list[int] = []
+
+    def encode(self, text: str) -> list[int]:
+        return [3 + PIECES.index(letter) for letter in text]
+
+    def session(self) -> TransformersSession:
+        return TransformersSession(self.model)
+
+    def batch(self, rows: int) -> TransformersBatch:
+        batch = batch_for(self.model, rows)
+        rewind = batch.rewind
+
+        def watched(row: int, length: int) -> None:
+            if length:
+                self.rewinds.append(length)
+            rewind(row, length)
+
+        batch.rewind = watched  # type: ignore[method-assign]
+        return batch
+
+
+class TestWholeTexts:
+    @pytest.mark.parametrize(("name", "rows"), [("gpt2", 8), ("llama", 2), ("phi3", 3), ("gptj", 4)])
+    def test_are_those_of_each_alone(self, name: str, rows: int) -> None:
+        model = Small(model_of(name))
+        banned = BannedWords(WORDS, ["[abc][a-h]{4}[def]"], match="substring")
+        index = Index(Dfa.from_regex("(ab|cd|[e-h]{2,3}){6,9}c?"), VOCABULARY)
+        generator = np.random.default_rng(7)
+        tasks: list[dict[str, Any]] = []
+        for number in range(8):
+            task: dict[str, Any] = {
+                "prompt": generator.integers(3, 64, 1 + 4 * number % 9).tolist(),
+                "sampler": Sampler([0.0, 1.0][number % 2], number),
+                "max_tokens": 20 + number,
+            }
+            if number in (0, 1, 2, 3, 4):
+                task |= {"banned": banned, "strategy": ["resample", "first-token"][number // 2 % 2]}
+            if number in (5, 6):
+                task["index"] = index
+            tasks.append(task)
+        expected = [generate(model, **task) for task in tasks]
+        results = {
+            number: event.result
+            for number, event in drive_batch((prepare(model, **task) for task in tasks), batch_of(model, rows), rows)
+            if isinstance(event, Finished)
+        }
+        assert [results[number].token_ids for number in range(8)] == [each.token_ids for each in expected]
+        assert [results[number].forward_passes for number in range(8)] == [each.forward_passes for each in expected]
+        assert model.rewinds, "no text went back"
+        for number in (0, 1, 2, 3, 4):
+            assert not BannedText(WORDS, "substring").is_in(results[number].text.encode())
+
+    def test_the_embedded_model_writes_the_same(self) -> None:
+        model = load_model("tiny")
+        prompts = ["The captain", "1. ", "Dear Anna,\n", '{"name": "', "Once upon a time", "Q: Who"]
+        expected = [generate(model, prompt, max_tokens=24).token_ids for prompt in prompts]
+        loops = [prepare(model, prompt, max_tokens=24) for prompt in prompts]
+        written: Mapping[int, tuple[int, ...]] = {
+            number: event.result.token_ids
+            for number, event in drive_batch(loops, batch_of(model, len(loops)))
+            if isinstance(event, Finished)
+        }
+        assert [written[number] for number in range(len(prompts))] == expected
