@@ -1,0 +1,217 @@
+"""``sfgen replay``: see a run again from its trace, or draw one step of it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfgen.errors import UsageError
+from sfgen_cli import options
+from sfgen_cli.output import complain, note, on_one_line, stderr_is_a_terminal, write
+
+if TYPE_CHECKING:
+    from sfgen_cli.trace import Recording, Trace
+
+LONGEST_PAUSE = 1.0  # seconds; a run may have waited for longer, and nobody wants to wait for that again
+_PICTURE = "Picture"
+_STDIO = "-"
+
+
+def replay(
+    file: Annotated[
+        Path,
+        typer.Argument(help="What was written with [bold]--trace[/]; [bold]-[/] reads stdin.", show_default=False),
+    ],
+    *,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="One sample of the run, counted from 1. Default: all; for a picture the first.",
+            show_default=False,
+        ),
+    ] = None,
+    slow: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="MS",
+            help="Rest so many milliseconds at each step. Default: the pace of the run itself, without longer pauses.",
+            show_default=False,
+        ),
+    ] = None,
+    step: Annotated[bool, typer.Option("--step", help="Wait for a key of the terminal at each step.")] = False,
+    quiet: options.Quiet = False,
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write a picture instead, and print its name; [bold]-[/]: the picture to stdout.",
+            rich_help_panel=_PICTURE,
+        ),
+    ] = None,
+    at: Annotated[
+        int | None,
+        typer.Option(
+            metavar="STEP",
+            help="Which step the picture shows: 1 is after the first event, -2 the last but one. Default: the last.",
+            rich_help_panel=_PICTURE,
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """See a run again from its trace, or draw one step of it.
+
+    Keep a run, and see it again at a fifth of a second a step:
+        sfgen ban --words talk,listen --trace run.jsonl 'Can we talk?' && sfgen replay run.jsonl --slow 200
+
+    A picture of the last step but one:
+        sfgen replay run.jsonl --svg run.svg --at -2
+
+    The text alone, as the run wrote it:
+        sfgen replay run.jsonl | wc -w
+
+    The view is shown on a terminal, and the text is written after it; where there is no terminal, or with
+    [bold]--quiet[/], the text alone. No model is loaded, and nothing is generated.
+    """
+    _check(file, slow, svg, at, step=step, quiet=quiet)
+    trace = _read(file)
+    name = "stdin" if str(file) == _STDIO else str(file)
+    recordings = _chosen(trace, sample, name)
+    if trace.cut_line is not None:
+        note(f"sfgen: line {trace.cut_line} of {name} is cut short, and left out", quiet=quiet)
+    if svg is not None:
+        _draw(recordings[0], svg, at)
+        return
+    failed = [_play(recording, name, slow, step=step, quiet=quiet) for recording in recordings]
+    if any(failed):
+        raise typer.Exit(1)
+
+
+def _check(file: Path, slow: int | None, svg: Path | None, at: int | None, *, step: bool, quiet: bool) -> None:
+    """Refuse options that have no meaning together."""
+    if svg is None and at is not None:
+        raise UsageError(
+            "--at says which step a picture shows, and there is none",
+            hint=f"For example: sfgen replay {file} --svg run.svg --at {at}",
+        )
+    for name, given in (("--slow", slow is not None), ("--step", step)):
+        if given and svg is not None:
+            raise UsageError(f"{name} and --svg cannot be used together", hint="A picture does not move.")
+        if given and quiet:
+            raise UsageError(f"{name} and --quiet cannot be used together", hint="It slows the live view down.")
+    if step:
+        from sfgen_cli.keyboard import check_stepping
+
+        check_stepping()
+
+
+def _read(file: Path) -> Trace:
+    from sfgen_cli.trace import TraceError, parse_trace, read_trace
+
+    if str(file) != _STDIO:
+        return read_trace(file)
+    if sys.stdin is None:
+        raise TraceError("cannot read the trace from stdin: it is closed")
+    return parse_trace(sys.stdin.buffer, "stdin")
+
+
+def _chosen(trace: Trace, sample: int | None, name: str) -> list[Recording]:
+    if sample is None:
+        return list(trace.recordings)
+    chosen = [recording for recording in trace.recordings if recording.sample == sample]
+    if not chosen:
+        count = len(trace.recordings)
+        raise UsageError(
+            f"there is no sample {sample} in {name}: it has {count} sample{'' if count == 1 else 's'}",
+            hint="The numbers count from 1.",
+        )
+    return chosen
+
+
+def _play(recording: Recording, name: str, slow: int | None, *, step: bool, quiet: bool) -> bool:
+    """Show one sample and write its text; whether it ended in an error."""
+    if _is_shown(slow, step=step, quiet=quiet):
+        _show(recording, slow, step=step)
+    write(recording.text)
+    if recording.failure is not None:
+        error = recording.failure.error
+        complain(error.message, [*error.details, error.hint])
+    elif recording.result is None:
+        note(f"sfgen: the run was killed: {name} has no end of sample {recording.sample}", quiet=quiet)
+    return recording.failure is not None
+
+
+def _is_shown(slow: int | None, *, step: bool, quiet: bool) -> bool:
+    """On a terminal only; with stdout elsewhere if it was asked for."""
+    from sfgen_cli.keyboard import can_be_drawn_on
+
+    if quiet or not stderr_is_a_terminal() or not can_be_drawn_on():
+        return False
+    return slow is not None or step or (sys.stdout is not None and sys.stdout.isatty())
+
+
+class _NoEndError(Exception):
+    """What was recorded stops before the end of the run."""
+
+
+def _show(recording: Recording, slow: int | None, *, step: bool) -> None:
+    from sfgen_cli.live import live_view
+
+    moments = [0.0, *(seconds for seconds, _ in recording.events)]
+    pauses = [min(max(0.0, after - before), LONGEST_PAUSE) for before, after in pairwise(moments)]
+    own_pace = slow is None and not step
+    # The view rests at its last step when the run ends, or when an error ends it: here one does.
+    with contextlib.suppress(_NoEndError), live_view(recording.scene, slow=slow or 0, step=step) as view:
+        for pause, (seconds, event) in zip(pauses, recording.events, strict=True):
+            if own_pace:
+                time.sleep(pause)
+            view.show(event, seconds)
+        if recording.result is None:
+            raise _NoEndError
+
+
+def _draw(recording: Recording, path: Path, at: int | None) -> None:
+    """Write the picture of one step."""
+    from sfgen_cli.live import LiveView
+    from sfgen_cli.picture import svg
+    from sfgen_cli.trace import TraceError, refuse_to_replace
+
+    view = LiveView(recording.scene)
+    for seconds, event in recording.events[: _events_until(recording, at)]:
+        view.show(event, seconds)
+    picture = svg(view, on_one_line(recording.scene.prompt)[:80] or "sfgen")
+    if str(path) == _STDIO:
+        write(picture)
+        return
+    try:
+        refuse_to_replace(path, b"<svg", "a picture")
+        path.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise TraceError(f"cannot write the picture {path}: {error.strerror or error}") from error
+    write(f"{path}\n")
+
+
+def _events_until(recording: Recording, at: int | None) -> int:
+    """How many events there are until a step is whole: what is released or closed after it belongs to it."""
+    from sfgen import TextReleased
+    from sfgen.decoding import BlockClosed
+
+    events = recording.events
+    steps = [place for place, (_, event) in enumerate(events) if not isinstance(event, TextReleased | BlockClosed)]
+    count = len(steps)
+    if at is None:
+        return len(events)
+    if not 1 <= abs(at) <= count:
+        raise UsageError(
+            f"there is no step {at} in sample {recording.sample}: it has {count} step{'' if count == 1 else 's'}",
+            hint=f"--at takes 1 to {count}, or -{count} to -1 counted from the end." if count else "",
+        )
+    return [*steps[1:], len(events)][at - 1 if at > 0 else at]

@@ -1,0 +1,75 @@
+"""What a view has to know of a run before its first event. A trace begins with it, so that a run can be seen again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from sfgen_cli.output import visible
+
+if TYPE_CHECKING:
+    from sfgen import Event
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run before its first event.
+
+    Attributes:
+        prompt: The user's text.
+        model: The model, as the user named it.
+        vocabulary_size: Number of tokens, to compare the allowed ones with.
+        pattern: What the text must match.
+        choices: The texts that it is one of.
+        words: Banned words.
+        banned_patterns: Banned patterns.
+        seed: What the text is drawn from; ``None``: nothing is drawn.
+    """
+
+    prompt: str
+    model: str
+    vocabulary_size: int
+    pattern: str | None = None
+    choices: tuple[str, ...] | None = None
+    words: tuple[str, ...] = ()
+    banned_patterns: tuple[str, ...] = ()
+    seed: int | None = None
+
+    @property
+    def subject(self) -> str:
+        """What constrains the text, in a few words, on one line."""
+        parts = []
+        if self.choices is not None:
+            parts.append(" | ".join(map(visible, self.choices)))
+        elif self.pattern is not None:
+            parts.append(visible(self.pattern))
+        if self.words or self.banned_patterns:
+            parts.append("without " + ", ".join(map(visible, [*self.words, *self.banned_patterns])))
+        return "   ".join(parts) or "free text"
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether the text must match something, so that there are states to follow."""
+        return self.pattern is not None or self.choices is not None
+
+    @property
+    def is_ban(self) -> bool:
+        """Whether something must not be in the text."""
+        return bool(self.words or self.banned_patterns)
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether there is a mask."""
+        return self.is_guided or self.is_ban
+
+
+class View(Protocol):
+    """Something that is shown the events of one run: the live view, a trace."""
+
+    def show(self, event: Event, seconds: float) -> None:
+        """Take note of one event.
+
+        Args:
+            event: What happened.
+            seconds: When, since the run began.
+        """

@@ -1,0 +1,25 @@
+"""The events that a trace has, by name: that of the class, in small letters."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+from sfgen.decoding import Event
+
+EVENTS: dict[str, type[Event]] = {
+    re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in get_args(Event)
+}
+"""``token_chosen``, ``rolled_back`` and so on."""
+
+_NAMES = {kind: name for name, kind in EVENTS.items()}
+
+
+def name_of(event: Event) -> str:
+    """What an event is called in a trace.
+
+    >>> from sfgen import TextReleased
+    >>> name_of(TextReleased("a"))
+    'text_released'
+    """
+    return _NAMES[type(event)]
