@@ -41,7 +41,8 @@ class _Side:
 def write_comparison(request: Request) -> None:
     """Generate each sample twice, free and with its bans, and write both."""
     options = request.options
-    for name, given in (("--live", options.live), ("--slow", options.slow)):
+    shown = {"--live": options.live, "--slow": options.slow, "--step": options.step, "--trace": options.trace}
+    for name, given in shown.items():
         if given:
             raise UsageError(f"--compare and {name} cannot be used together", hint="Leave one of them out.")
     banned, samplers = load(request)

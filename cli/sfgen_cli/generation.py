@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
 from sfgen_cli.constraints import Constraint
+from sfgen_cli.keyboard import can_be_drawn_on, check_stepping
 from sfgen_cli.options import EngineName, GenerationOptions, ReferenceName
 from sfgen_cli.output import note, stderr_is_a_terminal, visible, write, write_json
 from sfgen_cli.progress import Say, progress, size_in_words
-from sfgen_cli.record import record
+from sfgen_cli.record import asked, record
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Event, Result, Sampler
     from sfgen.decoding import GuideSource, Model
+    from sfgen.decoding.loop import Loop
+    from sfgen_cli.scene import Scene, View
+    from sfgen_cli.trace import TraceFile
 
 _WORDS_SHOWN = 5  # in the summary
 
@@ -54,9 +59,12 @@ class Request:
             )
         if options.live and options.quiet:
             raise UsageError("--live and --quiet cannot be used together", hint="Leave one of them out.")
-        if options.slow and (options.quiet or options.live is False):
-            other = "--quiet" if options.quiet else "--no-live"
-            raise UsageError(f"--slow and {other} cannot be used together", hint="It slows the live view down.")
+        for name, given in (("--slow", options.slow), ("--step", options.step)):
+            if given and (options.quiet or options.live is False):
+                other = "--quiet" if options.quiet else "--no-live"
+                raise UsageError(f"{name} and {other} cannot be used together", hint="It slows the live view down.")
+        if options.step:
+            check_stepping()
         if options.stop and self.constraint:
             raise UsageError(
                 "--stop cannot be used with a pattern, choices or an index: they already say where the text ends",
@@ -130,10 +138,16 @@ class Run:
 
     def events(self, sampler: Sampler) -> Iterator[Event]:
         """One sample, event by event. What can be known to be impossible is raised by the call itself."""
-        from sfgen.decoding import stream
+        from sfgen.decoding.drive import drive
+
+        return drive(self.loop(sampler).run(), self.model.session)
+
+    def loop(self, sampler: Sampler) -> Loop:
+        """The loop of one sample, for a driver to run. What can be known to be impossible is raised here."""
+        from sfgen.decoding.drive import prepare
 
         options = self.request.options
-        return stream(
+        return prepare(
             self.model,
             self.prompt,
             index=self.index,
@@ -145,14 +159,70 @@ class Run:
             max_rollbacks=options.max_rollbacks,
             max_block=options.max_block,
             hold=not self.streams,
+            look=wants_live(self.request) or options.trace is not None,
         )
+
+    def scene(self, sampler: Sampler) -> Scene:
+        """What views are told of one sample before it begins."""
+        from sfgen_cli.scene import Scene
+
+        request, banned = self.request, self.request.banned
+        return Scene(
+            prompt=request.prompt,
+            model=request.options.model,
+            vocabulary_size=len(self.model.vocabulary),
+            pattern=self.pattern,
+            choices=request.constraint.choices,
+            words=banned.words if banned else (),
+            banned_patterns=banned.patterns if banned else (),
+            seed=sampler.seed,
+        )
+
+    @property
+    def pattern(self) -> str | None:
+        """The pattern that the text matches, also where it came from a saved index."""
+        has_pattern = self.request.constraint.choices is None  # the engines for comparison make one of choices
+        return self.index.pattern if self.index is not None and has_pattern else None
+
+    def record(self, result: Result, sampler: Sampler, *, seconds: float) -> dict[str, Any]:
+        """The record of one sample for ``--json``."""
+        return record(self.request, result, seed=sampler.seed, seconds=seconds, pattern=self.pattern)
+
+    def asked(self, sampler: Sampler) -> dict[str, Any]:
+        """What is known of that record beforehand."""
+        return asked(self.request, seed=sampler.seed, pattern=self.pattern)
+
+    def of_prompt(self, prompt: str) -> Run:
+        """The same for another prompt."""
+        request = replace(self.request, prompt=prompt)
+        return replace(self, request=request, prompt=_prompt_for(self.model, request))
+
+    def load_weights(self, say: Say) -> None:
+        """Load what the first sample would have to wait for."""
+        size = getattr(self.model, "weights_size", None)
+        name = self.request.options.model
+        say(f"loading the weights of {name}" + (f" ({size_in_words(size)})" if size else ""))
+        self.model.session()
 
 
 def run(request: Request) -> None:
     """Generate and write all samples."""
-    loaded, samplers = load(request)
-    for sampler in samplers:
-        _sample(loaded, sampler)
+    with trace_file(request.options) as trace:
+        loaded, samplers = load(request)
+        for sampler in samplers:
+            _sample(loaded, sampler, trace)
+
+
+@contextlib.contextmanager
+def trace_file(options: GenerationOptions) -> Iterator[TraceFile | None]:
+    """The file of ``--trace``, for all samples of the run; ``None`` without one."""
+    if options.trace is None:
+        yield None
+        return
+    from sfgen_cli.trace import TraceFile
+
+    with TraceFile(options.trace) as file:
+        yield file
 
 
 def load(request: Request) -> tuple[Run, list[Sampler]]:
@@ -161,10 +231,14 @@ def load(request: Request) -> tuple[Run, list[Sampler]]:
     request.check()
     samplers = request.samplers()
     with progress(quiet=request.options.quiet) as say:
-        return _load(request, samplers[0], say), samplers
+        loaded = without_weights(request, say)
+        loaded.loop(samplers[0])  # tells what is impossible, before the weights are loaded
+        loaded.load_weights(say)
+    return loaded, samplers
 
 
-def _load(request: Request, sampler: Sampler, say: Say) -> Run:
+def without_weights(request: Request, say: Say, *, has_prompt: bool = True) -> Run:
+    """Load what a request needs, but for the weights of the model. ``has_prompt``: its prompt is known already."""
     constraint, options = request.constraint, request.options
     if constraint:
         say("reading the pattern")
@@ -175,12 +249,11 @@ def _load(request: Request, sampler: Sampler, say: Say) -> Run:
         from sfgen.regex import parse
 
         parse(constraint.pattern)  # tells what is wrong with it
-    if dfa is not None and request.banned is not None and not options.chat:
+    if dfa is not None and request.banned is not None and has_prompt and not options.chat:
         from sfgen.ban.product import without
 
-        without(
-            dfa, request.banned, request.prompt.encode("utf-8", "replace")
-        )  # tells if every match has a banned word
+        # Tells if every match has a banned word.
+        without(dfa, request.banned, request.prompt.encode("utf-8", "replace"))
     say(f"reading the tokenizer of {options.model}")
     from sfgen import load_model
 
@@ -198,12 +271,7 @@ def _load(request: Request, sampler: Sampler, say: Say) -> Run:
         index = constraint.index(model.vocabulary, dfa)
     else:
         index = constraint.reference_index(model.vocabulary, request.reference)
-    loaded = Run(request, model, _prompt_for(model, request), index)
-    loaded.events(sampler)  # tells what is impossible, before the weights are loaded
-    size = getattr(model, "weights_size", None)
-    say(f"loading the weights of {options.model}" + (f" ({size_in_words(size)})" if size else ""))
-    model.session()
-    return loaded
+    return Run(request, model, _prompt_for(model, request), index)
 
 
 def _prompt_for(model: Model, request: Request) -> str | Sequence[int]:
@@ -218,9 +286,8 @@ def _prompt_for(model: Model, request: Request) -> str | Sequence[int]:
     return ids
 
 
-def _sample(loaded: Run, sampler: Sampler) -> None:
+def _sample(loaded: Run, sampler: Sampler, trace: TraceFile | None) -> None:
     from sfgen.decoding import Finished, TextReleased
-    from sfgen_cli.live import live_view
 
     request, options = loaded.request, loaded.request.options
     started = time.perf_counter()
@@ -229,31 +296,49 @@ def _sample(loaded: Run, sampler: Sampler) -> None:
     if streams:
         write(before)
     result: Result | None = None
-    with live_view(request, len(loaded.model.vocabulary), wanted=wants_live(request)) as view:
+    with _views(loaded.scene(sampler), options, trace, live=wants_live(request)) as views:
         for event in loaded.events(sampler):
-            view.show(event)
+            now = time.perf_counter()
+            for view in views:
+                view.show(event, now - started)
+            started += time.perf_counter() - now  # a view may wait for a person, which is no time of the model
             if isinstance(event, TextReleased) and streams:
                 write(event.text)
             elif isinstance(event, Finished):
                 result = event.result
     assert result is not None, "the last event carries the result"
     if options.json:
-        has_pattern = request.constraint.choices is None  # the engines for comparison make one of choices
-        pattern = loaded.index.pattern if loaded.index is not None and has_pattern else None
-        fields = record(request, result, seed=sampler.seed, seconds=time.perf_counter() - started, pattern=pattern)
-        write_json({**fields, "engine": request.engine} if request.reference else fields)
+        fields = loaded.record(result, sampler, seconds=time.perf_counter() - started)
+        write_json(fields)
     else:
         write("\n" if streams else f"{before}{result.text}\n")
     if result.rollbacks or result.moved_blocks:
         note(_summary(result), quiet=options.quiet)
 
 
+@contextlib.contextmanager
+def _views(scene: Scene, options: GenerationOptions, trace: TraceFile | None, *, live: bool) -> Iterator[list[View]]:
+    """Those who look on."""
+    with contextlib.ExitStack() as stack:
+        views: list[View] = []
+        if trace is not None:
+            from sfgen_cli.trace import tracing
+
+            views.append(stack.enter_context(tracing(trace, scene)))
+        if live:
+            from sfgen_cli.live import live_view
+
+            views.append(stack.enter_context(live_view(scene, slow=options.slow, step=options.step)))
+        yield views
+
+
 def wants_live(request: Request) -> bool:
     """Whether the live view is shown: on a terminal only, and there unless it was refused."""
-    live = request.options.live
-    if request.options.quiet or live is False or not stderr_is_a_terminal():
+    options = request.options
+    if options.quiet or options.live is False or not stderr_is_a_terminal() or not can_be_drawn_on():
         return False
-    return live is True or request.options.slow > 0 or (sys.stdout is not None and sys.stdout.isatty())
+    is_asked_for = options.live is True or options.slow > 0 or options.step
+    return is_asked_for or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def _summary(result: Result) -> str:

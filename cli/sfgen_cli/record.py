@@ -8,6 +8,44 @@ if TYPE_CHECKING:
     from sfgen import Result
     from sfgen_cli.generation import Request
 
+RESULT_KEYS = frozenset(
+    (
+        *("text", "finish_reason", "token_ids", "prompt_tokens", "completion_tokens", "forward_passes"),
+        *("forced_tokens", "seconds", "rollbacks", "moved_blocks"),
+    )
+)
+"""What a record has that was not known before the text was."""
+
+
+def asked(request: Request, *, seed: int | None, pattern: str | None) -> dict[str, Any]:
+    """What is known of a record before the text is: all of its keys but ``RESULT_KEYS``.
+
+    Args:
+        request: What was asked for.
+        seed: What the text is drawn from; ``None`` where nothing is drawn.
+        pattern: The pattern that the text matches, also where it came from a saved index.
+    """
+    fields: dict[str, Any] = {"prompt": request.prompt, "model": request.options.model, "seed": seed}
+    if pattern is not None:
+        fields["pattern"] = pattern
+    if request.constraint.choices is not None:
+        fields["choices"] = list(request.constraint.choices)
+    if (banned := request.banned) is not None:
+        fields["banned"] = {
+            "words": list(banned.words),
+            "patterns": list(banned.patterns),
+            "match": banned.match,
+            "ignore_case": banned.ignore_case,
+            "normalize": banned.normalize,
+            "allow": list(banned.allow),
+            "strategy": request.options.strategy,
+        }
+    if request.options.stop:
+        fields["stop"] = list(request.options.stop)
+    if request.reference:
+        fields["engine"] = request.reference
+    return fields
+
 
 def record(
     request: Request, result: Result, *, seed: int | None, seconds: float, pattern: str | None
@@ -33,21 +71,9 @@ def record(
         "forced_tokens": result.forced_tokens,
         "seed": seed,
         "seconds": round(seconds, 6),
+        **asked(request, seed=seed, pattern=pattern),  # those of them that are above stay where they are
     }
-    if pattern is not None:
-        fields["pattern"] = pattern
-    if request.constraint.choices is not None:
-        fields["choices"] = list(request.constraint.choices)
-    if (banned := request.banned) is not None:
-        fields["banned"] = {
-            "words": list(banned.words),
-            "patterns": list(banned.patterns),
-            "match": banned.match,
-            "ignore_case": banned.ignore_case,
-            "normalize": banned.normalize,
-            "allow": list(banned.allow),
-            "strategy": request.options.strategy,
-        }
+    if request.banned is not None:
         fields["rollbacks"] = [
             {
                 "position": event.position,
@@ -60,6 +86,4 @@ def record(
             for event in result.rollbacks
         ]
         fields["moved_blocks"] = result.moved_blocks
-    if request.options.stop:
-        fields["stop"] = list(request.options.stop)
     return fields
