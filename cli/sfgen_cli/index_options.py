@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfgen.errors import UsageError
+from sfgen_cli import completion
 from sfgen_cli.constraints import at_most_one
+from sfgen_cli.environment import from_environment
 
 if TYPE_CHECKING:
     from sfgen import Vocabulary
@@ -30,6 +32,8 @@ class Vocabularies:
         typer.Option(
             "--model",
             "-m",
+            metavar="NAME",
+            autocompletion=completion.models,
             help="The vocabulary of a model; its weights are not loaded. Default: SFGEN_MODEL, else tiny.",
             rich_help_panel=_VOCABULARY,
         ),
@@ -71,7 +75,10 @@ class Vocabularies:
             return Vocabulary.from_file(self.vocabulary)
         from sfgen.models import load_vocabulary
 
-        return load_vocabulary(self.model or os.environ.get("SFGEN_MODEL") or "tiny")
+        if self.model is None and (name := os.environ.get("SFGEN_MODEL")):
+            with from_environment("SFGEN_MODEL"):
+                return load_vocabulary(name)
+        return load_vocabulary(self.model or "tiny")
 
 
 @dataclass(frozen=True)

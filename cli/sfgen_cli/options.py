@@ -8,6 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from sfgen_cli import completion
+
+_PROMPT = "Prompt"
 _MODEL = "Model and sampling"
 _OUTPUT = "Output"
 _CONSTRAINT = "Constraint (one of them, or none)"
@@ -16,11 +19,18 @@ _BANS = "Bans"
 Prompt = Annotated[
     str | None,
     typer.Argument(
-        help="The text to continue; [bold]-[/] reads stdin, which is also read when it is piped.", show_default=False
+        metavar="PROMPT",
+        help="The text to continue; [bold]-[/] reads stdin, which is also read when it is piped. One that begins with "
+        "[bold]-[/] is put after [bold]--[/].",
+        rich_help_panel=_PROMPT,
+        show_default=False,
     ),
 ]
 PromptFile = Annotated[
-    Path | None, typer.Option(help="Read the prompt from a file; one trailing newline is removed.", metavar="FILE")
+    Path | None,
+    typer.Option(
+        help="Read the prompt from a file; one trailing newline is removed.", metavar="FILE", rich_help_panel=_PROMPT
+    ),
 ]
 
 Regex = Annotated[
@@ -59,6 +69,7 @@ Engine = Annotated[
         "the algorithms of Willard and Louf, over an automaton of the interegular package; naive: every token is tried "
         "at every step. The last two are for comparison: they do not look ahead, and so may fail at "
         "[bold]--max-tokens[/]. Default: fast.",
+        rich_help_panel=_CONSTRAINT,
         show_default=False,
     ),
 ]
@@ -68,7 +79,9 @@ Model = Annotated[
     typer.Option(
         "--model",
         "-m",
+        metavar="NAME",
         envvar="SFGEN_MODEL",
+        autocompletion=completion.models,
         help="[bold]tiny[/] (comes with sfgen), [bold]uniform[/] (no preference), [bold]zip:FILE[/] (what compresses "
         "well after FILE), a directory of a transformers model, or a hub id.",
         rich_help_panel=_MODEL,
@@ -84,7 +97,12 @@ Tokenizer = Annotated[
 ]
 Device = Annotated[
     str,
-    typer.Option(help="auto, cpu, cuda, cuda:N or mps; auto takes cuda, then mps.", rich_help_panel=_MODEL),
+    typer.Option(
+        metavar="NAME",
+        help="auto, cpu, cuda, cuda:N or mps; auto takes cuda, then mps, then cpu.",
+        autocompletion=completion.devices,
+        rich_help_panel=_MODEL,
+    ),
 ]
 Dtype = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"],
@@ -109,6 +127,7 @@ Temperature = Annotated[
     typer.Option(
         "--temperature",
         "-t",
+        metavar="T",
         help="0 always takes the likeliest token. Default 0; 1 with --seed, several samples, --top-k, --top-p or "
         "--min-p.",
         rich_help_panel=_MODEL,
@@ -137,16 +156,22 @@ MinP = Annotated[
 Seed = Annotated[
     int | None,
     typer.Option(
-        envvar="SFGEN_SEED", help="Start of the random choices; sample i uses SEED + i.", rich_help_panel=_MODEL
+        metavar="S",
+        envvar="SFGEN_SEED",
+        help="Start of the random choices; sample i, counted from 0, uses S + i.",
+        rich_help_panel=_MODEL,
     ),
 ]
 Samples = Annotated[
-    int, typer.Option("--samples", "-n", min=1, help="How many texts to write.", rich_help_panel=_MODEL)
+    int, typer.Option("--samples", "-n", metavar="N", min=1, help="How many texts to write.", rich_help_panel=_MODEL)
 ]
 MaxTokens = Annotated[
     int,
     typer.Option(
-        min=0, help="The most tokens to write. A match is never cut: it is made to fit.", rich_help_panel=_MODEL
+        metavar="N",
+        min=0,
+        help="The most tokens to write. A match is never cut: it is made to fit.",
+        rich_help_panel=_MODEL,
     ),
 ]
 Stop = Annotated[
@@ -179,6 +204,21 @@ Slow = Annotated[
         help="Let the live view rest so many milliseconds at each step.",
         rich_help_panel=_OUTPUT,
         show_default=False,
+    ),
+]
+
+Step = Annotated[
+    bool,
+    typer.Option(
+        "--step", help="Let the live view wait for a key of the terminal at each step.", rich_help_panel=_OUTPUT
+    ),
+]
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write every step as a line of JSON, to see it again with [bold]sfgen replay FILE[/].",
+        rich_help_panel=_OUTPUT,
     ),
 ]
 
@@ -297,6 +337,8 @@ class GenerationOptions:
     quiet: Quiet = False
     live: Live = None
     slow: Slow = 0
+    step: Step = False
+    trace: Trace = None
     strategy: Strategy = "resample"
     max_block: MaxBlock = 32
     max_rollbacks: MaxRollbacks = 10_000

@@ -34,9 +34,10 @@ def sfgen(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[by
     monkeypatch.delenv("SFGEN_MODEL", raising=False)
     monkeypatch.delenv("SFGEN_SEED", raising=False)
 
-    def call(*arguments: str, stdin: bytes | str | None = "") -> Completed:
+    def call(*arguments: str, stdin: bytes | str | io.TextIOBase | None = "") -> Completed:
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        monkeypatch.setattr(sys, "stdin", None if data is None else io.TextIOWrapper(io.BytesIO(data)))
+        stream = io.TextIOWrapper(io.BytesIO(data)) if isinstance(data, bytes) else data
+        monkeypatch.setattr(sys, "stdin", stream)
         capfdbinary.readouterr()
         code = run([str(argument) for argument in arguments])
         out, err = capfdbinary.readouterr()

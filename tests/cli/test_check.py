@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +14,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, Match, scan
-from sfgen_cli.commands.check import check
 from sfgen_cli.findings import Finding, findings
 
 Sfgen = Callable[..., Any]
@@ -186,27 +182,6 @@ def test_nothing_heavy_is_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_the_examples_of_the_help_work_as_typed(sfgen: Sfgen) -> None:
-    if not shutil.which("bash"):
-        pytest.skip("bash is not installed")
-    typed = (check.__doc__ or "").partition("With a pattern")[0].replace("\\[", "[")
-    match, match_lines, find, find_in_a_pipe = re.findall(r"\[bold\](.+?)\[/\]", typed)
-    assert sfgen(*shlex.split(match)[1:]).out.startswith("text 2: 'ab' is the start of a match: [a-z] must follow\n")
-    assert sfgen(*shlex.split(find)[1:]).out.startswith("line 1, column 8, byte 7: talk\n")
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    said = b"line 2, character 3: '20x6' is not the start of a match: expected [0-9]\n  20x6\n    ^\n"
-    for command, code, out in ((match_lines, 1, said), (find_in_a_pipe, 0, b"clean\n")):
-        done = subprocess.run(
-            ["bash", "-c", command],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            check=False,
-            timeout=120,
-        )
-        assert (done.returncode, done.stdout) == (code, out)
 
 
 def test_a_match_is_told_as_soon_as_its_line_is_there() -> None:

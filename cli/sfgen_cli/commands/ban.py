@@ -12,6 +12,7 @@ from sfgen_cli import options
 from sfgen_cli.constraints import Constraint, read_bans
 from sfgen_cli.flatten import flattened
 from sfgen_cli.generation import Request, run
+from sfgen_cli.many_options import ManyOptions
 from sfgen_cli.prompts import read_prompt
 
 _INSTEAD = "Instead of a text"
@@ -23,6 +24,7 @@ def ban(
     *,
     bans: options.BanOptions,
     generation: options.GenerationOptions,
+    many: ManyOptions,
     compare: Annotated[
         bool,
         typer.Option(
@@ -53,11 +55,17 @@ def ban(
 ) -> None:
     r"""Write text that never contains certain words.
 
-    [bold]sfgen ban --words talk,listen 'Can we talk?'[/]
+    Neither of two words:
+        sfgen ban --words talk,listen 'Can we talk?'
 
-    [bold]sfgen ban --pattern 'to \w+' 'Can we talk?'[/]
+    No word that begins so, and nothing in which a pattern matches:
+        sfgen ban --words 'talk*' --pattern '[0-9]{3,}' 'Can we talk?'
 
-    [bold]sfgen ban --words 'fuck you' --routes[/]
+    How often a word was taken back:
+        sfgen ban --words talk,listen --seed 1 --json 'Can we talk?' | jq '.rollbacks | length'
+
+    The tokens that spell a phrase; no model is run:
+        sfgen ban --words 'fuck you' --routes
 
     A word is found in the text, however the tokenizer cuts it. When one is complete, the text goes back to where it
     began and takes another way; what was written to stdout is never taken back.
@@ -68,6 +76,13 @@ def ban(
         raise UsageError("no words to ban", hint="For example: sfgen ban --words talk,listen 'Can we talk?'")
     if routes:
         _refuse_with_routes(bans, generation, compare=compare)
+    instead = "--routes" if routes else "--compare" if compare else ""
+    many.check(prompt, generation, words_file=bans.words_file, instead=instead)
+    if many.input is not None:
+        from sfgen_cli.many import run_many
+
+        run_many(Request("", Constraint(), read_bans(bans), generation), many)
+        return
     text = "" if routes else read_prompt(prompt, generation.prompt_file, stdin_taken=str(bans.words_file) == "-")
     banned = read_bans(bans)
     if routes:
@@ -104,6 +119,12 @@ def _refuse_with_routes(bans: options.BanOptions, generation: options.Generation
             "--routes lists the spellings of words, and a pattern has none to list",
             hint=f"The tokens that each state of it allows: sfgen index --regex {shlex.quote(bans.pattern[0])}",
         )
-    if generation.live or generation.slow:
-        name = "--live" if generation.live else "--slow"
-        raise UsageError(f"--routes and {name} cannot be used together", hint="Nothing is generated.")
+    shown = {
+        "--live": generation.live,
+        "--slow": generation.slow,
+        "--step": generation.step,
+        "--trace": generation.trace,
+    }
+    for name, given in shown.items():
+        if given:
+            raise UsageError(f"--routes and {name} cannot be used together", hint="Nothing is generated.")

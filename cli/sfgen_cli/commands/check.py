@@ -51,13 +51,17 @@ def check(
 ) -> None:
     r"""Tell whether texts match a pattern, or find banned words in texts that are already there.
 
-    [bold]sfgen check --regex '\[a-z]{3}[0-9]' abc0 ab 0[/]
+    Where and why two of three texts do not match:
+        sfgen check --regex '[a-z]{3}[0-9]' abc0 ab 0
 
-    [bold]printf '2026\n20x6\n' | sfgen check --regex '[0-9]{4}'[/]
+    Each line of a file or a pipe:
+        printf '2026\n20x6\n' | sfgen check --regex '[0-9]{4}'
 
-    [bold]sfgen check --words talk,listen 'Can we talk?'[/]
+    Banned words in a text:
+        sfgen check --words talk,listen 'Can we talk?'
 
-    [bold]sfgen ban --words talk 'Can we talk?' | sfgen check --words talk --quiet && echo clean[/]
+    A test in a script:
+        sfgen ban --words talk 'Can we talk?' | sfgen check --words talk --quiet && echo clean
 
     With a pattern or choices each text must match as a whole. For one that does not it tells the place, what was
     expected there, and whether the text is at least the start of a match. A line is a text without its newline; a

@@ -6,6 +6,7 @@ from sfgen_cli import options
 from sfgen_cli.constraints import read_banned, read_constraint
 from sfgen_cli.flatten import flattened
 from sfgen_cli.generation import Request, run
+from sfgen_cli.many_options import ManyOptions
 from sfgen_cli.output import note
 from sfgen_cli.prompts import pattern_hint, read_prompt
 
@@ -20,18 +21,34 @@ def gen(
     index: options.IndexFile = None,
     *,
     engine: options.Engine = None,
-    generation: options.GenerationOptions,
     ban_words: options.Words = None,
     ban_words_file: options.WordsFile = None,
     ban_pattern: options.BannedPatterns = None,
+    generation: options.GenerationOptions,
+    many: ManyOptions,
 ) -> None:
     r"""Write text that matches a pattern, or free text.
 
-    [bold]sfgen gen --regex '\{"name":"[A-Z]\[a-z]{2,9}","age":[1-9][0-9]\}' 'A person: ' | jq .name[/]
+    A JSON record, of which jq takes the name:
+        sfgen gen --regex '\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}' 'A person: ' | jq .name
 
-    [bold]sfgen gen --choices hot,cold,hotel --json 'It is very ' | jq -r .text[/]
+    One of some answers:
+        sfgen gen --choices hot,cold,hotel 'It is very '
+
+    Three different dates; the same command writes the same three again:
+        sfgen gen --regex '20[0-9]{2}-(0[1-9]|1[0-2])' --seed 7 --samples 3 'Date: '
+
+    Free text, with all that is known about it:
+        echo 'Tell me a story' | sfgen gen --max-tokens 20 --json | jq '{text, finish_reason}'
     """
+    many.check(prompt, generation, words_file=ban_words_file)
     constraint = read_constraint(regex, regex_file, choices, choices_file, index)
+    if many.input is not None:
+        from sfgen_cli.many import run_many
+
+        banned = read_banned(ban_words, ban_words_file, ban_pattern)
+        run_many(Request("", constraint, banned, generation, engine), many)
+        return
     text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(ban_words_file) == "-")
     if not constraint and (hint := pattern_hint(text)):
         note(f"sfgen: {hint}", quiet=generation.quiet)

@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from sfgen import Dfa, Index
 
 DEFAULT_FILE = Path("sfgen-index.safetensors")
+_SAVED = "Saved indexes"
 
 
 @flattened
 def index(
     file: Annotated[
         Path | None,
-        typer.Argument(help="With --save: where to write. Without: a saved index to show.", show_default=False),
+        typer.Argument(
+            metavar="FILE",
+            help="With --save: where to write. Without: a saved index to show.",
+            rich_help_panel=_SAVED,
+            show_default=False,
+        ),
     ] = None,
     regex: options.Regex = None,
     regex_file: options.RegexFile = None,
@@ -34,21 +40,35 @@ def index(
     *,
     vocabularies: Vocabularies,
     save: Annotated[
-        bool, typer.Option("--save", help=f"Write the index to FILE, or to {DEFAULT_FILE}, for gen --index.")
+        bool,
+        typer.Option(
+            "--save",
+            help=f"Write the index to FILE, or to {DEFAULT_FILE}, for gen --index.",
+            rich_help_panel=_SAVED,
+        ),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that holds something else.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file that holds something else.", rich_help_panel=_SAVED)
+    ] = False,
     looks: Looks,
     quiet: options.Quiet = False,
 ) -> None:
     r"""Show which tokens each state of a pattern allows, and keep that for later runs.
 
-    [bold]sfgen index --regex '([0-9]+)?\.[0-9]+' --json | jq '.transitions["0"] | length'[/]
+    All states, and the tokens that each allows:
+        sfgen index --regex '(hot|cold|hotel)'
 
-    [bold]sfgen index --regex '(hot|cold|hotel)' --save && sfgen gen --index sfgen-index.safetensors 'It is very '[/]
+    How many tokens the first state allows:
+        sfgen index --regex '([0-9]+)?\.[0-9]+' --json | jq '.transitions["0"] | length'
 
-    [bold]sfgen index --regex '([0-9]+)?\.[0-9]+' --path 23.37[/]
+    Make it once, use it often:
+        sfgen index --regex '(hot|cold|hotel)' --save && sfgen gen --index sfgen-index.safetensors 'It is very '
 
-    [bold]sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern[/]
+    The way of a text through the states:
+        sfgen index --regex '([0-9]+)?\.[0-9]+' --path 23.37
+
+    A text that one pattern matches and another does not:
+        sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
     constraint = read_constraint(regex, regex_file, choices, choices_file)
     _check_source(constraint, file, looks, save=save, force=force)

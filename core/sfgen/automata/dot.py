@@ -13,7 +13,7 @@ from sfgen.errors import SfgenError
 # One grey that can be read on white as well as on black.
 _GREY = "#767676"
 _SECONDS = 60.0
-_SHOWN = 5  # lines of what Graphviz says
+_SHOWN = 2  # lines of what Graphviz says: with the hint three, the most that an error has
 
 
 def to_dot(graph: Graph) -> str:

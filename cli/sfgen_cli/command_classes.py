@@ -1,0 +1,75 @@
+"""How commands differ from Typer's: their help, their completion, and the environment's part in an error."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from typer._click.core import ParameterSource
+from typer.core import TyperCommand, TyperGroup
+
+from sfgen.errors import ModelError, SfgenError
+from sfgen_cli import completion, help
+
+
+class Command(TyperCommand):
+    """A command of sfgen."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help into the formatter."""
+        _write_help(self, ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The options that begin so."""
+        return completion.brief(super().shell_complete(ctx, incomplete))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it. An error about what came from the environment names the variable."""
+        try:
+            return super().invoke(ctx)
+        except SfgenError as error:
+            for param in self.params:
+                _explain(error, param, ctx)
+            raise
+
+
+class Group(TyperGroup):
+    """All commands of sfgen."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help into the formatter."""
+        _write_help(self, ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The commands and options that begin so."""
+        return completion.brief(super().shell_complete(ctx, incomplete))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the shell after an option of completion for its value, and no shell for the user's."""
+        if args and args[0] in (completion.INSTALL, completion.SHOW) and (len(args) == 1 or args[1].startswith("-")):
+            args.insert(1, "auto")
+        return super().parse_args(ctx, args)
+
+
+def _write_help(command: Any, ctx: Any, formatter: Any) -> None:
+    ctx.color = help.in_colour()  # else Typer would take the colours out again where stdout is a pipe
+    formatter.write(help.page(command, ctx))
+
+
+def _explain(error: SfgenError, param: Any, ctx: Any) -> None:
+    value = ctx.params.get(param.name)
+    if not isinstance(value, str | int) or f"{value}" not in error.message:
+        return
+    if param.name == "model" and isinstance(error, ModelError):
+        _suggest(error, value, completion.MODELS)
+    elif param.name == "device" and error.message == f"no such device: {value}":
+        _suggest(error, value, completion.DEVICES)
+    if ctx.get_parameter_source(param.name) is ParameterSource.ENVIRONMENT and (
+        param.name in error.message or param.name == "model"
+    ):
+        error.message = f"{param.envvar}: {error.message}"
+
+
+def _suggest(error: SfgenError, value: Any, known: Any) -> None:
+    if near := difflib.get_close_matches(str(value).casefold(), known, n=1, cutoff=0.5):
+        error.hint = f"Did you mean {near[0]}? {error.hint}"

@@ -1,0 +1,81 @@
+"""Every example of the help texts works as typed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typed import typed
+
+from sfgen_cli.app import app
+from sfgen_cli.help import examples
+
+Sfgen = Callable[..., Any]
+GROUP: Any = typer.main.get_command(app)
+COMMANDS: dict[str, Any] = {"sfgen": GROUP, **GROUP.commands}
+EXAMPLES = [(name, line) for name, command in COMMANDS.items() for _, lines in examples(command.help) for line in lines]
+# What an example writes; one that is not here writes something, and ends with 0.
+WRITES = {
+    "sfgen gen --regex '[0-9]+ (EUR|USD)' 'In our shop: '": (0, r"[0-9]+ (EUR|USD)\n"),
+    "sfgen gen --choices hot,cold,hotel 'It is very '": (0, r"(hot|cold|hotel)\n"),
+    "sfgen check --regex '[a-z]{3}[0-9]' abc0 ab 0": (
+        1,
+        r"text 2: 'ab' is the start of a match: \[a-z\] must follow\n(.*\n)*text 3, character 1: '0' is not (.*\n)+",
+    ),
+    r"printf '2026\n20x6\n' | sfgen check --regex '[0-9]{4}'": (
+        1,
+        r"line 2, character 3: '20x6' is not the start of a match: expected \[0-9\]\n  20x6\n    \^\n",
+    ),
+    "sfgen check --words talk,listen 'Can we talk?'": (1, r"line 1, column 8, byte 7: talk\n(.*\n)+"),
+    "sfgen ban --words talk 'Can we talk?' | sfgen check --words talk --quiet && echo clean": (0, r"clean\n"),
+    "sfgen ban --words talk,listen 'Can we talk?'": (0, r"(?s)(?!.*\b([Tt]alk|[Ll]isten)\b).+"),
+    "sfgen ban --words talk,listen --seed 1 --json 'Can we talk?' | jq '.rollbacks | length'": (0, r"[1-9][0-9]*\n"),
+    "sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern": (0, r"[0-9]{4,}\n"),
+}
+
+
+def test_every_command_has_examples() -> None:
+    counts = {name: len(examples(command.help)) for name, command in COMMANDS.items()}
+    assert min(counts.values()) >= 2, counts
+    assert {name for name in COMMANDS if not any(line.startswith(f"sfgen {name} ") for _, line in EXAMPLES)} == {
+        "sfgen"
+    }
+    assert set(WRITES) <= {line for _, line in EXAMPLES}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_work_as_typed(sfgen: Sfgen, tmp_path: Path, name: str) -> None:
+    """One after the other: a file that one writes is read by the next."""
+    lines = [line for command, line in EXAMPLES if command == name]
+    for tool in {"bash", *re.findall(r"\| (jq)\b", " ".join(lines))}:
+        if not shutil.which(tool):
+            pytest.skip(f"{tool} is not installed")
+    for line in lines:
+        done = typed(f"set -o pipefail; {line}", sfgen, tmp_path)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        code, expected = WRITES.get(line, (0, r"(?s).*\S.*"))
+        assert (line, done.returncode, "Traceback" in err) == (line, code, False), err
+        assert re.fullmatch(expected, out), (line, out)
+
+
+@pytest.mark.parametrize("line", [line for _, line in EXAMPLES])
+def test_an_example_means_the_same_in_zsh(line: str) -> None:
+    """Zsh reads ``[``, ``=``, ``~``, ``^``, ``#`` and ``!`` where bash does not: they stand in single quotes."""
+    unquoted = re.sub(r"'[^']*'", "", line)
+    assert re.fullmatch(r"[\w ,./|&-]*", unquoted), unquoted
+    assert "=" not in re.sub(r"'[^']*'", "", line)
+
+
+@pytest.mark.parametrize(("name", "line"), EXAMPLES, ids=[line for _, line in EXAMPLES])
+def test_the_help_shows_an_example_on_one_line(
+    sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, name: str, line: str
+) -> None:
+    for columns in ("40", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        shown = sfgen(*([] if name == "sfgen" else [name]), "--help")
+        assert f"    {line}\n" in shown.out

@@ -1,0 +1,177 @@
+"""The help: whole, in groups, readable in narrow windows and in pipes, and coloured only where colours are wanted."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import typer
+from rich.cells import cell_len
+
+from sfgen_cli.app import app
+from sfgen_cli.help import examples
+
+Sfgen = Callable[..., Any]
+GROUP: Any = typer.main.get_command(app)
+COMMANDS = ["", *GROUP.commands]
+ESCAPE = "\x1b["
+
+
+def page(sfgen: Sfgen, command: str, option: str = "--help") -> str:
+    done = sfgen(*([command] if command else []), option)
+    assert (done.code, done.err) == (0, "")
+    text = done.out
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("columns", [40, 80, 300])
+def test_lines_fit_the_window(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, command: str, columns: int) -> None:
+    """All but the examples, which a terminal folds, so that they can be copied."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = page(sfgen, command)
+    kept = {line for _, lines in examples((GROUP.commands[command] if command else GROUP).help) for line in lines}
+    rest = [line for line in text.splitlines() if line.strip() not in kept]
+    assert len(rest) == len(text.splitlines()) - len(kept)
+    for line in rest:
+        # What cannot be broken, the name of an option with what it takes, is let off.
+        assert cell_len(line) <= min(columns, 100) or " " not in line.strip().removeprefix("-"), line
+    assert not re.search("[│╭╮╰╯─]", text)
+    assert ESCAPE not in text
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+@pytest.mark.parametrize("command", GROUP.commands)
+def test_every_option_is_there_once_with_its_meaning(
+    sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = page(sfgen, command)
+    for param in GROUP.commands[command].params:
+        if param.param_type_name == "option" and not param.hidden:
+            for name in [*param.opts, *param.secondary_opts]:
+                assert re.search(rf"^  .*{re.escape(name)}\b", text, re.MULTILINE), name
+            # The words of the meaning, whatever lines they were folded into.
+            plain = re.sub(r"\[/?(bold)?\]", "", param.help)
+            assert " ".join(plain.split()) in " ".join(text.split()), param.opts
+    assert "[bold]" not in text
+
+
+def test_the_groups_of_options(sfgen: Sfgen) -> None:
+    def titles(command: str) -> list[str]:
+        return [line for line in page(sfgen, command).splitlines() if re.match(r"[A-Z][^.]*$", line)]
+
+    assert titles("gen")[1:] == [
+        "Examples", "Prompt", "Constraint (one of them, or none)", "Bans", "Model and sampling", "Output",
+        *(["Many prompts"] if "Many prompts" in titles("gen") else []), "Options",
+    ]  # fmt: skip
+    assert "Bans" in titles("ban")
+    assert titles("index")[1:4] == ["Examples", "Saved indexes", "Constraint (one of them, or none)"]
+
+
+def test_the_order_of_the_commands(sfgen: Sfgen) -> None:
+    text = page(sfgen, "")
+    first = re.search(r"^Commands\n((  .*\n)+)\nMore\n((  .*\n)+)", text, re.MULTILINE)
+    assert first is not None
+    assert re.findall(r"^  (\w+)\b", first[1], re.MULTILINE) == ["gen", "ban", "index"]
+    assert set(re.findall(r"^  (\w+)\b", first[3], re.MULTILINE)) == set(GROUP.commands) - {"gen", "ban", "index"}
+
+
+def test_defaults_and_variables_are_named(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    text = " ".join(page(sfgen, "gen").split())
+    assert "(default: 256)" in text
+    assert "(default: tiny; environment: SFGEN_MODEL)" in text
+    assert "(environment: SFGEN_SEED)" in text
+    assert "talking passes when talk is banned" in " ".join(page(sfgen, "ban").split())
+    for name in ("SFGEN_MODEL", "SFGEN_SEED", "NO_COLOR", "FORCE_COLOR"):
+        assert name in page(sfgen, "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_h_is_help(sfgen: Sfgen, command: str) -> None:
+    assert page(sfgen, command, "-h") == page(sfgen, command)
+
+
+def test_help_wins_over_mistakes_that_come_after_it(sfgen: Sfgen) -> None:
+    assert sfgen("gen", "--help", "--regex").code in (0, 2)
+    assert sfgen("gen", "--help", "extra").out == page(sfgen, "gen")
+
+
+def test_no_command_shows_the_help_and_is_a_mistake(sfgen: Sfgen) -> None:
+    done = sfgen()
+    assert (done.code, done.err) == (2, "")
+    assert done.out.removesuffix("\n") == page(sfgen, "").removesuffix("\n")
+
+
+# ---- colours --------------------------------------------------------------------------------------------------------
+
+
+def on_a_terminal(arguments: list[str], **environment: str) -> str:
+    """What a command writes to a terminal of 60 columns."""
+    master, slave = pty.openpty()
+    done = subprocess.Popen(
+        [sys.executable, "-m", "sfgen_cli", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave,
+        env={"PATH": os.environ["PATH"], "COLUMNS": "60", "LANG": "C.UTF-8", **environment},
+    )
+    os.close(slave)
+    parts = []
+    while True:
+        try:
+            parts.append(os.read(master, 65536))
+        except OSError:  # what Linux says at the end
+            break
+        if not parts[-1]:
+            break
+    done.wait(timeout=60)
+    os.close(master)
+    return b"".join(parts).decode()
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+    ],
+    ids=str,
+)
+def test_colours_on_a_terminal(environment: dict[str, str], coloured: bool) -> None:
+    shown = on_a_terminal(["gen", "--help"], **environment)
+    assert (ESCAPE in shown) == coloured
+    assert "--max-tokens" in shown
+    assert ESCAPE not in on_a_terminal(["gen", "--max-tokns"], **environment)
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": ""}, False), ({"GITHUB_ACTIONS": "1"}, False),
+     ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), ({"FORCE_COLOR": "1", "TERM": "dumb"}, False)],
+    ids=str,
+)  # fmt: skip
+def test_colours_in_a_pipe(
+    sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], coloured: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    plain = page(sfgen, "gen")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    for arguments in (["gen", "--help"], []):
+        assert (ESCAPE in sfgen(*arguments).out) == coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", page(sfgen, "gen")) == plain

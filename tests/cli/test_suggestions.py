@@ -1,0 +1,139 @@
+"""What was perhaps meant: mistyped commands, options and values, and what comes from the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Sfgen = Callable[..., Any]
+
+CASES: list[tuple[list[str], str, str]] = [
+    # --- commands
+    (["gne", "x"], "No such command 'gne'.", "Did you mean sfgen gen? See: sfgen --help"),
+    (["indx"], "No such command 'indx'.", "Did you mean sfgen index? See: sfgen --help"),
+    (["generate", "x"], "No such command 'generate'.", "Did you mean sfgen gen? See: sfgen --help"),
+    (["frobnicate"], "No such command 'frobnicate'.", "See: sfgen --help"),
+    (["It is "], "No such command 'It is '.", "If it is a prompt: sfgen gen 'It is '"),
+    (["it's so"], 'No such command "it\'s so".', """If it is a prompt: sfgen gen 'it'"'"'s so'"""),
+    (["žluť"], "No such command 'žluť'.", "If it is a prompt: sfgen gen 'žluť'"),
+    # --- options
+    (["--regex", "a"], "No such option: --regex", "Name a command first: sfgen gen --regex …"),
+    (["--save"], "No such option: --save", "Name a command first: sfgen index --save …"),
+    (["--versoin"], "No such option: --versoin", "Did you mean --version? See: sfgen --help"),
+    (["gen", "--jso"], "No such option: --jso", "Did you mean --json? See: sfgen gen --help"),
+    (["gen", "--regexp", "a"], "No such option: --regexp", "Did you mean --regex? See: sfgen gen --help"),
+    (["gen", "--temprature=1"], "No such option: --temprature", "Did you mean --temperature? See: sfgen gen --help"),
+    (["gen", "--top", "1"], "No such option: --top", "Did you mean --top-k or --top-p? See: sfgen gen --help"),
+    (["gen", "--nolive"], "No such option: --nolive", "Did you mean --no-live? See: sfgen gen --help"),
+    (
+        ["gen", "--words", "a", "x"],
+        "No such option: --words",
+        "Did you mean --ban-words? --words is an option of sfgen ban or sfgen check. See: sfgen gen --help",
+    ),
+    (["gen", "--save"], "No such option: --save", "--save is an option of sfgen index. See: sfgen gen --help"),
+    (["index", "--frobnicate"], "No such option: --frobnicate", "See: sfgen index --help"),
+    (["gen", "--regex"], "Option '--regex' requires an argument.", "See: sfgen gen --help"),
+    (["gen", "--json=3"], "Option '--json' does not take a value.", "See: sfgen gen --help"),
+    (
+        ["gen", "Can", "we", "talk?"],
+        "Got unexpected extra argument(s) (we talk?)",
+        "A prompt of several words needs quotes: sfgen gen 'Can we talk?'",
+    ),
+    # --- values
+    (
+        ["gen", "--dtype", "flaot16"],
+        "Invalid value for '--dtype': 'flaot16' is not one of 'auto', 'float32', 'bfloat16', 'float16'.",
+        "Did you mean float16? See: sfgen gen --help",
+    ),
+    (
+        ["ban", "--strategy", "First"],
+        "Invalid value for '--strategy': 'First' is not one of 'resample', 'first-token', 'mask'.",
+        "Did you mean first-token? See: sfgen ban --help",
+    ),
+    (
+        ["gen", "-n", "many"],
+        "Invalid value for '--samples' / '-n': 'many' is not a whole number.",
+        "See: sfgen gen --help",
+    ),
+    (["gen", "-n", "0"], "Invalid value for '--samples' / '-n': 0 is less than 1.", "See: sfgen gen --help"),
+    (["gen", "-t", "hot"], "Invalid value for '--temperature' / '-t': 'hot' is not a number.", "See: sfgen gen --help"),
+    (
+        ["gen", "--device", "gpu:0", "x"],
+        "no such device: gpu:0",
+        "Did you mean cuda:0? Use auto, cpu, cuda, cuda:N or mps.",
+    ),
+    (
+        ["gen", "--device", "cudda", "x"],
+        "no such device: cudda",
+        "Did you mean cuda? Use auto, cpu, cuda, cuda:N or mps.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message", "hint"), CASES, ids=lambda value: str(value)[:50])
+def test_a_mistake_and_what_was_meant(sfgen: Sfgen, arguments: list[str], message: str, hint: str) -> None:
+    done = sfgen(*arguments)
+    assert done.err.splitlines() == [f"sfgen: {message}", hint]
+    assert done.out == ""
+    assert done.code == (2 if message[0].isupper() else 1)
+
+
+@pytest.mark.parametrize(("name", "near"), [("tyni", "tiny"), ("Tiny", "tiny"), ("unifrom", "uniform"), ("gpt2", "")])
+def test_a_mistyped_model(sfgen: Sfgen, name: str, near: str) -> None:
+    done = sfgen("gen", "-m", name, "x")
+    assert done.code == 1
+    assert done.err.startswith(f"sfgen: no model {name}: ")
+    assert ("Did you mean" in done.err) == bool(near)
+    assert f"Did you mean {near}?" in done.err or not near
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("SFGEN_SEED", "soon", "Invalid value for '--seed' (env var: 'SFGEN_SEED'): 'soon' is not a whole number."),
+        ("SFGEN_SEED", "-1", "SFGEN_SEED: seed must be at least 0, not -1"),
+        ("SFGEN_MODEL", "/no/such", "SFGEN_MODEL: no model /no/such: "),
+        ("SFGEN_MODEL", "zip:", "SFGEN_MODEL: zip: names no file"),
+        ("SFGEN_MODEL", "zip:/no/such", "SFGEN_MODEL: no model zip:/no/such: "),
+    ],
+)
+def test_a_bad_variable_is_named(
+    sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    for command in (["gen", "-r", "a"], ["ban", "--words", "b"]):
+        done = sfgen(*command)
+        assert done.code in (1, 2)
+        assert done.err.startswith(f"sfgen: {message}")
+    # What is given on the command line wins, and its own mistakes are not blamed on the variable.
+    given = {"SFGEN_SEED": ["--seed", "5"], "SFGEN_MODEL": ["-m", "uniform"]}[variable]
+    assert sfgen("gen", "-m", "uniform", "-r", "a", *given).out == "a\n"
+    wrong = {"SFGEN_SEED": ["--seed", "-7"], "SFGEN_MODEL": ["-m", "/not/here"]}[variable]
+    assert variable not in sfgen("gen", "-r", "a", *wrong).err
+
+
+def test_a_bad_model_of_the_environment_in_index(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFGEN_MODEL", "/no/such")
+    assert sfgen("index", "-r", "a").err.startswith("sfgen: SFGEN_MODEL: no model /no/such: ")
+    assert sfgen("ban", "--words", "a", "--routes").err.startswith("sfgen: SFGEN_MODEL: no model /no/such: ")
+    assert sfgen("index", "-r", "a", "-m", "uniform").code == 0
+
+
+def test_an_empty_variable_counts_as_unset(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("SFGEN_MODEL", "SFGEN_SEED"):
+        monkeypatch.setenv(variable, "")
+    record = sfgen("gen", "--choices", "hot,cold", "--json", "It is very ").records[0]
+    assert (record["model"], record["seed"]) == ("tiny", None)
+    assert sfgen("index", "-r", "a").code == 0
+
+
+def test_the_variables_stand_for_their_options(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFGEN_MODEL", "uniform")
+    monkeypatch.setenv("SFGEN_SEED", "9")
+    record = sfgen("gen", "-r", "[a-z]{12}", "--json").records[0]
+    assert (record["model"], record["seed"]) == ("uniform", 9)
+    assert (
+        record["text"] == sfgen("gen", "-m", "uniform", "--seed", "9", "-r", "[a-z]{12}", "--json").records[0]["text"]
+    )

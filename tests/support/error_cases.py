@@ -1,0 +1,11 @@
+"""Every mistake that a user can make, by what it is about."""
+
+from __future__ import annotations
+
+from error_case import Case
+from error_cases_files import INDEXES, MANY, TRACES, VOCABULARIES
+from error_cases_models import MODELS, TOKENIZER_CASES
+from error_cases_patterns import PATTERNS
+from error_cases_usage import USAGE
+
+CASES: list[Case] = [*USAGE, *PATTERNS, *INDEXES, *VOCABULARIES, *MODELS, *TOKENIZER_CASES, *TRACES, *MANY]

@@ -1,0 +1,193 @@
+"""Files that cannot be read or written: indexes, vocabularies, traces, pictures, many prompts."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from error_case import Before, Case, both, files, patched
+from index_files import flip, place_of, put_together, taken_apart
+
+from sfgen_cli.__main__ import run
+
+_GEN = "gen -m uniform --index f"
+
+
+def _index(spoil: Callable[[Path], object] = lambda path: None, *, pattern: str = "hot") -> Before:
+    """An index over the characters in the file ``f``, spoilt."""
+
+    def make(_: pytest.MonkeyPatch) -> None:
+        from sfgen import Dfa, Index
+        from sfgen.models import load_vocabulary
+
+        Index(Dfa.from_regex(pattern), load_vocabulary("uniform")).save("f")
+        spoil(Path("f"))
+
+    return make
+
+
+def _without_transition(path: Path) -> None:
+    metadata, arrays = taken_apart(path)
+    arrays["transitions"][0, 0] = 99
+    path.write_bytes(put_together(metadata, arrays))
+
+
+def _other_format(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"sfgen-index-2", b"sfgen-index-7"))
+
+
+def _dot(script: str) -> Before:
+    """A program ``dot`` that does this."""
+
+    def make(monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("bin").mkdir()
+        program = Path("bin", "dot")
+        program.write_text(script)
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{Path('bin').resolve()}{os.pathsep}{os.environ['PATH']}")
+
+    return make
+
+
+def _slow_dot(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfgen.automata import dot
+
+    _dot("#!/bin/sh\nsleep 9\n")(monkeypatch)
+    monkeypatch.setattr(dot.svg, "__kwdefaults__", {"seconds": 0.2})
+
+
+INDEXES = [
+    Case("gen --index /no/such/file", 1, "no such file: /no/such/file"),
+    Case("index /no/such/file", 1, "no such file"),
+    Case("index .", 1, "cannot read .: it is a folder"),
+    Case(["index", "f" * 300], 1, "File name too long"),
+    Case("index f", 1, "is not an index that sfgen saved", files(f="{}")),
+    Case("gen --index f x", 1, "f was made for another vocabulary", _index()),
+    Case(_GEN, 1, "f has the format sfgen-index-7; this sfgen reads", _index(_other_format)),
+    Case(_GEN, 1, "f is cut off", _index(lambda path: path.write_bytes(path.read_bytes()[:-9]))),
+    Case(_GEN, 1, "4 bytes follow its end", _index(lambda path: path.write_bytes(path.read_bytes() + b"more"))),
+    Case(
+        _GEN,
+        1,
+        "its header is not in order",
+        _index(lambda path: path.write_bytes(path.read_bytes().replace(b'"U8"', b'"U9"'))),
+    ),
+    Case(_GEN, 1, "does not agree with its checksum", _index(lambda path: flip(path, place_of(path, "transitions")))),
+    Case(_GEN, 1, "its arrays do not fit together", _index(_without_transition)),
+    Case(_GEN, 1, "row 0 does not agree", _index(lambda path: flip(path, place_of(path, "rows")))),
+    Case("index -r a --save /no/such/folder/file", 1, "cannot write /no/such/folder/file"),
+    Case("index -r a --save .", 1, "cannot write .: it is a folder"),
+    Case("index -m uniform -r cold --save f", 1, "f exists and holds something else", _index()),
+    Case("index -r a -m /no/such/model", 1, "no model /no/such/model"),
+    # --- pictures by Graphviz
+    Case("index -r a --format svg", 1, "`dot` is not on the PATH", patched("shutil.which", lambda name: None)),
+    Case("index -r a --format svg", 1, "dot cannot be run", _dot("no program\0")),
+    Case("index -r a --format svg", 1, "failed with status 3", _dot("#!/bin/sh\nseq 9 >&2\nexit 3\n")),
+    Case("index -r a --format svg", 1, "wrote no SVG", _dot("#!/bin/sh\ncat > /dev/null\n")),
+    Case("index -r a --format svg", 1, "took more than 0.2 seconds", _slow_dot),
+]
+
+
+def _vocabulary(content: str | bytes, says: str) -> Case:
+    return Case("index -r a --vocabulary v.json", 1, f"v.json{says}", files(v__json=content))
+
+
+VOCABULARIES = [
+    Case("index -r a --vocabulary /no/such/file", 1, "/no/such/file cannot be read: No such file"),
+    _vocabulary('["a", 5]', ": $[1] is 5, and must be a string"),
+    _vocabulary('["\\ud800"]', ": $[0] has half of a surrogate pair"),
+    _vocabulary('{"a": "0"}', ': $["a"] is "0", and must be a token id'),
+    _vocabulary('{"a": -1}', ': $["a"] is -1, and an id is between'),
+    _vocabulary('{"a": 0, "b": 1, "a": 2}', ': $["a"] occurs twice'),
+    _vocabulary('{"a": 0, "b": 0}', ': $["b"] has the id 0, and so has "a"'),
+    _vocabulary("[]", ": $ is empty"),
+    _vocabulary('"a"', ': $ is "a", and must be a list or an object'),
+    _vocabulary("[]x", ", line 1, column 3: no JSON"),
+    _vocabulary(b'["a",\n"\xff"]', ", line 2: byte 7 is no UTF-8"),
+    _vocabulary("[" * 200_000, ": too deep or too large"),
+]
+
+
+def _traced(more: str = "") -> Before:
+    """A trace in the file ``t``, and something behind it."""
+
+    def make(_: pytest.MonkeyPatch) -> None:
+        assert run(["gen", "-m", "uniform", "-r", "a", "--trace", "t", "--json", "x"]) == 0
+        with Path("t").open("a") as file:
+            file.write(more)
+
+    return make
+
+
+def _failed_trace(_: pytest.MonkeyPatch) -> None:
+    words = ["--words", "talk,listen", "--max-rollbacks", "0", "--trace", "t"]
+    assert run(["ban", *words, "Can we talk?"]) == 1
+
+
+TRACES = [
+    Case("gen --trace - x", 2, "--trace needs the name of a file"),
+    Case("gen -m uniform -r a --trace /no/such/folder/t x", 1, "cannot write the trace /no/such/folder/t"),
+    Case("gen -m uniform -r a --trace t x", 1, "t holds something else than a trace", files(t="a prompt")),
+    Case(
+        "gen -m uniform --step x", 2, "--step needs a terminal", lambda monkeypatch: monkeypatch.setenv("TERM", "dumb")
+    ),
+    Case("replay /no/such/file", 1, "cannot read the trace /no/such/file"),
+    Case("replay -", 1, "cannot read the trace from stdin: it is closed", stdin=None),
+    Case("replay -", 1, "stdin is no trace of sfgen: line 1: no JSON", stdin="hello"),
+    Case("replay t", 1, "t is empty: there is no trace in it", files(t="\n")),
+    Case("replay t", 1, "t, line 1: ", files(t='{"trace": 99}\n')),
+    Case("replay t --at 3", 2, "--at says which step a picture shows"),
+    Case("replay t --svg o --slow 3", 2, "--slow and --svg cannot be used together"),
+    Case("replay t --slow 3 --quiet", 2, "--slow and --quiet cannot be used together"),
+    Case("replay t --sample 9", 2, "there is no sample 9 in t: it has 1 sample", _traced()),
+    Case("replay t --svg o --at 99", 2, "there is no step 99 in sample 1", _traced()),
+    Case("replay t --svg /no/such/folder/o", 1, "cannot write the picture /no/such/folder/o", _traced()),
+    Case("replay t --svg o", 1, "o holds something else than a picture", both(_traced(), files(o="a letter"))),
+    Case("replay t", 1, "no JSON", _traced("what is this?\n")),
+    Case("replay t", 1, "gave up after 0 rollbacks", _failed_trace, writes=True),
+    Case("ban --words a --compare --live x", 2, "--compare and --live cannot be used together"),
+]
+
+
+def _locked(_: pytest.MonkeyPatch) -> None:
+    file = os.open("o", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    _HELD.append(file)
+
+
+def _failed_record(_: pytest.MonkeyPatch) -> None:
+    Path("p").write_text("no JSON\n")
+    assert run([*_MANY.split(), "--output", "o"]) == 1
+
+
+_HELD: list[int] = []
+_PROMPTS = files(p='{"prompt": "a"}\n{"prompt": "b"}\n')
+_MANY = "gen -m uniform -r a --input p"
+
+MANY = [
+    Case("gen --lines x", 2, "--lines needs --input"),
+    Case("gen --resume x", 2, "--resume needs --input"),
+    Case("gen --input p x", 2, "a prompt and --input cannot be used together"),
+    Case("gen --input p --echo", 2, "--echo and --input cannot be used together"),
+    Case("gen --input p --live", 2, "--live and --input cannot be used together"),
+    Case("ban --input p --words a --routes", 2, "--routes and --input cannot be used together"),
+    Case("ban --input - --words-file -", 2, "the prompts and the words cannot both come from stdin"),
+    Case("gen --input p --resume", 2, "--resume needs --output FILE"),
+    Case("gen --input p --output o --resume --force", 2, "--resume and --force cannot be used together"),
+    Case("gen --input - --output o --resume", 2, "--resume needs an --input that can be read"),
+    Case("gen --input p --output o --resume --trace t", 2, "--resume and --trace cannot be used together"),
+    Case("gen --input p --output p", 2, "--input and --output name the same file"),
+    Case("gen -m uniform -r a --input /no/such/file", 1, "cannot read /no/such/file"),
+    Case("gen -m uniform -r a --input .", 1, "cannot read .: Is a directory"),
+    Case(f"{_MANY} --output /no/such/folder/o", 1, "cannot write to /no/such/folder/o", _PROMPTS),
+    Case(f"{_MANY} --output o", 1, "o holds something already (2 bytes)", both(_PROMPTS, files(o="x\n"))),
+    Case(f"{_MANY} --output o --resume", 1, "o, line 1, is not of this run", both(_PROMPTS, files(o="x\n"))),
+    Case(f"{_MANY} --output /dev/null --resume", 1, "/dev/null again: it is no regular file", _PROMPTS),
+    Case(f"{_MANY} --output o", 1, "another run is writing to o", both(_PROMPTS, _locked)),
+    Case(f"{_MANY} --strict", 1, "line 1", files(p="no JSON\n")),
+    Case(f"{_MANY} --output o --resume --strict", 1, "line 1", _failed_record),
+]
