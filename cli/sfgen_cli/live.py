@@ -1,166 +1,135 @@
-"""The live view: the states while they pass, on stderr. It reads events and changes nothing.
+"""The live view: what happens while it happens, on stderr. It reads events and changes nothing.
 
-It is drawn ten times a second from what was last seen, by Rich's own thread, and erases itself at the end.
+It is drawn ten times a second from what was last seen, by a thread of its own, and erases itself at the end. What is
+known at a moment is in ``moment``, how it is drawn in ``frame``, the drawing itself in ``screen``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from sfgen_cli.output import visible
+from sfgen import TextReleased
+from sfgen.decoding import BlockClosed, Finished
+from sfgen_cli.frame import Frame, Layout
+from sfgen_cli.keyboard import quiet_terminal
+from sfgen_cli.moment import Moment
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.text import Text
+    from sfgen import Event
+    from sfgen_cli.keyboard import Keyboard
+    from sfgen_cli.scene import Scene, View
 
-    from sfgen import BannedWords, Event
-    from sfgen_cli.constraints import Constraint
-    from sfgen_cli.generation import Request
-
-_FRAMES_A_SECOND = 10
-_STATES_SHOWN = 12
-
-
-class View(Protocol):
-    """Something that is shown events."""
-
-    def show(self, event: Event) -> None:
-        """Take note of one event."""
-
-
-class Silent:
-    """The view of nothing."""
-
-    def show(self, event: Event) -> None:
-        """Ignore the event."""
+STEP_KEYS = "any key: step · c: go on · q: stop"
 
 
 class LiveView:
-    """What is known so far, as a panel.
+    """What is known so far, as a picture that any Rich console can print.
 
     Args:
-        subject: What constrains the text, for the title.
-        vocabulary_size: Number of tokens, to compare the allowed ones with.
+        scene: What is known of the run.
+        hint: What a person can do now, under the picture.
+        patient: Take the time that a mark in a pattern with very many possibilities needs; otherwise there is none, so
+            that the text does not come later.
     """
 
-    def __init__(self, subject: str, vocabulary_size: int) -> None:
-        self._subject = subject
-        self._vocabulary_size = vocabulary_size
-        self._tokens: list[tuple[str, bool]] = []  # text and whether it was forced
-        self._step = "waiting for the model"
-        self._states: list[int] = []  # before the first token, after it, after the second …
-        self._ended = False
-        self._rollback = ""
-        self._rollbacks = 0
+    def __init__(self, scene: Scene, *, hint: str = "", patient: bool = True) -> None:
+        self.moment = Moment(scene)
+        self.hint = hint
+        self._layout = Layout(self.moment, patient=patient)
+        self._lock = threading.Lock()  # events come from one thread, and another one draws
 
-    def show(self, event: Event) -> None:
+    def show(self, event: Event, seconds: float) -> None:
         """Take note of one event."""
-        from sfgen import RolledBack, TokenChosen
-        from sfgen.decoding import Finished
+        with self._lock:
+            self.moment.take(event, seconds)
 
-        if isinstance(event, TokenChosen):
-            text = _shown(event.data)
-            self._tokens.append((text, event.forced))
-            del self._states[event.position + 1 :]
-            self._states = self._states or [event.state]
-            self._states.append(event.next_state)
-            how = "forced" if event.forced else f"{event.allowed:,} of {self._vocabulary_size:,} allowed"
-            self._step = f"state {event.state} → {event.next_state}   {how}   token {event.token_id} {text!r}"
-        elif isinstance(event, RolledBack):
-            del self._tokens[event.position :], self._states[event.position + 1 :]
-            self._rollbacks += 1
-            why = f"{event.word!r} is banned" if event.word is not None else "nothing else could follow"
-            tokens = f"{event.ruled_out:,} token{'' if event.ruled_out == 1 else 's'}"
-            self._rollback = (
-                f"↶ {self._rollbacks}   took back {_shown(event.data)!r}: {why}   {tokens} ruled out at {event.place}"
-            )
-        elif isinstance(event, Finished):
-            self._ended = True
+    def __rich__(self) -> Frame:
+        """The picture of the present moment."""
+        return Frame(self._draw)
 
-    def __rich__(self) -> RenderableType:
-        """The panel that shows the present moment."""
-        from rich.panel import Panel
-        from rich.text import Text
+    @property
+    def version(self) -> tuple[int, str]:
+        """Changes when the picture may have changed."""
+        return self.moment.events, self.hint
 
-        body = Text()
-        for text, forced in self._tokens[-400:]:
-            body.append(text, style="cyan" if forced else "bold")
-        body.append("▏\n", style="dim")
-        body.append(f"{self._step}   {len(self._tokens)} tokens", style="green")
-        if any(self._states):  # free text has one state only, 0
-            body.append(f"\nstates {self._trail()}", style="dim")
-        if self._rollback:
-            body.append(f"\n{self._rollback}", style="red")
-        return Panel(body, title=self._title(), title_align="left", border_style="dim")
-
-    def _trail(self) -> str:
-        states = ["…"] if len(self._states) > _STATES_SHOWN else []
-        states += map(str, self._states[-_STATES_SHOWN:])
-        return " → ".join([*states, "end"] if self._ended else states)
-
-    def _title(self) -> Text:
-        from rich.text import Text
-
-        title = Text(self._subject)
-        title.truncate(60, overflow="ellipsis")
-        return title
+    def _draw(self, width: int, height: int) -> list[list[tuple[str, str]]]:
+        with self._lock:
+            return self._layout.rows(width, height, self.hint)
 
 
-class Slow:
-    """A view that rests after each step, for people to follow it.
+class Paced:
+    """A view that rests at each step, for people to follow it.
+
+    It rests when the next step is already there, so that what belongs to a step is seen with it.
 
     Args:
         view: What is shown.
         refresh: Draws it now.
-        seconds: How long each step stands.
+        rest: Returns when the next step may be shown.
     """
 
-    def __init__(self, view: View, refresh: Callable[[], None], seconds: float) -> None:
-        self._view, self._refresh, self._seconds = view, refresh, seconds
+    def __init__(self, view: View, refresh: Callable[[], None], rest: Callable[[], None]) -> None:
+        self._view, self._refresh, self._rest = view, refresh, rest
+        self._is_shown = False  # whether there is a step that was not rested at
 
-    def show(self, event: Event) -> None:
-        """Take note of one event, draw it, and rest."""
-        from sfgen import TextReleased
+    def show(self, event: Event, seconds: float) -> None:
+        """Rest at the step before, if this is the next, and take note of it."""
+        if not isinstance(event, TextReleased | BlockClosed):
+            self.rest()
+            self._is_shown = True
+        self._view.show(event, seconds)
+        if isinstance(event, Finished):
+            self.rest()
 
-        self._view.show(event)
-        if not isinstance(event, TextReleased):  # which changes nothing that is shown
+    def rest(self) -> None:
+        """Draw the last step and rest at it, unless that was done."""
+        if self._is_shown:
+            self._is_shown = False
             self._refresh()
-            time.sleep(self._seconds)
+            self._rest()
 
 
 @contextlib.contextmanager
-def live_view(request: Request, vocabulary_size: int, *, wanted: bool) -> Iterator[View]:
-    """The view for a run: shown if ``wanted``, else silent."""
-    if not wanted:
-        yield Silent()
-        return
-    from rich.console import Console
-    from rich.live import Live
+def live_view(scene: Scene, *, slow: int = 0, step: bool = False) -> Iterator[View]:
+    """The view of a run on the terminal at stderr; erased at the end.
 
-    view = LiveView(subject(request.constraint, request.banned), vocabulary_size)
-    console: Console = Console(stderr=True)
-    with Live(
-        console=console, transient=True, refresh_per_second=_FRAMES_A_SECOND, get_renderable=view.__rich__
-    ) as live:
-        yield Slow(view, live.refresh, request.options.slow / 1000) if request.options.slow else view
+    Args:
+        scene: What is known of the run.
+        slow: Milliseconds that each step stands.
+        step: Wait for a key at each step. ``keyboard.check_stepping`` tells before whether that can be.
+    """
+    from sfgen_cli.screen import Screen
 
-
-def subject(constraint: Constraint, banned: BannedWords | None) -> str:
-    """What constrains a run, in a few words."""
-    parts = []
-    if constraint.pattern is not None:
-        parts.append(visible(constraint.pattern))
-    elif constraint.choices is not None:
-        parts.append(" | ".join(map(visible, constraint.choices)))
-    elif constraint.index_file is not None:
-        parts.append(str(constraint.index_file))
-    if banned is not None:
-        parts.append("without " + ", ".join(map(visible, [*banned.words, *banned.patterns])))
-    return "   ".join(parts) or "free text"
+    is_paced = step or slow > 0
+    with quiet_terminal(keys=step) as keyboard:
+        view = LiveView(scene, hint=STEP_KEYS if keyboard else "", patient=is_paced)
+        with Screen(view) as screen:
+            if not is_paced:
+                yield view
+                return
+            paced = Paced(view, screen.refresh, _rest(view, keyboard, slow / 1000))
+            try:
+                yield paced
+            except Exception:
+                paced.rest()  # the last step before an error is the one to see
+                raise
 
 
-def _shown(data: bytes) -> str:
-    return visible(data.decode("utf-8", "backslashreplace"))
+def _rest(view: LiveView, keyboard: Keyboard | None, seconds: float) -> Callable[[], None]:
+    """What is done at each step."""
+
+    def rest() -> None:
+        if keyboard is None or not view.hint:
+            time.sleep(seconds)
+            return
+        key = keyboard.key()
+        if key in ("q", "Q", "\x04"):
+            raise KeyboardInterrupt
+        if key in ("c", "C", ""):
+            view.hint = ""
+
+    return rest

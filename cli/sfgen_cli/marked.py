@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from sfgen_cli.output import on_one_line
@@ -15,21 +16,27 @@ NEXT = "underline"
 _Spans = Iterable[tuple[int, int]]
 
 
-def marked_pattern(pattern: str, last_read: _Spans, following: _Spans) -> Text:
-    """The pattern's text with the spans ``last_read`` in reverse and the spans ``following`` underlined.
+def marked_pieces(pattern: str, last_read: _Spans, following: _Spans) -> list[tuple[str, str]]:
+    """The pattern's text in pieces, each with its style: ``last_read`` in reverse and ``following`` underlined.
 
     Args:
         pattern: The pattern.
         last_read: Spans of the pattern, in characters: first, and past the end.
         following: The same for what comes next.
     """
-    from rich.text import Text
-
     styles = [""] * len(pattern)
     for spans, style in ((following, NEXT), (last_read, READ)):
         for start, end in spans:
             styles[start:end] = [f"{shown} {style}".strip() for shown in styles[start:end]]
+    together = groupby(zip(pattern, styles, strict=True), key=lambda one: one[1])
+    return [("".join(character for character, _ in characters), style) for style, characters in together]
+
+
+def marked_pattern(pattern: str, last_read: _Spans, following: _Spans) -> Text:
+    """What ``marked_pieces`` gives, on one line."""
+    from rich.text import Text
+
     text = Text()
-    for character, style in zip(pattern, styles, strict=True):
-        text.append(on_one_line(character), style)
+    for piece, style in marked_pieces(pattern, last_read, following):
+        text.append(on_one_line(piece), style)
     return text

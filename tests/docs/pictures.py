@@ -5,59 +5,57 @@ Usage: ``make pictures``
 
 from __future__ import annotations
 
-import io
-import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from rich.console import Console, RenderableType
-
-from sfgen import BannedWords, Dfa, Index, RolledBack, TokenChosen, load_model, stream
+from sfgen import BannedWords, Dfa, Event, Index, RolledBack, TokenChosen, load_model, stream
 from sfgen.automata.walk import walk
-from sfgen_cli.constraints import Constraint
-from sfgen_cli.live import LiveView, subject
+from sfgen.decoding import BlockClosed
+from sfgen_cli.live import LiveView
 from sfgen_cli.path import PathPicture
+from sfgen_cli.picture import svg
+from sfgen_cli.scene import Scene
 
 FOLDER = Path(__file__).parent
 FLOAT = r"([0-9]+)?\.[0-9]+"
 RECORD = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'
+SECONDS = 0.02  # that a token takes: the clock must not change the picture
 
 
 def main() -> None:
-    """Write ``gen.svg`` (half-way through a record), ``ban.svg`` (just after a rollback) and ``path.svg``."""
+    """Write ``gen.svg`` (in the middle of a record), ``ban.svg`` (just after a rollback) and ``path.svg``."""
     model = load_model("tiny")
     size = len(model.vocabulary)
 
     index = Index(Dfa.from_regex(RECORD), model.vocabulary)
-    view = LiveView(subject(Constraint(pattern=RECORD), None), size)
-    for event in stream(model, "A person: ", index=index):
-        view.show(event)
-        if isinstance(event, TokenChosen) and event.position == 5:
-            break
-    draw(view, "sfgen gen --regex … 'A person: '", FOLDER / "gen.svg")
+    events = stream(model, "A person: ", index=index, look=True)
+    view = LiveView(Scene("A person: ", "tiny", size, pattern=RECORD))
+    show_until(view, events, lambda event: isinstance(event, TokenChosen) and event.position == 5)
+    draw("gen", svg(view, "sfgen gen --regex … 'A person: '", name="gen"))
 
     banned = BannedWords(["talk", "listen"])
-    view = LiveView(subject(Constraint(), banned), size)
-    rollbacks = 0
-    for event in stream(model, "Can we talk?", banned=banned):
-        view.show(event)
-        rollbacks += isinstance(event, RolledBack)
-        if rollbacks and isinstance(event, TokenChosen):
-            break
-    draw(view, "sfgen ban --words talk,listen 'Can we talk?'", FOLDER / "ban.svg")
+    events = stream(model, "Can we talk?", banned=banned, look=True)
+    view = LiveView(Scene("Can we talk?", "tiny", size, words=banned.words))
+    show_until(view, events, lambda event: isinstance(event, RolledBack) and event.word == "talk")
+    show_until(view, events, lambda event: isinstance(event, BlockClosed))
+    draw("ban", svg(view, "sfgen ban --words talk,listen 'Can we talk?'", name="ban"))
 
     dfa = Dfa.from_regex(FLOAT)
     path = PathPicture(dfa, walk(dfa, "23.37"))
-    draw(path.at(3), f"sfgen index --regex '{FLOAT}' --path 23.37 --live", FOLDER / "path.svg")
+    draw("path", svg(path.at(3), f"sfgen index --regex '{FLOAT}' --path 23.37 --live", name="path"))
 
 
-def draw(view: RenderableType, title: str, path: Path) -> None:
-    """One frame of a view as a picture."""
-    console = Console(record=True, width=90, file=io.StringIO(), force_terminal=True)
-    console.print(view)
-    # A fixed id, so that the picture changes only when what it shows does.
-    picture = console.export_svg(title=title, unique_id=path.stem)
-    # Without the fonts that Rich would fetch from elsewhere: a picture must stand alone.
-    path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL), encoding="utf-8")
+def show_until(view: LiveView, events: Iterable[Event], is_last: Callable[[Event], bool]) -> None:
+    """Show events until one of them is the last of the picture."""
+    for event in events:
+        view.show(event, (view.moment.events + 1) * SECONDS)
+        if is_last(event):
+            break
+
+
+def draw(name: str, picture: str) -> None:
+    """Keep a picture."""
+    (FOLDER / f"{name}.svg").write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":

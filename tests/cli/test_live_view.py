@@ -1,0 +1,359 @@
+"""The live view's pictures of any run, at any size, and what they say."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import unicodedata
+from collections.abc import Sequence
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.style import Style
+from wcwidth import wcwidth
+
+from scripted import ScriptedModel, random_scores
+from sfgen import BannedWords, Dfa, Event, Index, RolledBack, Sampler, TextReleased, TokenChosen, Vocabulary, stream
+from sfgen.decoding import BlockClosed, BlockMoved, Candidate, Finished, Outlook, Result, Watch
+from sfgen.decoding.events import FinishReason
+from sfgen.errors import SfgenError
+from sfgen_cli import sections
+from sfgen_cli.following import Following
+from sfgen_cli.live import STEP_KEYS, LiveView
+from sfgen_cli.moment import Moment, Token
+from sfgen_cli.rows import columns, decoded, visible
+from sfgen_cli.scene import Scene
+from sfgen_cli.screen import rows_more
+
+_PARTS = ["a", " talk", "e", "…", "'", '"', "x" * 90, "[bold]", "[/]", "日本", "👍🏽", "👩\u200d👧", "שלום", "سلام",
+          "\n", "\t", "\x07", "\x1b[2J", "\x9b", "\u0301", "\u0e31", "\u200b", "\u200d", "\u2028", "\u202e", "\u2066",
+          "\ufe0f", "\ud800", "\U0001f1e9"]  # fmt: skip
+_BYTES = [b"", b"\xff", b"\xe6", b"\x97\xa5", b"\xf0\x9f", *(part.encode("utf-8", "surrogatepass") for part in _PARTS)]
+
+data = st.sampled_from(_BYTES)
+texts = st.lists(st.sampled_from(_PARTS), max_size=4).map("".join)
+shares = st.sampled_from([0.0, 1e-9, 0.001, 0.25, 0.999999, 1.0, 1.000001, float("nan")])
+numbers = st.sampled_from([0, 1, 2, 7, 4096, 2**63])
+candidates = st.lists(st.builds(Candidate, numbers, st.none() | data, st.booleans(), shares, shares), max_size=6).map(
+    tuple
+)
+outlooks = st.builds(Outlook, candidates, candidates, shares)
+scenes = st.builds(
+    Scene,
+    prompt=texts,
+    model=texts,
+    vocabulary_size=st.sampled_from([1, 50257]),
+    pattern=st.sampled_from([None, r"(a|the)+\n?[^\]]*", "日本{2,}|\\Z", "x" * 300, "(unreadable"]),
+    choices=st.none() | st.lists(texts, max_size=50).map(tuple),
+    words=st.lists(texts, max_size=3).map(tuple),
+    banned_patterns=st.lists(texts, max_size=1).map(tuple),
+    seed=st.none() | numbers,
+)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Event]:
+    """Events in an order that a run could have them, with anything in them."""
+    events: list[Event] = []
+    length = 0
+    kinds = st.lists(st.sampled_from(["token"] * 6 + ["back", "closed", "moved", "released"]), max_size=25)
+    for kind in draw(kinds):
+        place = draw(st.integers(0, length))
+        match kind:
+            case "token":
+                watch = st.builds(Watch, st.none() | st.integers(-5, 200), st.lists(texts, max_size=3).map(tuple))
+                chosen = st.builds(
+                    TokenChosen, st.just(length), numbers, data, numbers, numbers, numbers, st.booleans(),
+                    st.none() | shares, numbers, st.none() | outlooks, st.none() | watch,
+                )  # fmt: skip
+                events.append(draw(chosen))
+                length += 1
+            case "back":
+                word, tokens = draw(st.none() | texts), tuple(draw(numbers) for _ in range(length - place))
+                where = draw(st.integers(place, length))
+                events.append(RolledBack(place, word, tokens, draw(data), 3, draw(shares), where, draw(numbers)))
+                length = place
+            case "closed":
+                events.append(BlockClosed(place))
+            case "moved":
+                events.append(BlockMoved(place, draw(numbers)))
+            case _:
+                events.append(TextReleased(draw(texts)))
+    if draw(st.booleans()):
+        reasons: tuple[FinishReason, ...] = ("complete", "end_token", "stop", "limit")
+        reason = draw(st.sampled_from(reasons))
+        events.append(Finished(Result("", (), reason, 0, draw(numbers), 0)))
+    return events
+
+
+def text_of(events: Sequence[Event]) -> bytes:
+    """What stands after the events."""
+    tokens: list[bytes] = []
+    for event in events:
+        if isinstance(event, TokenChosen):
+            tokens.append(event.data)
+        elif isinstance(event, RolledBack):
+            del tokens[event.position :]
+    return b"".join(tokens)
+
+
+def drawn(view: LiveView, width: int, height: int, **options: str) -> str:
+    """What is sent to a terminal of that size."""
+    file = io.StringIO()
+    console = Console(width=width, height=height, file=file, force_terminal=True, _environ={"TERM": "xterm", **options})
+    console.print(view)
+    return file.getvalue()
+
+
+@settings(max_examples=150, deadline=None)
+@given(scenes, runs(), st.lists(st.tuples(st.integers(20, 200), st.integers(5, 60)), min_size=1, max_size=3), st.data())
+def test_any_run_fits_any_screen(scene: Scene, events: list[Event], sizes: list[tuple[int, int]], chosen: st.DataObject) -> None:  # fmt: skip  # noqa: E501
+    view = LiveView(scene, hint=chosen.draw(st.sampled_from(["", STEP_KEYS])), patient=chosen.draw(st.booleans()))
+    for seconds, event in enumerate(events):
+        view.show(event, float(seconds))
+        if seconds % 5 == 0 or seconds == len(events) - 1:
+            width, height = chosen.draw(st.sampled_from(sizes))
+            rows = re.sub(r"\x1b\[[0-9;]*m", "", drawn(view, width, height)).split("\n")
+            assert rows.pop() == ""
+            assert len(rows) < height
+            for row in rows:
+                assert sum(max(0, wcwidth(character)) for character in row) < width
+                assert not [
+                    c for c in row if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\u200e"
+                ]
+    assert view.moment.data == text_of(events)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), data), max_size=30), st.sampled_from([r"(a|the| )+[^x]*", "日本|.*?talk"]))
+def test_the_mark_in_the_pattern_goes_back_too(steps: list[tuple[int, bytes]], pattern: str) -> None:
+    """After any rollbacks it is where it would be if there had been none; half characters wait for their other half."""
+    following, tokens = Following(pattern, patient=True), list[Token]()
+    for back, piece in steps:
+        del tokens[len(tokens) - back :]
+        tokens.append(Token(0, piece, 0, forced=False))
+        fresh = [Token(0, token.data, 0, forced=False) for token in tokens]
+        assert following.rows(tokens, 80, 3) == Following(pattern, patient=True).rows(fresh, 80, 3)
+
+
+def test_the_mark_in_a_pattern() -> None:
+    view = LiveView(Scene("", "m", 9, pattern="ab|日[0-9]{3}"))
+    for position, piece in enumerate((b"\xe6", b"\x97", b"\xa5")):
+        view.show(TokenChosen(position, 0, piece, 0, 0, 1, True, None), 0)
+        shown = drawn(view, 90, 30)
+        assert ("\x1b[7m日" in shown) == (position == 2)
+    assert "\x1b[4m[0-9]" in shown
+    view.show(RolledBack(0, None, (0, 0, 0), "日".encode(), 0, None, 0, 1), 0)
+    assert "\x1b[4ma\x1b[0mb|\x1b[4m日" in drawn(view, 90, 30)
+
+
+def test_a_long_pattern_is_shown_around_the_mark() -> None:
+    view = LiveView(Scene("", "m", 9, pattern="".join(f"a{{{number}}}" for number in range(1, 200))))
+    view.show(TokenChosen(0, 0, b"a" * 5000, 0, 0, 1, True, None), 0)
+    rows = re.sub(r"\x1b\[[0-9;]*m", "", drawn(view, 90, 30)).split("\n")
+    pattern = "".join(rows[1:4])
+    assert "a{99}a{100}" in pattern  # 99 * 100 / 2 letters come before it
+    assert "a{1}" not in pattern
+
+
+def test_what_is_held_back_is_dimmed() -> None:
+    view = LiveView(Scene("", "m", 9, words=("talk",)))
+    words = [b"We", b" sing", b" or", b" ta", b"l"]
+    for position, word in enumerate(words):
+        watch = Watch(11 if position >= 3 else None, ("talk",) if position >= 3 else ())
+        view.show(TokenChosen(position, position, word, 0, 0, 9, False, None, watch=watch), 0)
+        if position < 2:
+            view.show(BlockClosed(position + 1), 0)
+    pieces = [piece for row in sections.text(view.moment, 80, 5) for piece in row][:-1]
+    assert [text for text, style in pieces if "dim" not in style] == ["We", " sing"]
+    assert [text for text, style in pieces if "underline" in style] == ["ta", "l"]
+    assert "'tal' may become talk · 3 tokens held back" in plain_of(view)
+    view.show(RolledBack(2, "talk", (2, 3, 4), b" or tal", 0, 0.25, 3, 2), 0)
+    shown = plain_of(view)
+    assert "We sing↶ or tal" in shown
+    assert "took back ' or tal' · 'talk' is banned · 3 tokens from place 2" in shown
+    assert "' ta' and 1 more forbidden at place 3" in shown
+    view.show(BlockMoved(2, 40), 0)
+    assert "40 tokens were too many to hold back: kept up to place 2" in plain_of(view)
+    view.show(RolledBack(1, None, (1,), b" sing", 0, None, 1, 1), 0)  # what was kept is taken back after all
+    view.show(TokenChosen(1, 1, b" hum", 0, 0, 9, False, None), 0)
+    view.show(TokenChosen(2, 1, b" it", 0, 0, 9, False, None), 0)
+    assert "2 tokens held back" in plain_of(view)
+
+
+def test_text_from_right_to_left_moves_nothing_beside_it() -> None:
+    """A mark of the other direction stands on both sides of it, in the text and in the names of tokens."""
+    mark, word = "\u200e", "שלום"
+    best = (Candidate(1, word.encode(), False, 0.5, 0.5),)
+    view = LiveView(Scene("", "m", 9, pattern=f"{word}|x"))
+    view.show(TokenChosen(0, 1, word.encode(), 0, 1, 2, False, None, 1, Outlook(best, best, 0)), 2)
+    shown = plain_of(view)
+    assert f"text     {mark}{word}▏{mark}" in shown
+    assert f"pattern  {mark}{word}|x{mark}" in shown
+    assert shown.count(f"'{mark}{word}{mark}'") == 3  # the step, before the mask, after the mask
+    assert shown.count(word) == 5
+
+
+def test_the_bars() -> None:
+    best = (
+        Candidate(1, b"no", False, 0.5, 0.0),
+        Candidate(2, b"yes", False, 0.25, 0.625),
+        Candidate(3, None, True, 0.15, 0.375),
+    )
+    view = LiveView(Scene("", "m", 9, pattern="(yes)+"))
+    view.show(TokenChosen(0, 2, b"yes", 0, 1, 2, False, None, 1, Outlook(best, best[1:], 0.6)), 2)
+    wide, narrow = plain_of(view), plain_of(view, 40)
+    assert re.search("✗  50.0 % ░{6} +'no' +▸  62.5 % █{8}▏ +'yes'", wide)
+    assert re.search("▸  25.0 % █{3}▎ +'yes' + 37.5 % █{4}▉ +⟨end⟩", wide)
+    assert "after the mask, which took 60.0 %" in wide
+    assert narrow.index("▸  62.5 %") < narrow.index("✗  50.0 %")
+    assert "1 token in 2.0 s, 0.5 a second · 1 question to the model, 0 saved" in wide
+    view.show(TokenChosen(1, 2, b"yes", 1, 1, 1, True, None, 1), 4)
+    assert "forced, 1 of 9 allowed" in plain_of(view)
+    assert "2 tokens in 4.0 s, 0.5 a second · 1 question to the model, 1 saved" in plain_of(view)
+
+
+@pytest.mark.parametrize("height", range(4, 30))
+def test_the_important_stays_where_there_is_little_room(height: int) -> None:
+    best = (Candidate(1, b"yes", False, 0.5, 0.5),)
+    view = LiveView(Scene("Well: ", "m", 9, pattern="(yes)+"), hint="any key")
+    view.show(TokenChosen(0, 2, b"yes", 0, 1, 2, False, None, 1, Outlook(best, best, 0)), 2)
+    shown = plain_of(view, 100, height)
+    wanted = [
+        "any key",
+        "yes",
+        "state 0 → 1",
+        "1 token in",
+        "after the mask",
+        "(yes)+",
+        "states   0 → 1",
+        "m · 9 tokens",
+    ]
+    heights = [4, 4, 4, 5, 7, 8, 9, 10]  # from which on each is there
+    for what, least in zip(wanted, heights, strict=True):
+        # Bars are left out where there would be only their heading; a smaller thing may stand there then.
+        assert (what in shown) == (height >= least) or (height, what) == (6, "(yes)+"), what
+
+
+def test_each_state_is_told_without_colour() -> None:
+    held = [f"{style} {sections.HELD}" for style in (*sections.CHOSEN, sections.FORCED)]
+    styles = [*sections.CHOSEN, sections.FORCED, *held, f"{held[0]} {sections.OPEN}", sections.STRUCK]
+    looks = [str(Style.parse(style).without_color) for style in styles]
+    assert len(set(looks)) == len(looks)
+
+
+def test_a_terminal_without_unicode() -> None:
+    view = LiveView(Scene("", "日", 9, pattern="日"))
+    view.show(TokenChosen(0, 2, "日".encode(), 0, 1, 2, False, None), 2)
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    Console(width=90, height=20, file=file, force_terminal=True, _environ={"TERM": "xterm"}).print(view)
+    file.flush()
+    assert rb"\u65e5" in file.buffer.getvalue()
+
+
+def test_a_frame_does_not_jump() -> None:
+    """What was a row longer once keeps its row while the size stays."""
+    view = LiveView(Scene("", "m", 9, words=("x",)))
+    for position in range(30):
+        view.show(TokenChosen(position, 2, b" word", 0, 1, 2, False, None), 2)
+
+    def row_below_the_text(width: int) -> int:
+        return [row[2:6] for row in plain_of(view, width).split("\n")].index("step")
+
+    before = row_below_the_text(60)
+    view.show(RolledBack(1, None, (2,) * 29, b"", 0, None, 1, 1), 2)
+    assert row_below_the_text(60) == before
+    assert row_below_the_text(61) < before
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["resample", "first-token", "mask"]), st.booleans())
+def test_the_view_of_a_real_run(seed: int, strategy: str, guided: bool) -> None:
+    """Its text is the result's, nothing of what was released is dimmed, and nothing is held back at the end."""
+    vocabulary = Vocabulary([b"a", b"b", b"ab", b" ", b"\xc3", b"\xa9", b"ba ", None], end_token_ids=[7])
+    model = ScriptedModel(vocabulary, random_scores(8, seed))
+    index = Index(Dfa.from_regex("[abé ]{3,9}"), vocabulary) if guided else None
+    view = LiveView(Scene("a", "m", 8, pattern="[abé ]{3,9}" if guided else None, words=("ab", "b")))
+    released = ""
+    try:
+        for seconds, event in zip(
+            count(),
+            stream(model, "a", index=index, banned=BannedWords(["ab", "b"]), sampler=Sampler(1.0, seed), max_tokens=9,
+                   strategy=strategy, look=True),  # type: ignore[arg-type]
+        ):  # fmt: skip
+            view.show(event, float(seconds))
+            drawn(view, 30 + seed % 80, 12)
+            released += event.text if isinstance(event, TextReleased) else ""
+            assert view.moment.data.decode("utf-8", "replace").startswith(released) or isinstance(event, Finished)
+            assert view.moment.held_from >= len(released.encode()) - 2 * released.count("\ufffd")
+            if isinstance(event, Finished):
+                assert view.moment.data.decode("utf-8", "replace") == event.result.text
+                assert view.moment.forward_passes == event.result.forward_passes
+                assert view.moment.forced == event.result.forced_tokens
+                assert view.moment.rollbacks == len(event.result.rollbacks)
+    except SfgenError:
+        pass  # nothing clean was left
+
+
+def test_one_thread_may_draw_while_another_one_shows() -> None:
+    view = LiveView(Scene("x", "m", 9, pattern="(abc|[a-z])*", words=("x",)))
+    ended, failed = threading.Event(), list[BaseException]()
+
+    def draw() -> None:
+        try:
+            while not ended.is_set():
+                drawn(view, 80, 20)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    generator = np.random.default_rng(1)
+    length = 0
+    for _ in range(3000):
+        view.show(TokenChosen(length, 1, b"abc", length, length + 1, 3, False, None), 1)
+        length += 1
+        if length > 5 and generator.random() < 0.2:
+            length -= 4
+            view.show(RolledBack(length, "x", (1,) * 4, b"abc" * 4, 0, None, length, 1), 1)
+    ended.set()
+    thread.join()
+    assert not failed
+    assert view.moment.data == b"abc" * length
+
+
+def test_what_is_told_of_a_moment_is_cheap_to_know() -> None:
+    """The text is not copied at each event."""
+    moment = Moment(Scene("", "m", 9))
+    for position in range(5):
+        moment.take(TokenChosen(position, 1, b"ab", 0, 0, 3, position % 2 == 0, None), float(position))
+    assert [token.offset for token in moment.tokens] == [0, 2, 4, 6, 8]
+    assert (moment.forced, moment.length, moment.offset(2), moment.offset(9)) == (3, 10, 4, 10)
+    moment.take(RolledBack(1, None, (1,) * 4, b"ab" * 4, 0, None, 1, 1), 3.0)
+    assert (moment.forced, moment.length, moment.data, moment.seconds) == (1, 2, b"ab", 4.0)
+
+
+def test_rows_that_a_terminal_breaks_anew() -> None:
+    """Of four rows, at 10 columns: 3, 10, 11 and 31 columns make 1, 1, 2 and 4 rows."""
+    assert rows_more([3, 10, 11, 31, 0], 10) == 4
+    assert rows_more([3, 9], 10) == 0
+
+
+@given(st.lists(data, max_size=8))
+def test_what_is_shown_can_be_read_back(parts: list[bytes]) -> None:
+    """Escapes and all, no piece vanishes, and the columns are counted as a terminal counts them, or higher."""
+    pieces = visible(decoded([(part, str(number)) for number, part in enumerate(parts)]))
+    shown = "".join(text for text, _ in pieces)
+    assert columns(shown.replace("\n", "")) >= sum(wcwidth(character) for character in shown if character != "\n")
+    plain = [part for part in b"".join(parts).decode("utf-8", "ignore") if part.isascii() and part.isprintable()]
+    rest = iter(shown)
+    assert all(character in rest for character in plain)
+
+
+def plain_of(view: LiveView, width: int = 100, height: int = 30) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", drawn(view, width, height))
