@@ -116,13 +116,12 @@ def test_rows_with_the_same_digest_are_told_apart() -> None:
     contents = [[1, 5], [2, 6], [1, 5], [1, 6], [40], [2, 6], [], [40], [1, 40]]
     distinct = [0, 1, 0, 2, 3, 1, 4, 3, 5]
     by_tokens: Any = narrow._number.py_func
-    by_row: Any = family._number.py_func
+    by_row: Any = family.enter.py_func
     for listed in (False, True):
         block = rows._Block(len(contents), len(contents), 2)
         kept = (block.counts, block.digests, block.slots)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(narrow, "key", lambda word: np.uint64(0))
-            patch.setattr(family, "digest", lambda row: np.uint64(0))
             numbers, used = list[int](), 0
             for tokens in contents:
                 if listed:
@@ -132,7 +131,7 @@ def test_rows_with_the_same_digest_are_told_apart() -> None:
                         sum(1 << token for token in tokens if token < 32),
                         sum(256 for token in tokens if token == 40),
                     ]
-                    number = by_row(len(tokens), block.rows, used, *kept)
+                    number = by_row(len(tokens), np.uint64(0), block.rows, used, *kept)
                 numbers.append(int(number))
                 used += number == used
         assert numbers == distinct

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import cache
-from typing import TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,10 +19,9 @@ from sfgen.automata.determinize import MAX_DFA_STATES, MAX_WORK, Deterministic, 
 from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import MAX_NFA_SIZE, Nfa, build
 from sfgen.errors import PatternTooLarge
+from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, Int32TableOut, kernel
 from sfgen.regex.characters import TEXT
 from sfgen.regex.tree import Characters, Repeat
-
-Number = TypeVar("Number", bound=np.generic)
 
 _TOO_MANY_STATES, _TOO_MUCH_WORK = -1, -2
 
@@ -62,11 +59,11 @@ def product(left: Deterministic, right: Deterministic, keep: Keep, pattern: str)
     accepting = np.empty(room, dtype=np.bool_)
     bits = (2 * room).bit_length()
     count = _pairs(
-        _read_only(left.transitions),
-        _read_only(left.accepting),
+        np.ascontiguousarray(left.transitions),
+        np.ascontiguousarray(left.accepting),
         left_classes,
-        _read_only(right.transitions),
-        _read_only(right.accepting),
+        np.ascontiguousarray(right.transitions),
+        np.ascontiguousarray(right.accepting),
         right_classes,
         int(keep),
         np.empty((room, 2), dtype=np.int32),
@@ -160,29 +157,22 @@ def _epsilons(sources: NDArray[np.signedinteger], target: int) -> NDArray[np.int
     return rows
 
 
-def _read_only(array: NDArray[Number]) -> NDArray[Number]:
-    """A view that cannot be written, so that the kernel is compiled for one kind of array only."""
-    view = np.ascontiguousarray(array).view()
-    view.setflags(write=False)
-    return view
-
-
-@numba.njit(cache=True, nogil=True)
-def _pairs(  # type: ignore[no-untyped-def]
-    left_table,
-    left_accepting,
-    left_classes,
-    right_table,
-    right_accepting,
-    right_classes,
-    keep,
-    pairs,
-    slots,
-    shift,
-    transitions,
-    accepting,
-    max_work,
-):
+@kernel
+def _pairs(
+    left_table: Int32Table,
+    left_accepting: Flags,
+    left_classes: Int32s,
+    right_table: Int32Table,
+    right_accepting: Flags,
+    right_classes: Int32s,
+    keep: Int,
+    pairs: Int32TableOut,
+    slots: Int32sOut,
+    shift: Int,
+    transitions: Int32TableOut,
+    accepting: FlagsOut,
+    max_work: Int,
+) -> Int:
     """Fill ``transitions`` and ``accepting``; number of pairs, or the limit that was passed.
 
     Pair number i is ``pairs[i]``, in which -1 is a dead side. ``slots`` is a hash table of pair numbers with linear

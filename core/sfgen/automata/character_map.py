@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from sfgen.kernels import Int, Int32Table, Int64sOut, kernel
 
 BLOCK = 64
 BLOCKS = 0x110000 // BLOCK
@@ -93,8 +94,8 @@ def distinct(rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int
     return chosen[:count], which
 
 
-@numba.njit(cache=True, nogil=True)
-def _distinct(rows, slots, shift, chosen, which):  # type: ignore[no-untyped-def]
+@kernel
+def _distinct(rows: Int32Table, slots: Int64sOut, shift: Int, chosen: Int64sOut, which: Int64sOut) -> Int:
     """Fill ``chosen`` and ``which``; how many rows are different.
 
     ``slots`` is a hash table of the rows that were chosen, with linear probing, at most half full.

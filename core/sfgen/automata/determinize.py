@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import PatternTooLarge
+from sfgen.kernels import FlagsOut, Int, Int32s, Int32sOut, Int32TableOut, Int64s, Int64sOut, UInt64sOut, kernel
 
 MAX_DFA_STATES = 200_000
 """States of the deterministic automaton before it is minimised."""
@@ -71,6 +71,7 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
     tables = _Tables.empty(nfa.states, classes)
     while (status := _subsets(*arguments, *tables, MAX_DFA_STATES, MAX_WORK)) == _NO_ROOM:
         tables = tables.doubled()
+        tables.slots.fill(-1)
     if status != _DONE:
         limit = f"{MAX_DFA_STATES:,} states" if status == _TOO_MANY_STATES else f"{MAX_WORK:,} steps of construction"
         raise PatternTooLarge(
@@ -99,6 +100,9 @@ class _Tables(NamedTuple):
     next_target: NDArray[np.int32]
     seen: NDArray[np.int32]  # for each state, the number of the last closure that it was put in
     set_of: NDArray[np.int32]  # for each state, the set that it makes as a single target, once that is known
+    stack: NDArray[np.int32]  # states of a closure whose transitions without a byte were not followed yet
+    head: NDArray[np.int32]  # of the linked list of each class
+    cut: NDArray[np.bool_]  # whether a class may lead to another set than the one before it
 
     @classmethod
     def empty(cls, states: int, classes: int) -> _Tables:
@@ -107,17 +111,20 @@ class _Tables(NamedTuple):
             members=np.empty(4 * _FIRST_ROOM, dtype=np.int32),
             first_member=np.zeros(_FIRST_ROOM + 1, dtype=np.int32),
             hashes=np.empty(_FIRST_ROOM, dtype=np.uint64),
-            slots=np.empty(2 * _FIRST_ROOM, dtype=np.int32),
+            slots=np.full(2 * _FIRST_ROOM, -1, dtype=np.int32),
             transitions=np.empty((_FIRST_ROOM, classes), dtype=np.int32),
             accepting=np.empty(_FIRST_ROOM, dtype=np.bool_),
             targets=np.empty(2 * _FIRST_ROOM, dtype=np.int32),
             next_target=np.empty(2 * _FIRST_ROOM, dtype=np.int32),
             seen=np.zeros(states, dtype=np.int32),
             set_of=np.full(states, -1, dtype=np.int32),
+            stack=np.empty(states, dtype=np.int32),
+            head=np.empty(classes, dtype=np.int32),
+            cut=np.zeros(classes + 1, dtype=np.bool_),
         )
 
     def doubled(self) -> _Tables:
-        kept = {"progress", "seen", "set_of"}
+        kept = {"progress", "seen", "set_of", "stack", "head", "cut"}
         larger = {
             name: np.concatenate([table, np.empty_like(table)])
             for name, table in self._asdict().items()
@@ -139,59 +146,50 @@ def byte_classes_of(edges: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.cumsum(boundaries[:256]).astype(np.int32)
 
 
-@numba.njit(cache=True, nogil=True)
-def _key(state):  # type: ignore[no-untyped-def]
-    """A fixed pseudo-random number for each state; a set's hash is the sum, so that order does not matter.
-
-    The mixing function is SplitMix64's (Steele, Lea and Flood, 2014).
-    """
-    mixed = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-@numba.njit(cache=True, nogil=True)
-def _subsets(  # type: ignore[no-untyped-def]
-    edge_first,
-    edge_low,
-    edge_high,
-    edge_target,
-    epsilon_first,
-    epsilon_target,
-    progress,
-    members,
-    first_member,
-    hashes,
-    slots,
-    transitions,
-    accepting,
-    targets,
-    next_target,
-    seen,
-    set_of,
-    max_states,
-    max_work,
-):
+@kernel
+def _subsets(
+    edge_first: Int64s,
+    edge_low: Int32s,
+    edge_high: Int32s,
+    edge_target: Int32s,
+    epsilon_first: Int64s,
+    epsilon_target: Int32s,
+    progress: Int64sOut,
+    members: Int32sOut,
+    first_member: Int32sOut,
+    hashes: UInt64sOut,
+    slots: Int32sOut,
+    transitions: Int32TableOut,
+    accepting: FlagsOut,
+    targets: Int32sOut,
+    next_target: Int32sOut,
+    seen: Int32sOut,
+    set_of: Int32sOut,
+    stack: Int32sOut,
+    head: Int32sOut,
+    cut: FlagsOut,
+    max_states: Int,
+    max_work: Int,
+) -> Int:
     """Expand one set after another, from where ``progress`` says; see :class:`_Tables`. Returns why it stopped.
 
     A set that was expanded in part when room ran out is expanded again: what it led to is found, not made twice.
+
+    The hash of a set is the sum of its members' fixed pseudo-random numbers, so that order does not matter. They are
+    mixed as SplitMix64 does (Steele, Lea and Flood, 2014).
     """
     accept = 1
-    current, count, stamp, work = progress
-    classes = transitions.shape[1]
-    slots[:] = -1
+    current, count, stamp, work = progress[_CURRENT], progress[_COUNT], progress[_STAMP], progress[_WORK]
+    classes = len(head)
     for number in range(count):
         slot = np.int64(hashes[number] & np.uint64(len(slots) - 1))
         while slots[slot] >= 0:
             slot = (slot + 1) & (len(slots) - 1)
         slots[slot] = number
     work += count
-    stack = np.empty(len(seen), dtype=np.int32)
-    head = np.empty(classes, dtype=np.int32)
-    cut = np.zeros(classes + 1, dtype=np.bool_)
     while current < count:
-        progress[_CURRENT], progress[_COUNT], progress[_STAMP], progress[_WORK] = current, count, stamp, work
+        progress[_CURRENT] = current
+        progress[_WORK] = work
         entries = 0
         last_class = classes
         if current < 0:  # the set of the start state, made as if a class led there
@@ -203,9 +201,9 @@ def _subsets(  # type: ignore[no-untyped-def]
         else:
             # Neighbouring classes between which no edge of the set begins or ends lead to the same set.
             begin, end = first_member[current], first_member[current + 1]
-            cut[:] = False
-            cut[0] = True
-            head[:] = -1
+            for label in range(classes):
+                cut[label] = label == 0
+                head[label] = -1
             accepting[current] = False
             for i in range(begin, end):
                 state = members[i]
@@ -238,6 +236,7 @@ def _subsets(  # type: ignore[no-untyped-def]
             elif cut[label]:
                 # The closure of the targets, written behind the last set.
                 stamp += 1
+                progress[_STAMP] = stamp
                 size = 0
                 begin = first_member[count]
                 total = np.uint64(0)
@@ -256,11 +255,13 @@ def _subsets(  # type: ignore[no-untyped-def]
                         state = stack[depth]
                         if edge_first[state] < edge_first[state + 1] or state == accept:
                             if begin + size == len(members):
-                                progress[_COUNT], progress[_STAMP] = count, stamp
                                 return _NO_ROOM
                             members[begin + size] = state
                             size += 1
-                            total += _key(state)
+                            mixed = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
+                            mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                            mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                            total += mixed ^ (mixed >> np.uint64(31))
                         for i in range(epsilon_first[state], epsilon_first[state + 1]):
                             if seen[epsilon_target[i]] != stamp:
                                 seen[epsilon_target[i]] = stamp
@@ -289,12 +290,12 @@ def _subsets(  # type: ignore[no-untyped-def]
                     if count == max_states:
                         return _TOO_MANY_STATES
                     if count == len(hashes):
-                        progress[_COUNT], progress[_STAMP] = count, stamp
                         return _NO_ROOM
                     found = count
                     slots[slot] = found
                     hashes[found] = total
                     count += 1
+                    progress[_COUNT] = count
                     first_member[count] = begin + size
                 if single >= 0:
                     set_of[single] = found
@@ -303,5 +304,4 @@ def _subsets(  # type: ignore[no-untyped-def]
             if current >= 0:
                 transitions[current, label] = found
         current += 1
-    progress[_COUNT] = count
     return _DONE

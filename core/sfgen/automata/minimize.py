@@ -8,10 +8,12 @@ bytes that lead everywhere to the same states are joined, and the states are num
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+from numpy.typing import NDArray
 
+from sfgen.automata.character_map import distinct
 from sfgen.automata.determinize import Deterministic
+from sfgen.kernels import Flags, FlagsOut, Int, Int32sOut, Int32Table, kernel
 
 
 def minimize(automaton: Deterministic) -> Deterministic:
@@ -28,7 +30,7 @@ def minimize(automaton: Deterministic) -> Deterministic:
     classes = automaton.byte_classes.astype(np.uint8).tobytes()
     used = list(dict.fromkeys(classes))  # by their smallest byte
     transitions = np.ascontiguousarray(automaton.transitions[:, used], dtype=np.int32)
-    accepting = np.array(automaton.accepting, dtype=np.bool_)  # a copy: read-only arrays would be compiled for anew
+    accepting = np.ascontiguousarray(automaton.accepting, dtype=np.bool_)
     blocks, block_of = equal_states(transitions, accepting)
     if blocks == 0:
         return Deterministic(
@@ -41,17 +43,55 @@ def minimize(automaton: Deterministic) -> Deterministic:
     return Deterministic(table, np.frombuffer(classes.translate(joined), dtype=np.uint8), final)
 
 
-@numba.njit(cache=True, nogil=True)
-def equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
+def equal_states(transitions: NDArray[np.int32], accepting: NDArray[np.bool_]) -> tuple[int, NDArray[np.int32]]:
     """Number of blocks, and the block of each state (-1: dropped)."""
     states, classes = transitions.shape
     block_of = np.full(states, -1, dtype=np.int32)
     if states == 0:
         return 0, block_of
+    edges = int(np.count_nonzero(transitions >= 0))
+    reached, alive, is_waiting = np.zeros((3, states + 1), dtype=np.bool_)
+    edge_first, stack, order, place, first, end, marked, waiting, touched = np.zeros((9, states + 2), dtype=np.int32)
+    edge_source, edge_label, next_edge = np.empty((3, edges), dtype=np.int32)
+    head, labels = np.full((2, classes), -1, dtype=np.int32)
+    blocks = _equal_states(
+        transitions, accepting, block_of, edge_first, reached, alive, is_waiting, stack, order, place,
+        first, end, marked, waiting, touched, edge_source, edge_label, next_edge, head, labels,
+    )  # fmt: skip
+    return blocks, block_of
+
+
+@kernel
+def _equal_states(
+    transitions: Int32Table,
+    accepting: Flags,
+    block_of: Int32sOut,
+    edge_first: Int32sOut,
+    reached: FlagsOut,
+    alive: FlagsOut,
+    is_waiting: FlagsOut,
+    stack: Int32sOut,
+    order: Int32sOut,
+    place: Int32sOut,
+    first: Int32sOut,
+    end: Int32sOut,
+    marked: Int32sOut,
+    waiting: Int32sOut,
+    touched: Int32sOut,
+    edge_source: Int32sOut,
+    edge_label: Int32sOut,
+    next_edge: Int32sOut,
+    head: Int32sOut,
+    labels: Int32sOut,
+) -> Int:
+    """Fill ``block_of``; the number of blocks.
+
+    The sources of the edges into state ``i`` are ``edge_source[edge_first[i] : edge_first[i + 1]]``. Block ``b`` is
+    ``order[first[b] : end[b]]``, of which the first ``marked[b]`` are marked; ``place`` tells where a state lies.
+    """
+    states, classes = len(block_of), len(head)
 
     # What the start reaches.
-    reached = np.zeros(states, dtype=np.bool_)
-    stack = np.empty(states, dtype=np.int32)
     reached[0] = True
     stack[0] = 0
     depth = 1
@@ -66,7 +106,6 @@ def equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
                 depth += 1
 
     # Edges by target.
-    edge_first = np.zeros(states + 2, dtype=np.int32)
     for state in range(states):
         if reached[state]:
             for label in range(classes):
@@ -74,8 +113,6 @@ def equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
                     edge_first[transitions[state, label] + 2] += 1
     for state in range(states):
         edge_first[state + 2] += edge_first[state + 1]
-    edge_source = np.empty(edge_first[states + 1], dtype=np.int32)
-    edge_label = np.empty(edge_first[states + 1], dtype=np.int32)
     for state in range(states):
         if reached[state]:
             for label in range(classes):
@@ -87,7 +124,6 @@ def equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
                     edge_label[edge] = label
 
     # What reaches an accepting state.
-    alive = np.zeros(states, dtype=np.bool_)
     for state in range(states):
         if reached[state] and accepting[state]:
             alive[state] = True
@@ -102,39 +138,29 @@ def equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
                 stack[depth] = edge_source[edge]
                 depth += 1
     if not alive[0]:
-        return 0, block_of
+        return 0
 
-    # The partition: block b is order[first[b] : end[b]], of which the first marked[b] are marked.
-    order = np.empty(states, dtype=np.int32)
-    place = np.empty(states, dtype=np.int32)
-    first = np.zeros(states + 1, dtype=np.int32)
-    end = np.zeros(states + 1, dtype=np.int32)
-    marked = np.zeros(states + 1, dtype=np.int32)
-    is_waiting = np.zeros(states + 1, dtype=np.bool_)
-    waiting = np.empty(states + 1, dtype=np.int32)
+    # The partition: first those that accept, then the others. Both are waiting to split.
     waiting_count = 0
     blocks = 0
     filled = 0
-    for wanted in (True, False):
+    for kind in range(2):
         begin = filled
         for state in range(states):
-            if alive[state] and accepting[state] == wanted:
+            if alive[state] and accepting[state] != (kind == 1):
                 order[filled] = state
                 place[state] = filled
                 block_of[state] = blocks
                 filled += 1
         if filled > begin:
-            first[blocks], end[blocks] = begin, filled
+            first[blocks] = begin
+            end[blocks] = filled
             is_waiting[blocks] = True
             waiting[waiting_count] = blocks
             waiting_count += 1
             blocks += 1
 
     # The edges into the splitter as one linked list for each label.
-    head = np.full(classes, -1, dtype=np.int32)
-    next_edge = np.empty(len(edge_source), dtype=np.int32)
-    labels = np.empty(classes, dtype=np.int32)
-    touched = np.empty(states + 1, dtype=np.int32)
     while waiting_count > 0:
         waiting_count -= 1
         splitter = waiting[waiting_count]
@@ -176,81 +202,56 @@ def equal_states(transitions, accepting):  # type: ignore[no-untyped-def]
                     continue
                 # The smaller part becomes the new block. It must be a splitter in any case: if the old block waits
                 # then both parts have to, and if not then one of them is enough.
+                begin, filled = boundary, end[block]
                 if boundary - first[block] <= end[block] - boundary:
-                    first[blocks], end[blocks] = first[block], boundary
+                    begin, filled = first[block], boundary
                     first[block] = boundary
                 else:
-                    first[blocks], end[blocks] = boundary, end[block]
                     end[block] = boundary
-                for k in range(first[blocks], end[blocks]):
+                first[blocks] = begin
+                end[blocks] = filled
+                for k in range(begin, filled):
                     block_of[order[k]] = blocks
                 is_waiting[blocks] = True
                 waiting[waiting_count] = blocks
                 waiting_count += 1
                 blocks += 1
-    return blocks, block_of
+    return blocks
 
 
-@numba.njit(cache=True, nogil=True)
-def numbered(transitions, accepting, blocks, block_of):  # type: ignore[no-untyped-def]
+def numbered(
+    transitions: NDArray[np.int32], accepting: NDArray[np.bool_], blocks: int, block_of: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """The table over blocks and joined classes, the joined class of each class, and the accepting blocks; numbered."""
-    states, classes = transitions.shape
-    member = np.empty(blocks, dtype=np.int32)
-    for state in range(states):
-        if block_of[state] >= 0:
-            member[block_of[state]] = state
+    member = np.empty(blocks + 1, dtype=np.int64)
+    member[block_of] = np.arange(len(block_of))  # the last is for -1
+    member = member[:-1]
+    targets = np.append(block_of, np.int32(-1))[transitions[member]]
+    columns, class_of = distinct(targets.T)
+    targets = np.ascontiguousarray(targets[:, columns])
+    number = np.full(blocks + 1, -1, dtype=np.int32)
+    order = np.empty(blocks, dtype=np.int32)
+    _number(targets, int(block_of[0]), number, order, np.empty(blocks, dtype=np.int32))
+    return number[targets[order]], class_of.astype(np.int32), accepting[member[order]]
 
-    # Join classes with equal columns. The hash only saves comparisons.
-    hashes = np.zeros(classes, dtype=np.int64)
-    for block in range(blocks):
-        for label in range(classes):
-            target = transitions[member[block], label]
-            joined = np.int64(block_of[target]) if target >= 0 else np.int64(-1)
-            hashes[label] = hashes[label] * np.int64(1000003) + joined
-    class_of = np.empty(classes, dtype=np.int32)
-    columns = np.empty(classes, dtype=np.int32)
-    count = 0
-    for label in range(classes):
-        equal = -1
-        for column in range(count):
-            if hashes[columns[column]] == hashes[label]:
-                equal = column
-                for block in range(blocks):
-                    one = transitions[member[block], label]
-                    two = transitions[member[block], columns[column]]
-                    one = block_of[one] if one >= 0 else -1
-                    two = block_of[two] if two >= 0 else -1
-                    if one != two:
-                        equal = -1
-                        break
-                if equal >= 0:
-                    break
-        if equal < 0:
-            columns[count] = label
-            equal = count
-            count += 1
-        class_of[label] = equal
 
-    number = np.full(blocks, -1, dtype=np.int32)
-    stack = np.empty(blocks, dtype=np.int32)
-    table = np.full((blocks, count), -1, dtype=np.int32)
-    final = np.zeros(blocks, dtype=np.bool_)
-    number[block_of[0]] = 0
-    stack[0] = block_of[0]
-    depth = 1
-    numbered = 1
+@kernel
+def _number(targets: Int32Table, start: Int, number: Int32sOut, order: Int32sOut, stack: Int32sOut) -> Int:
+    """Fill ``number`` and its inverse ``order`` by the walk with a stack; how many blocks there are."""
+    number[start] = 0
+    order[0] = start
+    stack[0] = start
+    depth = np.int64(1)
+    count = np.int64(1)
     while depth > 0:
         depth -= 1
         block = stack[depth]
-        final[number[block]] = accepting[member[block]]
-        for column in range(count):
-            target = transitions[member[block], columns[column]]
-            if target >= 0 and block_of[target] >= 0:
-                target = block_of[target]
-                if number[target] < 0:
-                    number[target] = numbered
-                    numbered += 1
-                    stack[depth] = target
-                    depth += 1
-                table[number[block], column] = number[target]
-    return table, class_of, final
+        for column in range(targets.shape[1]):
+            target = targets[block, column]
+            if target >= 0 and number[target] < 0:
+                number[target] = count
+                order[count] = target
+                stack[depth] = target
+                count += 1
+                depth += 1
+    return count

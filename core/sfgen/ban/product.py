@@ -16,7 +16,6 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,6 +28,7 @@ from sfgen.ban.classes import character_classes
 from sfgen.ban.matcher import Match, Matcher
 from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge
+from sfgen.kernels import Int, Int32s, Int32sOut, Int32Table, Int32TableOut, Int64sOut, kernel
 
 MAX_STEPS = 30_000
 """How often the matcher is asked: a few microseconds each time."""
@@ -222,10 +222,20 @@ _FIELDS = 3
 """How far the kernel has come: pairs, those that wait for an answer, and questions that it asks now."""
 
 
-@numba.njit(cache=True, nogil=True)
-def _explore(  # type: ignore[no-untyped-def]
-    targets, pattern_labels, character_classes, steps, pairs, slots, shift, transitions, waiting, questions, progress
-):
+@kernel
+def _explore(
+    targets: Int32Table,
+    pattern_labels: Int32s,
+    character_classes: Int32s,
+    steps: Int32TableOut,
+    pairs: Int32TableOut,
+    slots: Int32sOut,
+    shift: Int,
+    transitions: Int32TableOut,
+    waiting: Int32sOut,
+    questions: Int32TableOut,
+    progress: Int64sOut,
+) -> Int:
     """Find the pairs that are reached and fill in ``transitions`` as far as ``steps`` are known.
 
     Pair number i is ``pairs[i]``, a state of the pattern and one of the matcher; the first is that of the starts.

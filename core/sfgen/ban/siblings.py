@@ -12,16 +12,16 @@ sets of nodes, and the matcher is asked once for each set and class.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sfgen.ban.characters import unit_table
 from sfgen.ban.classes import character_classes
+from sfgen.kernels import FlagsOut, Int, Int32s, Int32sOut, UInt8s, kernel
 
 if TYPE_CHECKING:
     from sfgen.ban.matcher import Mark, Matcher
@@ -112,9 +112,10 @@ class _Walk:
             self._extend(sets, mark, np.concatenate(nodes))
         trie = self._trie
         complete = np.concatenate([np.empty(0, np.int32), *self._complete])
-        answer: NDArray[np.int32] = _tokens_below(
-            complete, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.vocabulary_size
-        )
+        tokens = np.empty(trie.vocabulary_size + 1, dtype=np.int32)
+        chosen = np.zeros(trie.vocabulary_size, dtype=np.bool_)
+        count = _tokens_below(complete, trie.subtree_ends, trie.token_starts, trie.token_ids, chosen, tokens)
+        answer: NDArray[np.int32] = tokens[:count].copy()
         answer.flags.writeable = False
         return answer
 
@@ -201,7 +202,10 @@ def _children(trie: TokenTrie, node: int) -> Iterator[int]:
 @lru_cache(maxsize=4)
 def _characters(trie: TokenTrie) -> _Characters:
     """The trie read character by character."""
-    parents, symbols = _decode(trie.bytes, trie.depths, trie.max_depth)
+    parents, symbols = np.empty(len(trie), dtype=np.int32), np.empty(len(trie), dtype=np.int32)
+    began, missing, codes, low, high = np.zeros((5, trie.max_depth + 1), dtype=np.int32)
+    wanted, bits, lowest, highest = _beginnings()
+    _decode(trie.bytes, trie.depths, wanted, bits, lowest, highest, parents, symbols, began, missing, codes, low, high)
     nodes = np.flatnonzero(symbols >= 0).astype(np.int32)
     parents = parents[nodes]
     parents[parents < 0] = len(trie)  # the root last, which -1 is as an index, too
@@ -270,74 +274,117 @@ def _table(trie: TokenTrie, banned: BannedWords) -> _Table:
     return _Table(trie, banned)
 
 
-@njit(cache=True, nogil=True)
-def _tokens_below(nodes, subtree_ends, token_starts, token_ids, size):  # type: ignore[no-untyped-def]
-    """The tokens of some nodes and of all below them, rising."""
-    chosen = np.zeros(size, dtype=np.uint8)
-    for node in nodes:
+@kernel
+def _tokens_below(
+    nodes: Int32s,
+    subtree_ends: Int32s,
+    token_starts: Int32s,
+    token_ids: Int32s,
+    chosen: FlagsOut,
+    tokens: Int32sOut,
+) -> Int:
+    """List the tokens of some nodes and of all below them, rising; return their number.
+
+    Args:
+        nodes: The nodes.
+        subtree_ends: This and the next two: as in ``TokenTrie``.
+        chosen: False for each id.
+        tokens: Where the tokens go, with room for one more than there are ids.
+    """
+    for number in range(len(nodes)):
+        node = nodes[number]
         for place in range(token_starts[node], token_starts[subtree_ends[node]]):
-            chosen[token_ids[place]] = 1
-    tokens = np.empty(size + 1, dtype=np.int32)
-    count = 0
-    for token in range(size):  # without a branch, that could not be foreseen
+            chosen[token_ids[place]] = True
+    count = np.int64(0)
+    for token in range(len(chosen)):  # without a branch, that could not be foreseen
         tokens[count] = token
-        count += chosen[token]
-    return tokens[:count].copy()
+        count += np.int64(chosen[token])
+    return count
 
 
-@njit(cache=True, nogil=True)
-def _decode(labels, depths, max_depth):  # type: ignore[no-untyped-def]
+@cache
+def _beginnings() -> NDArray[np.int32]:
+    """What each byte begins: how many more bytes, the bits of the code point in it, and the range of the next byte.
+
+    A byte that begins no character wants -1 more.
+    """
+    table = np.full((256, 4), (-1, _NO_CHARACTER, 0x80, 0xBF), dtype=np.int32)
+    leads = ((0, 0, 0x7F, 0x7F), (1, 0xC2, 0xDF, 0x1F), (2, 0xE0, 0xEF, 0x0F), (3, 0xF0, 0xF4, 0x07))
+    for more, first, last, bits in leads:
+        codes = np.arange(first, last + 1)
+        table[codes, 0] = more
+        table[codes, 1] = codes & bits
+    # Neither overlong forms, nor surrogates, nor what is past the last code point.
+    table[0xE0, 2] = 0xA0
+    table[0xED, 3] = 0x9F
+    table[0xF0, 2] = 0x90
+    table[0xF4, 3] = 0x8F
+    return np.ascontiguousarray(table.T)
+
+
+@kernel
+def _decode(
+    labels: UInt8s,
+    depths: Int32s,
+    wanted_by: Int32s,
+    bits_of: Int32s,
+    lowest_after: Int32s,
+    highest_after: Int32s,
+    parents: Int32sOut,
+    symbols: Int32sOut,
+    began: Int32sOut,
+    missing: Int32sOut,
+    codes: Int32sOut,
+    low: Int32sOut,
+    high: Int32sOut,
+) -> Int:
     """For each node what it completes, as ``codecs`` would decode it, and the last node above that completes anything.
 
     That is the number of U+FFFD and a code point, ``number << 21 | code``, or -1 for nothing. A byte that cannot go on
     with a half-read character ends it as U+FFFD and is read anew.
+
+    Args:
+        labels: This and ``depths``: as in ``TokenTrie``.
+        wanted_by: This and the next three: see ``_beginnings``.
+        parents: Where the last node above goes.
+        symbols: Where goes what is completed.
+        began: By depth: the last node that completed something.
+        missing: The bytes that the half-read character wants yet.
+        codes: The bits of its code point that are known.
+        low: The range of its next byte.
+        high: The same.
+
+    Returns:
+        The number of nodes.
     """
-    nothing = (1 << 21) - 1
-    n = len(labels)
-    parents = np.empty(n, dtype=np.int32)
-    symbols = np.empty(n, dtype=np.int32)
-    began = np.empty(max_depth + 1, dtype=np.int32)  # by depth: the last node that completed something
-    missing = np.zeros(max_depth + 1, dtype=np.int32)  # the bytes that the half-read character wants yet
-    codes = np.zeros(max_depth + 1, dtype=np.int32)
-    low = np.zeros(max_depth + 1, dtype=np.int32)  # the range of the next byte
-    high = np.zeros(max_depth + 1, dtype=np.int32)
     began[0] = -1
-    for node in range(n):
-        depth, byte = depths[node], np.int32(labels[node])
+    for node in range(len(labels)):
+        depth = np.int64(depths[node])
+        byte = np.int64(labels[node])
         above = depth - 1
         parents[node] = began[above]
-        replaced = 0
-        if missing[above] > 0 and low[above] <= byte <= high[above]:
-            code = codes[above] << 6 | byte & 0x3F
-            wanted = missing[above] - 1
-            low[depth], high[depth] = 0x80, 0xBF
+        replaced = np.int64(0)
+        wanted = np.int64(missing[above])
+        if wanted > 0 and low[above] <= byte and byte <= high[above]:
+            wanted -= 1
+            code = np.int64(codes[above]) << 6 | byte & 0x3F
+            low[depth] = 0x80
+            high[depth] = 0xBF
         else:
-            if missing[above] > 0:
-                replaced = 1
-            wanted, low[depth], high[depth] = 0, 0x80, 0xBF
-            code = byte
-            if 0xC2 <= byte <= 0xDF:
-                wanted, code = 1, byte & 0x1F
-            elif 0xE0 <= byte <= 0xEF:
-                wanted, code = 2, byte & 0x0F
-                if byte == 0xE0:
-                    low[depth] = 0xA0
-                elif byte == 0xED:
-                    high[depth] = 0x9F
-            elif 0xF0 <= byte <= 0xF4:
-                wanted, code = 3, byte & 0x07
-                if byte == 0xF0:
-                    low[depth] = 0x90
-                elif byte == 0xF4:
-                    high[depth] = 0x8F
-            elif byte >= 0x80:
+            if wanted > 0:
                 replaced += 1
-                code = nothing
-        missing[depth], codes[depth] = wanted, code
+            wanted = np.int64(wanted_by[byte])
+            code = np.int64(bits_of[byte])
+            low[depth] = lowest_after[byte]
+            high[depth] = highest_after[byte]
+            if wanted < 0:
+                replaced += 1
+                wanted = np.int64(0)
+        missing[depth] = wanted
+        codes[depth] = code
+        began[depth] = began[above]
+        symbols[node] = -1
         if wanted == 0 or replaced > 0:
-            symbols[node] = replaced << 21 | (code if wanted == 0 else nothing)
+            symbols[node] = replaced << 21 | (code if wanted == 0 else np.int64(_NO_CHARACTER))
             began[depth] = node
-        else:
-            symbols[node] = -1
-            began[depth] = began[above]
-    return parents, symbols
+    return len(labels)

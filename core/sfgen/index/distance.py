@@ -12,10 +12,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
+from sfgen.kernels import Flag, Flags, Int, Int32s, Int32sOut, Int32Table, UInt8s, UInt32s, kernel
 from sfgen.vocabulary import TokenTrie
 
 UNREACHABLE = np.int32(2**31 - 1)
@@ -29,18 +29,16 @@ def token_distances(dfa: Dfa, trie: TokenTrie) -> NDArray[np.int32]:
     >>> token_distances(Dfa.from_regex("a{5}|b"), Vocabulary([b"a", b"aaa"]).trie).tolist()
     [3, 2, 0, 1, 2, 1]
     """
-    distance: NDArray[np.int32] = _token_distances(
-        dfa.transitions,
-        dfa.byte_classes,
-        dfa.accepting,
-        trie.bytes,
-        trie.depths,
-        trie.subtree_ends,
-        trie.heights,
-        trie.first_tokens,
-        trie.roots,
-        trie.max_depth,
-    )
+    states = len(dfa)
+    distance = np.full(states, UNREACHABLE, dtype=np.int32)
+    seen = np.full(states, -1, dtype=np.int32)
+    before = np.empty(np.count_nonzero(dfa.transitions >= 0), dtype=np.int32)
+    first = np.zeros(states + 2, dtype=np.int32)
+    _token_distances(
+        distance, seen, first, before, np.empty(states, dtype=np.int32), np.empty(states, dtype=np.int32),
+        np.empty(trie.max_depth + 1, dtype=np.int32), dfa.transitions, dfa.byte_classes, dfa.accepting,
+        trie.bytes, trie.depths, trie.subtree_ends, trie.heights, trie.first_tokens, trie.roots,
+    )  # fmt: skip
     distance.setflags(write=False)
     return distance
 
@@ -59,55 +57,59 @@ def _trie_of_bytes() -> TokenTrie:
     return TokenTrie.from_tokens([bytes([byte]) for byte in range(256)])
 
 
-@njit(cache=True, nogil=True)
-def _token_distances(  # type: ignore[no-untyped-def]
-    transitions, byte_classes, accepting, labels, depths, subtree_ends, heights, first_tokens, roots, max_depth
-):
-    states, classes = transitions.shape
-    # The states before each state, each once.
-    first = np.zeros(states + 1, dtype=np.int32)
-    seen = np.full(states, -1, dtype=np.int32)
-    for state in range(states):
-        for label in range(classes):
-            target = transitions[state, label]
-            if target >= 0 and seen[target] != state:
-                seen[target] = state
-                first[target + 1] += 1
-    for state in range(states):
-        first[state + 1] += first[state]
-    before = np.empty(first[states], dtype=np.int32)
-    filled = first.copy()
-    seen[:] = -1
-    for state in range(states):
-        for label in range(classes):
-            target = transitions[state, label]
-            if target >= 0 and seen[target] != state:
-                seen[target] = state
-                before[filled[target]] = state
-                filled[target] += 1
+@kernel
+def _token_distances(
+    distance: Int32sOut, seen: Int32sOut, first: Int32sOut, before: Int32sOut, queue: Int32sOut, away: Int32sOut,
+    stack: Int32sOut, transitions: Int32Table, byte_classes: UInt8s, accepting: Flags,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s, roots: Int32s,
+) -> Int:  # fmt: skip
+    """Fill ``distance``, in which there is no way yet; return the number of steps that were needed.
 
-    distance = np.empty(states, dtype=np.int32)
-    # What lies before the states of the last distance, by the number of bytes: `away` holds where `seen` is the round.
-    queue = np.empty(states, dtype=np.int32)
-    away = np.empty(states, dtype=np.int32)
-    found = 0
+    Args:
+        distance: Where the distances go.
+        seen: -1 for each state.
+        first: Zero, with room for each state and two more: the states before state ``i``, each once, will be
+            ``before[first[i] : first[i + 1]]``.
+        before: Room for as many states as there are transitions.
+        queue: Room for each state: what lies before the states of the last distance, by the number of bytes.
+        away: Room for that number of each state; it holds where ``seen`` is the round.
+        stack: Room for a state at each depth of the trie, and one more.
+        transitions: This and the next two: as in ``Dfa``.
+        labels: This and the rest: as in ``TokenTrie``.
+    """
+    states, classes = transitions.shape
+    max_depth = len(stack) - 1
+    for turn in range(2):
+        for state in range(states):
+            for label in range(classes):
+                target = transitions[state, label]
+                if target >= 0 and seen[target] != state:
+                    seen[target] = state
+                    if turn == 0:
+                        first[target + 2] += 1
+                    else:
+                        before[first[target + 1]] = state
+                        first[target + 1] += 1
+        for state in range(states):
+            seen[state] = -1
+            if turn == 0:
+                first[state + 2] += first[state + 1]
+
+    found = np.int64(0)
     for state in range(states):
-        seen[state] = -1
-        distance[state] = UNREACHABLE
         if accepting[state]:
             distance[state] = 0
             queue[found] = state
             found += 1
-    stack = np.empty(max_depth + 1, dtype=np.int32)
     step = np.int64(0)
     while found > 0:
         for place in range(found):
             away[queue[place]] = 0
             seen[queue[place]] = step
         end = found
-        place = 0
-        while place < end and away[queue[place]] < max_depth:
-            state = queue[place]
+        read = np.int64(0)
+        while read < end and away[queue[read]] < max_depth:
+            state = queue[read]
             for edge in range(first[state], first[state + 1]):
                 source = before[edge]
                 if seen[source] != step:
@@ -115,8 +117,9 @@ def _token_distances(  # type: ignore[no-untyped-def]
                     away[source] = away[state] + 1
                     queue[end] = source
                     end += 1
-            place += 1
-        last, found = found, 0
+            read += 1
+        last = found
+        found = np.int64(0)
         for place in range(last, end):
             state = queue[place]
             if distance[state] != UNREACHABLE:
@@ -124,7 +127,7 @@ def _token_distances(  # type: ignore[no-untyped-def]
             # Mostly a token of the shortest text there is will do, and it is quickly found.
             for detour in range(2):
                 if _has_token(
-                    state, detour, step, seen, away, transitions, byte_classes,
+                    state, detour == 1, step, seen, away, transitions, byte_classes,
                     labels, depths, subtree_ends, heights, first_tokens, roots, stack,
                 ):  # fmt: skip
                     queue[found] = state  # the front of the queue is read already
@@ -133,14 +136,15 @@ def _token_distances(  # type: ignore[no-untyped-def]
         step += 1
         for place in range(found):
             distance[queue[place]] = step
-    return distance
+    return step
 
 
-@njit(cache=True, nogil=True)
-def _has_token(  # type: ignore[no-untyped-def]
-    state, detour, step, seen, away, transitions, byte_classes,
-    labels, depths, subtree_ends, heights, first_tokens, roots, stack,
-):  # fmt: skip
+@kernel(is_part=True)
+def _has_token(
+    state: Int, detour: Flag, step: Int, seen: Int32s, away: Int32s, transitions: Int32Table, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s, roots: Int32s,
+    stack: Int32sOut,
+) -> Flag:  # fmt: skip
     """Whether a token leads from ``state`` to a state that is 0 bytes away, straight or by a detour."""
     stack[0] = state
     for byte in range(256):

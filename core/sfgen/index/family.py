@@ -14,10 +14,30 @@ signatures tell the two apart.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sfgen.index.table import NO_END, OFFSET
-from sfgen.index.walker import digest, fill, finish
+from sfgen.index.walker import digest, finish
+from sfgen.kernels import (
+    Flags,
+    FlagTable,
+    Int,
+    Int32s,
+    Int32sOut,
+    Int32Table,
+    Int32TableOut,
+    Int64s,
+    Int64sOut,
+    Place,
+    UInt,
+    UInt8s,
+    UInt16sOut,
+    UInt32s,
+    UInt32sOut,
+    UInt32Table,
+    UInt32TableOut,
+    UInt64sOut,
+    kernel,
+)
 
 MEMBERS = 64
 """The states of a family at most; a signature has a bit for each."""
@@ -26,116 +46,82 @@ FUNCTIONS = 1024
 """The functions of a family at most: with more of them, to make them takes longer than to walk for each member."""
 
 
-@njit(cache=True, nogil=True)
-def make_family(  # type: ignore[no-untyped-def]
-    members, used, most, rows, counts, digests, slots, row_of, table, width, byte_classes, accepting, end_tokens,
-    labels, depths, subtree_ends, first_tokens, repeated_tokens, roots, max_depth,
-):  # fmt: skip
-    """Make the rows of all members; return how many of ``rows`` are used, or -1 where there are too many functions.
+@kernel
+def write_rows(
+    members: Int32s, amounts: Int64s, allows: FlagTable, starts: Int64s, ordered: UInt32s, text: UInt32sOut,
+    used: Int, rows: UInt32TableOut, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut, row_of: Int32sOut,
+    accepting: Flags, end_tokens: Int32s, repeated_tokens: Int32Table,
+) -> Int:  # fmt: skip
+    """Write the rows of all members; return how many of ``rows`` are used.
 
     Equal rows are made once.
 
     Args:
-        members: The states, at most ``MEMBERS``, int32.
+        members: The states; best in such an order that the rows of neighbours differ in few tokens.
+        amounts: How many tokens there are whose functions each allows.
+        allows: Which functions allow a member their tokens, ``[members, functions]``, from function 2 on.
+        starts: This and ``ordered``: see ``walk_family``.
+        text: Zero, with room for a row: the row without end tokens, and the first of equal tokens only.
         used: How many of ``rows`` are made; there must be room for one more for each member.
-        most: ``FUNCTIONS``.
-        rows: Where the rows go, uint32 ``[rows, words]``.
+        rows: Where the rows go, ``[rows, words]``.
         counts: The number of tokens of each row.
         digests: The digest of each row.
         slots: A hash table of the rows, by digest; its size is a power of two; -1 is free.
         row_of: Where the number of each member's row goes.
-        table: This and the rest: see ``walker.make_row``.
+        accepting: This and the rest: see ``walker.make_row``.
     """
-    signatures = np.empty(most, dtype=np.uint64)
-    tokens = np.empty(labels.size + 1, dtype=np.uint32)
-    functions = np.empty(labels.size + 1, dtype=np.uint16)
-    known, listed = 0, 0
-    if members.size > 1:
-        known, listed = _walk_family(
-            members, most, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots, max_depth,
-            signatures, tokens, functions,
-        )  # fmt: skip
-    if known < 0:
-        return -1
-    # The tokens in the order of their functions: those of function f are from starts[f] to starts[f + 1].
-    starts = np.zeros(known + 2, dtype=np.int64)
-    for place in range(listed):
-        starts[functions[place] + 2] += 1
-    for function in range(known):
-        starts[function + 2] += starts[function + 1]
-    ordered = np.empty(listed, dtype=np.uint32)
-    for place in range(listed):
-        ordered[starts[functions[place] + 1]] = tokens[place]
-        starts[functions[place] + 1] += 1
-    # Members by rising number of tokens, which puts a smaller set right before the one that it is part of.
-    amounts = np.zeros(members.size, dtype=np.int64)
-    order = np.empty(members.size, dtype=np.int64)
-    for member in range(members.size):
-        for function in range(2, known):
-            if signatures[function] >> np.uint64(member) & np.uint64(1):
-                amounts[member] += starts[function + 1] - starts[function]
-        place = member
-        while place > 0 and amounts[order[place - 1]] > amounts[member]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = member
-
-    text = np.zeros(rows.shape[1], dtype=np.uint32)  # the row without end tokens, and the first of equal tokens only
-    before = np.int64(-1)
-    for place in range(members.size):
-        member = order[place]
+    number = np.int64(-1)
+    for member in range(len(members)):
         accepts = accepting[members[member]]
-        if members.size == 1:
-            amounts[0] = fill(
-                np.int64(members[0]), labels.size, table, width, byte_classes,
-                labels, depths, subtree_ends, first_tokens, roots, max_depth, text,
-            )  # fmt: skip
-        differs = before < 0 or accepts != accepting[members[before]]
-        for function in range(2, known):
-            now = signatures[function] >> np.uint64(member) & np.uint64(1)
-            was = signatures[function] >> np.uint64(before) & np.uint64(1) if before >= 0 else np.uint64(0)
-            if now != was and starts[function] < starts[function + 1]:
+        differs = member == 0 or accepts != accepting[members[member - 1]]
+        for function in range(allows.shape[1]):
+            begin, end = starts[function + 2], starts[function + 3]
+            was = member > 0 and allows[member - 1, function]
+            if was != allows[member, function] and begin < end:
                 differs = True
-                for entry in range(starts[function], starts[function + 1]):
+                for entry in range(begin, end):
                     token = ordered[entry]
                     text[np.uintp(token >> np.uint32(5))] ^= np.uint32(np.uint32(1) << (token & np.uint32(31)))
         if differs:
             row = rows[used]
-            for word in range(text.size):
+            for word in range(len(text)):
                 row[word] = text[word]
             count = amounts[member] + finish(accepts, end_tokens, repeated_tokens, row)
-            number = _number(count, rows, used, counts, digests, slots)
+            number = enter(count, digest(row), rows, used, counts, digests, slots)
             used += number == used
         row_of[member] = number
-        before = member
     return used
 
 
-@njit(cache=True, nogil=True)
-def _walk_family(  # type: ignore[no-untyped-def]
-    members, most, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots, max_depth,
-    signatures, tokens, functions,
-):  # fmt: skip
-    """List the tokens that some member can read, each with its function: (functions known, tokens listed).
+@kernel
+def walk_family(
+    members: Int32s, most: Int, signatures: UInt64sOut, starts: Int64sOut, ordered: UInt32sOut,
+    tokens: UInt32sOut, functions: UInt16sOut, stack: Int32sOut, vectors: UInt32TableOut, after: Int32TableOut,
+    slots: Int32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, roots: Int32s,
+) -> Int:  # fmt: skip
+    """List the tokens that some member can read by their functions; the number of functions, -1 for more than ``most``.
 
-    Function 0 leads every member to the dead state, function 1 is the empty text's. There are -1 functions where there
-    are more than ``most``.
+    Function 0 leads every member to the dead state, function 1 is the empty text's.
 
     Args:
-        members: These up to ``max_depth``: see ``make_family``.
+        members: The states, at most ``MEMBERS``.
+        most: ``FUNCTIONS``.
         signatures: Bit ``m`` of a function's: a token may lead member ``m`` there.
-        tokens: Where the tokens go.
-        functions: Where their functions go.
+        starts: Zero, with room for a number for each function and two more: the tokens of function ``f`` will be
+            ``ordered[starts[f] : starts[f + 1]]``.
+        ordered: Where the tokens go.
+        tokens: Room for one more than there are nodes: the tokens as they come.
+        functions: Likewise: their functions.
+        stack: Room for a function at each depth of the trie, and one more.
+        vectors: Room for where each function leads each member, as an offset.
+        after: Room for the function after a function and a byte class; -1: not known yet.
+        slots: A hash table of the functions, twice as large as there can be; -1 is free.
+        table: This and the rest: see ``walker.make_row``.
     """
-    stack = np.empty(max_depth + 1, dtype=np.int32)
-    vectors = np.empty((most, members.size), dtype=np.uint32)  # where a function leads each member, as an offset
-    after = np.empty((most, width), dtype=np.int32)  # the function after a function and a byte class; -1: not known yet
-    slots = np.empty(2 * most, dtype=np.int32)  # a hash table of the functions
-    for slot in range(slots.size):
-        slots[slot] = -1
     for following in range(width):
         after[1, following] = -1
-    for member in range(members.size):
+    for member in range(len(members)):
         vectors[1, member] = members[member] * width
     known = np.int64(2)
     listed = np.int64(0)
@@ -146,14 +132,14 @@ def _walk_family(  # type: ignore[no-untyped-def]
             depth = np.uintp(depths[node])
             before = np.uintp(stack[depth - np.uintp(1)])
             label = np.uintp(byte_classes[np.uintp(labels[node])])
-            function = after[before, label]
+            function = np.int64(after[before, label])
             if function <= 0:
                 if function < 0:
                     function = _go_on(before, label, known, table, width, vectors, after, signatures, slots)
                     if function == known:
                         known += 1
                         if known == most:
-                            return -1, 0
+                            return -1
                 if function == 0:
                     node = np.uintp(subtree_ends[node])
                     continue
@@ -163,11 +149,21 @@ def _walk_family(  # type: ignore[no-untyped-def]
             functions[listed] = function
             listed += np.int64(token < NO_END)
             node += np.uintp(1)
-    return known, listed
+    for place in range(listed):
+        starts[functions[place] + 2] += 1
+    for number in range(known):
+        starts[number + 2] += starts[number + 1]
+    for place in range(listed):
+        ordered[starts[functions[place] + 1]] = tokens[place]
+        starts[functions[place] + 1] += 1
+    return known
 
 
-@njit(cache=True, nogil=True)
-def _go_on(before, label, known, table, width, vectors, after, signatures, slots):  # type: ignore[no-untyped-def]
+@kernel
+def _go_on(
+    before: Place, label: Place, known: Int, table: UInt32s, width: Int,
+    vectors: UInt32TableOut, after: Int32TableOut, signatures: UInt64sOut, slots: Int32sOut,
+) -> Int:  # fmt: skip
     """The function ``before`` followed by a byte; ``known`` where it is a new one."""
     dead = np.uint32(table.size - width)
     alive = False
@@ -181,40 +177,47 @@ def _go_on(before, label, known, table, width, vectors, after, signatures, slots
         mixed = (mixed ^ np.uint64(target)) * np.uint64(0x9E3779B97F4A7C15)
     if not alive:
         after[before, label] = 0
-        return np.int32(0)
+        return np.int64(0)
     slot = np.int64(mixed >> np.uint64(40)) % slots.size
     while slots[slot] >= 0:
         other = slots[slot]
-        member = 0
-        while member < vectors.shape[1] and vectors[other, member] == vectors[known, member]:
-            member += 1
-        if member == vectors.shape[1]:
+        place = np.int64(0)
+        while place < vectors.shape[1] and vectors[other, place] == vectors[known, place]:
+            place += 1
+        if place == vectors.shape[1]:
             after[before, label] = other
-            return other
+            return np.int64(other)
         slot = (slot + 1) % slots.size
     slots[slot] = known
     signatures[known] = signature
     for following in range(width):
         after[known, following] = -1
     after[before, label] = known
-    return np.int32(known)
+    return known
 
 
-@njit(cache=True, nogil=True)
-def _number(count, rows, used, counts, digests, slots):  # type: ignore[no-untyped-def]
-    """The number of the row that is equal to ``rows[used]``; ``used`` where it is a new one, which is entered."""
-    mixed = digest(rows[used])
-    slot = np.int64(mixed & np.uint64(slots.size - 1))
+@kernel
+def enter(
+    count: Int, mixed: UInt, rows: UInt32Table, used: Int, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut
+) -> Int:
+    """The number of the row that is equal to ``rows[used]``; ``used`` where it is a new one, which is entered.
+
+    Args:
+        count: The number of its tokens.
+        mixed: Its digest.
+        rows: This and the rest: see ``write_rows``.
+    """
+    slot = np.int64(mixed & np.uint64(len(slots) - 1))
     while slots[slot] >= 0:
         other = slots[slot]
         if digests[other] == mixed and counts[other] == count:
-            word = 0
+            word = np.int64(0)
             while word < rows.shape[1] and rows[other, word] == rows[used, word]:
                 word += 1
             if word == rows.shape[1]:
                 return np.int64(other)
-        slot = (slot + 1) & (slots.size - 1)
+        slot = (slot + 1) & (len(slots) - 1)
     slots[slot] = used
     digests[used] = mixed
     counts[used] = count
-    return np.int64(used)
+    return used

@@ -8,46 +8,61 @@ compare it word by word.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sfgen.index.walker import key, list_transitions
+from sfgen.kernels import (
+    Flag,
+    Flags,
+    Int,
+    Int32s,
+    Int32sOut,
+    Int64sOut,
+    UInt8s,
+    UInt32s,
+    UInt32sOut,
+    UInt32TableOut,
+    UInt64sOut,
+    kernel,
+)  # fmt: skip
 
 NARROW = 1024
 """A state is narrow if its walk visits no more trie nodes than this."""
 
 
-@njit(cache=True, nogil=True)
-def make_narrow(  # type: ignore[no-untyped-def]
-    states, place, stop, used, keep, budget, rows, counts, digests, slots, row_of,
-    table, width, byte_classes, accepting, end_tokens,
-    labels, depths, subtree_ends, token_starts, token_ids, roots, max_depth,
-):  # fmt: skip
+@kernel
+def make_narrow(
+    states: Int32s, place: Int, stop: Int, used: Int, keep: Flag, budget: Int,
+    rows: UInt32TableOut, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut, row_of: Int32sOut,
+    stack: UInt32sOut, tokens: Int32sOut, targets: UInt32sOut,
+    table: UInt32s, width: Int, byte_classes: UInt8s, accepting: Flags, end_tokens: Int32s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s, roots: Int32s,
+) -> tuple[Int, Int]:  # fmt: skip
     """Make the rows of the narrow ones of the states from ``place`` to ``stop``: (place reached, rows used).
 
     It comes to an end early where all of ``rows`` are used. Equal rows are made once.
 
     Args:
-        states: The states, int32.
+        states: The states.
         place: Where in ``states`` to begin.
         stop: Where in ``states`` to end.
         used: How many of ``rows`` are made.
         keep: Whether rows are made at all; else this only tells which states are narrow.
         budget: ``NARROW``.
-        rows: Where the rows go, uint32 ``[rows, words]``.
+        rows: Where the rows go, ``[rows, words]``.
         counts: The number of tokens of each row.
         digests: The digest of each row.
         slots: A hash table of the rows, by digest; its size is a power of two; -1 is free.
         row_of: For each of ``states`` the number of its row, or 0 if none is kept; -1 for a state that is not narrow.
+        stack: Room for a state at each depth of the trie, and one more.
+        tokens: Room for all tokens.
+        targets: Room for a state of each.
         table: This and the rest: see ``walker.make_row``.
     """
-    stack = np.empty(max_depth + 1, dtype=np.uint32)
-    tokens = np.empty(token_ids.size + end_tokens.size, dtype=np.int32)
-    targets = np.empty(token_ids.size, dtype=np.uint32)
     while place < stop and used < len(rows):
         state = np.int64(states[place])
         count = list_transitions(
-            state, budget, table, width, byte_classes,
-            labels, depths, subtree_ends, token_starts, token_ids, roots, stack, tokens, targets,
+            state, budget, stack, tokens, targets,
+            table, width, byte_classes, labels, depths, subtree_ends, token_starts, token_ids, roots,
         )  # fmt: skip
         row_of[place] = -1 if count < 0 else 0
         if keep and count >= 0:
@@ -62,8 +77,11 @@ def make_narrow(  # type: ignore[no-untyped-def]
     return place, used
 
 
-@njit(cache=True, nogil=True)
-def _number(tokens, count, rows, used, counts, digests, slots):  # type: ignore[no-untyped-def]
+@kernel(is_part=True)
+def _number(
+    tokens: Int32s, count: Int, rows: UInt32TableOut, used: Int,
+    counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut,
+) -> Int:  # fmt: skip
     """The number of the row of these tokens; ``used`` where it is a new one, which is written and entered."""
     mixed = np.uint64(0)
     for place in range(count):

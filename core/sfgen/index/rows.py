@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfgen.automata import Dfa
 from sfgen.errors import UsageError
 from sfgen.index import family, narrow
-from sfgen.index.family import MEMBERS, make_family
+from sfgen.index.family import MEMBERS, enter, walk_family, write_rows
 from sfgen.index.narrow import make_narrow
 from sfgen.index.stored_rows import StoredRows
 from sfgen.index.table import UInt32, walking_table
@@ -74,13 +74,14 @@ class Rows:
         if self.stored is not None:
             return self._take(state, self.stored)
         arguments = self._for(state)
-        row: UInt32 = np.empty(self.words, dtype=np.uint32)
-        count, digest = make_row(state, _WIDE, row, *arguments)
+        row: UInt32 = np.zeros(self.words, dtype=np.uint32)
+        count, digest = make_row(state, _WIDE, row, self._stack(), *arguments)
         if count < 0 and self._wide_seen:
             return self._make_with_relatives(state)
         if count < 0:
             self._wide_seen = True
-            count, digest = make_row(state, len(self._vocabulary.trie), row, *arguments)
+            row.fill(0)
+            count, digest = make_row(state, len(self._vocabulary.trie), row, self._stack(), *arguments)
         with self._lock:
             mask = self.masks[state]
             return self._keep(state, row, count, digest) if mask is None else mask
@@ -99,9 +100,9 @@ class Rows:
     def within(self, state: int, goal: NDArray[np.bool_]) -> UInt32:
         """The row of ``state`` if tokens may end in some states only; it is not kept."""
         _, *others = self._for(state)
-        row: UInt32 = np.empty(self.words, dtype=np.uint32)
+        row: UInt32 = np.zeros(self.words, dtype=np.uint32)
         table = walking_table(self._dfa.transitions, goal).reshape(-1)
-        make_row(state, len(self._vocabulary.trie), row, table, *others)
+        make_row(state, len(self._vocabulary.trie), row, self._stack(), table, *others)
         row.setflags(write=False)
         return row
 
@@ -111,10 +112,9 @@ class Rows:
         trie = self._vocabulary.trie
         tokens = np.empty(len(trie.token_ids), dtype=np.int32)
         targets = np.empty(len(trie.token_ids), dtype=np.uint32)
-        stack = np.empty(trie.max_depth + 1, dtype=np.uint32)
         count = list_transitions(
-            state, len(trie), table, width, self._dfa.byte_classes, trie.bytes, trie.depths, trie.subtree_ends,
-            trie.token_starts, trie.token_ids, trie.roots, stack, tokens, targets,
+            state, len(trie), self._stack(), tokens, targets, table, width, self._dfa.byte_classes,
+            trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.roots,
         )  # fmt: skip
         order = np.argsort(tokens[:count], kind="stable")
         return tokens[order], (targets[order] // width).astype(np.int32)
@@ -162,7 +162,7 @@ class Rows:
                 progress(state + 1, total)
 
     def _for(self, state: int) -> tuple[Any, ...]:
-        """What ``walker.make_row`` takes after ``row``, for a state that there is: the walk does not look."""
+        """What ``walker.make_row`` takes after ``stack``, for a state that there is: the walk does not look."""
         self._check(state)
         if not self._arguments:
             trie = self._vocabulary.trie
@@ -178,9 +178,12 @@ class Rows:
                 trie.first_tokens,
                 trie.repeated_tokens,
                 trie.roots,
-                trie.max_depth,
             )
         return self._arguments
+
+    def _stack(self) -> UInt32:
+        """Room for a state at each depth of a walk."""
+        return np.empty(self._vocabulary.trie.max_depth + 1, dtype=np.uint32)
 
     def _make_all(self, total: int, progress: Callable[[int, int], None] | None) -> None:
         room = max(MEMBERS, _FIRST_BLOCK // (4 * max(1, self.words)))
@@ -226,30 +229,69 @@ class Rows:
         """Make the rows of the narrow ones of ``states`` from ``place`` to ``stop``, and return the place reached."""
         trie = self._vocabulary.trie
         table, width, byte_classes, accepting, end_tokens, *_ = self._for(0)
+        tokens = np.empty(len(trie.token_ids) + len(end_tokens), dtype=np.int32)
+        targets = np.empty(len(trie.token_ids), dtype=np.uint32)
         place, made.used = make_narrow(
             states, place, stop, made.used, keep, narrow.NARROW,
-            made.rows, made.counts, made.digests, made.slots, made.row_of,
-            table, width, byte_classes, accepting, end_tokens, trie.bytes, trie.depths, trie.subtree_ends,
-            trie.token_starts, trie.token_ids, trie.roots, trie.max_depth,
+            made.rows, made.counts, made.digests, made.slots, made.row_of, self._stack(), tokens, targets,
+            table, width, byte_classes, accepting, end_tokens,
+            trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.roots,
         )  # fmt: skip
         return place
 
     def _make_family(self, members: Int32, made: _Block) -> Int32:
         """Make the rows of wide states, and return their numbers."""
         made.make_room(len(members))
-        numbers = np.empty(len(members), dtype=np.int32)
-        used = -1
-        if len(members) == 1 or not self._differ_in_width(members):
-            used = make_family(
-                members, made.used, family.FUNCTIONS,
-                made.rows, made.counts, made.digests, made.slots, numbers, *self._arguments,
-            )  # fmt: skip
-        if used >= 0:
-            made.used = used
-            return numbers
+        if len(members) == 1:
+            return np.array([self._make_wide(int(members[0]), made)], dtype=np.int32)
+        if not self._differ_in_width(members):
+            numbers = self._make_alike(members, made)
+            if numbers is not None:
+                return numbers
         # They have too little in common.
         parts = np.array_split(members, 8 if len(members) > 8 else len(members))
         return np.concatenate([self._make_family(part, made) for part in parts])
+
+    def _make_wide(self, state: int, made: _Block) -> int:
+        """Make the row of one wide state, and return its number."""
+        row = made.rows[made.used]
+        row.fill(0)
+        count, digest = make_row(state, len(self._vocabulary.trie), row, self._stack(), *self._arguments)
+        number: int = enter(count, digest, made.rows, made.used, made.counts, made.digests, made.slots)
+        made.used += number == made.used
+        return number
+
+    def _make_alike(self, members: Int32, made: _Block) -> Int32 | None:
+        """Make the rows of a family, and return their numbers; ``None`` where there are too many functions."""
+        table, width, byte_classes, accepting, end_tokens, *_ = self._arguments
+        trie, most = self._vocabulary.trie, family.FUNCTIONS
+        signatures = np.empty(most, dtype=np.uint64)
+        tokens = np.empty(len(trie) + 1, dtype=np.uint32)
+        functions = np.empty(len(trie) + 1, dtype=np.uint16)
+        stack = np.empty(trie.max_depth + 1, dtype=np.int32)
+        vectors = np.empty((most, len(members)), dtype=np.uint32)
+        after = np.empty((most, width), dtype=np.int32)
+        slots = np.full(2 * most, -1, dtype=np.int32)
+        starts = np.zeros(most + 2, dtype=np.int64)
+        ordered = np.empty(len(trie), dtype=np.uint32)
+        known = walk_family(
+            members, most, signatures, starts, ordered, tokens, functions, stack, vectors, after, slots,
+            table, width, byte_classes, trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens, trie.roots,
+        )  # fmt: skip
+        if known < 0:
+            return None
+        # Members by rising number of tokens, which puts a smaller set right before the one that it is part of.
+        allows = signatures[2:known] >> np.arange(len(members), dtype=np.uint64)[:, None] & np.uint64(1)
+        amounts = allows.astype(np.int64) @ np.diff(starts[2 : known + 1])
+        order = np.argsort(amounts, kind="stable")
+        numbers = np.empty(len(members), dtype=np.int32)
+        made.used = write_rows(
+            members[order], amounts[order], allows[order].astype(np.bool_), starts, ordered,
+            np.zeros(self.words, dtype=np.uint32),
+            made.used, made.rows, made.counts, made.digests, made.slots, numbers,
+            accepting, end_tokens, trie.repeated_tokens,
+        )  # fmt: skip
+        return numbers[np.argsort(order)]
 
     def _differ_in_width(self, members: Int32) -> bool:
         """Whether one state may read so much more than the others that walks of their own take less than a family's.
@@ -289,7 +331,7 @@ class Rows:
 
 
 class _Block:
-    """Rows that are made together, the different ones once, with what ``make_narrow`` and ``make_family`` keep of them.
+    """Rows that are made together, the different ones once, with what ``make_narrow`` and ``write_rows`` keep of them.
 
     Args:
         states: How many states there are rows for.

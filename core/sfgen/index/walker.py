@@ -10,55 +10,58 @@ numbers, for which numba need not look whether an index counts from the end: tha
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
 
 from sfgen.index.table import NO_END, OFFSET
+from sfgen.kernels import Flag, Flags, Int, Int32s, Int32sOut, Int32Table, UInt8s, UInt32s, UInt32sOut, kernel
 
 
-@njit(cache=True, nogil=True)
-def make_row(  # type: ignore[no-untyped-def]
-    state, budget, row, table, width, byte_classes, accepting, end_tokens,
-    labels, depths, subtree_ends, first_tokens, repeated_tokens, roots, max_depth,
-):  # fmt: skip
+@kernel
+def make_row(
+    state: Int, budget: Int, row: UInt32sOut, stack: UInt32sOut,
+    table: UInt32s, width: Int, byte_classes: UInt8s, accepting: Flags, end_tokens: Int32s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, repeated_tokens: Int32Table,
+    roots: Int32s,
+) -> tuple[Int, Int]:  # fmt: skip
     """Make the row of ``state``: bit ``t % 32`` of word ``t // 32`` says whether token ``t`` is allowed.
 
     Args:
         state: The state.
         budget: How many trie nodes may be visited.
-        row: Where the row goes, uint32 ``[words]``; any content.
-        table: The automaton, flat uint32; see ``sfgen.index.table``.
+        row: Where the row goes, ``[words]``; all zero.
+        stack: Room for a state at each depth of the trie, and one more.
+        table: The automaton, flat; see ``sfgen.index.table``.
         width: The number of columns of the table.
-        byte_classes: The class of each byte, uint8 ``[256]``.
-        accepting: Which states accept, bool ``[states]``.
-        end_tokens: The ids that are allowed in accepting states, int32.
+        byte_classes: The class of each byte, ``[256]``.
+        accepting: Which states accept, ``[states]``.
+        end_tokens: The ids that are allowed in accepting states.
         labels: This and the rest: as in ``TokenTrie``.
 
     Returns:
         ``(count, digest)``: how many tokens are allowed, and a 64-bit digest of the row. The count is -1, and the row
         worth nothing, where the budget did not suffice.
     """
-    row[:] = 0
     count = fill(
-        np.int64(state), budget, table, width, byte_classes,
-        labels, depths, subtree_ends, first_tokens, roots, max_depth, row,
-    )  # fmt: skip
+        state, budget, row, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots
+    )
     if count < 0:
         return count, np.uint64(0)
     count += finish(accepting[state], end_tokens, repeated_tokens, row)
     return count, digest(row)
 
 
-@njit(cache=True, nogil=True)
-def fill(  # type: ignore[no-untyped-def]
-    state, budget, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots, max_depth, row
-):
+@kernel(is_part=True)
+def fill(
+    state: Int, budget: Int, row: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, roots: Int32s,
+) -> Int:  # fmt: skip
     """Set in an empty ``row`` the tokens that ``state`` can read; return their number, or -1.
 
     Where several tokens have the same bytes, only the first is set; ``finish`` sets the others.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
-    stack = np.empty(max_depth + 1, dtype=np.uint32)
     left = budget
     count = np.int64(0)
     start = np.uintp(state * width)
@@ -86,8 +89,8 @@ def fill(  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
-def finish(accepts, end_tokens, repeated_tokens, row):  # type: ignore[no-untyped-def]
+@kernel(is_part=True)
+def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, row: UInt32sOut) -> Int:
     """Add to a row what the walk leaves out; return how many tokens that are."""
     count = np.int64(0)
     one, low = np.uint32(1), np.uint32(31)
@@ -104,16 +107,16 @@ def finish(accepts, end_tokens, repeated_tokens, row):  # type: ignore[no-untype
     return count
 
 
-@njit(cache=True, nogil=True)
-def key(word):  # type: ignore[no-untyped-def]
+@kernel(is_part=True)
+def key(word: Int) -> Any:
     """A number as if by chance for each word of a row: the factor of the word in the row's digest."""
     mixed = np.uint64(word + 1) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return mixed ^ (mixed >> np.uint64(27))
 
 
-@njit(cache=True, nogil=True)
-def digest(row):  # type: ignore[no-untyped-def]
+@kernel(is_part=True)
+def digest(row: UInt32s) -> Any:
     """A 64-bit digest of a row: the sum of its words, each by its key; so each token adds its bit by that key."""
     total = np.uint64(0)
     for word in range(row.size):
@@ -121,19 +124,19 @@ def digest(row):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
-def list_transitions(  # type: ignore[no-untyped-def]
-    state, budget, table, width, byte_classes,
-    labels, depths, subtree_ends, token_starts, token_ids, roots, stack, tokens, targets,
-):  # fmt: skip
+@kernel
+def list_transitions(
+    state: Int, budget: Int, stack: UInt32sOut, tokens: Int32sOut, targets: UInt32sOut,
+    table: UInt32s, width: Int, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s, roots: Int32s,
+) -> Int:  # fmt: skip
     """List the text tokens that ``state`` allows, in trie order; return their number, -1 if the budget did not suffice.
 
     Args:
-        state: These up to ``byte_classes``: see ``make_row``.
-        labels: This and the rest up to ``roots``: as in ``TokenTrie``.
-        stack: Room for a state at each depth of the trie, and one more.
-        tokens: Where the tokens go, int32, with room for all.
-        targets: Where the states go that they lead to, as offsets into the table, uint32.
+        state: This, ``budget`` and ``stack``: see ``make_row``.
+        tokens: Where the tokens go, with room for all.
+        targets: Where the states go that they lead to, as offsets into the table.
+        table: This and the rest: see ``make_row``.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     left = budget

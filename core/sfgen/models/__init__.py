@@ -67,6 +67,10 @@ def load_model(
 
 def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = False) -> Vocabulary:
     """The vocabulary of a model, without its weights; arguments and errors as for ``load_model``."""
+    if str(name) == "tiny":
+        from sfgen.models import tiny
+
+        return tiny.load_vocabulary()
     return load_model(name, trust_remote_code=trust_remote_code).vocabulary
 
 

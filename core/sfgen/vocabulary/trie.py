@@ -35,11 +35,12 @@ are added at its end.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sfgen.kernels import Int, Int32sOut, Int64s, UInt8s, UInt8sOut, kernel
 
 Token = bytes | None
 """The bytes of a token; ``None`` for one that is never text."""
@@ -110,108 +111,97 @@ class TokenTrie:
         ids.sort(key=texts.__getitem__)  # a stable sort: equal bytes keep their ids rising
         present = [texts[token_id] for token_id in ids]
         text = np.frombuffer(b"".join(present), dtype=np.uint8)
-        lengths = np.fromiter(map(len, present), dtype=np.int64, count=len(present))
+        lengths = np.fromiter([*map(len, present), 0], dtype=np.int64, count=len(present) + 1)
+        max_depth = int(lengths.max())
+        labels, heights = np.empty(len(text), dtype=np.uint8), np.zeros(len(text), dtype=np.uint8)
+        depths, subtree_ends = np.empty(len(text), dtype=np.int32), np.empty(len(text), dtype=np.int32)
+        ends_at, path = np.empty(len(lengths), dtype=np.int32), np.zeros(max_depth + 1, dtype=np.int32)
+        nodes = _build(text, lengths, labels, depths, subtree_ends, heights, ends_at, path)
+        ends_at = ends_at[:-1]
         token_ids = np.array(ids, dtype=np.int32)
-        arrays = _build(text, lengths, token_ids)
+        token_starts = np.zeros(nodes + 1, dtype=np.int32)
+        np.cumsum(np.bincount(ends_at, minlength=nodes), out=token_starts[1:])
+        is_first = np.diff(ends_at, prepend=-1) != 0
+        first_tokens = np.full(nodes, NO_TOKEN, dtype=np.uint32)
+        first_tokens[ends_at[is_first]] = token_ids[is_first]
+        others = token_ids[~is_first]
+        repeated_tokens = np.stack([first_tokens[ends_at[~is_first]].astype(np.int32), others], axis=1)
+        first_level = np.append(np.flatnonzero(depths[:nodes] == 1), nodes).astype(np.int32)
+        roots = first_level[np.searchsorted(labels[first_level[:-1]], np.arange(257))]
         single_bytes = np.zeros(256, dtype=np.bool_)
         single_bytes[[token[0] for token in present if len(token) == 1]] = True
-        for array in (*arrays, token_ids, single_bytes):
-            array.flags.writeable = False
-        labels, depths, subtree_ends, token_starts, heights, first_tokens, repeated_tokens, roots = arrays
-        return cls(
-            labels,
-            depths,
-            subtree_ends,
+        trie = cls(
+            labels[:nodes].copy(),
+            depths[:nodes].copy(),
+            subtree_ends[:nodes].copy(),
             token_starts,
             token_ids,
-            heights,
+            heights[:nodes].copy(),
             first_tokens,
             repeated_tokens,
             roots,
             single_bytes,
-            max_depth=int(lengths.max(initial=0)),
+            max_depth=max_depth,
             vocabulary_size=len(tokens),
         )
+        for field in fields(trie):
+            array = getattr(trie, field.name)
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        return trie
 
     def __len__(self) -> int:
         """The number of nodes, the root not counted."""
         return len(self.bytes)
 
 
-@njit(cache=True, nogil=True)
-def _build(text, lengths, token_ids):  # type: ignore[no-untyped-def]
-    """The arrays of the trie of sorted strings, in the order of ``TokenTrie``, less ``token_ids``.
+@kernel
+def _build(
+    text: UInt8s,
+    lengths: Int64s,
+    labels: UInt8sOut,
+    depths: Int32sOut,
+    subtree_ends: Int32sOut,
+    heights: UInt8sOut,
+    ends_at: Int32sOut,
+    path: Int32sOut,
+) -> Int:
+    """List the nodes of the trie of sorted strings, and for each string the node at which it ends.
 
     Args:
-        text: The strings end to end, uint8.
-        lengths: The length of each, int64, at least 1.
-        token_ids: The id of each, int32.
-    """
-    strings = len(lengths)
-    common = np.zeros(strings + 1, dtype=np.int64)  # bytes that each string shares with the one before
-    deepest = 0
-    nodes = 0
-    repeated = 0
-    start = 0
-    for k in range(strings):
-        shared = 0
-        if k > 0:
-            previous = start
-            start += lengths[k - 1]
-            while shared < lengths[k - 1] and shared < lengths[k] and text[previous + shared] == text[start + shared]:
-                shared += 1
-        common[k] = shared
-        deepest = max(deepest, lengths[k])
-        nodes += lengths[k] - shared
-        repeated += shared == lengths[k]
+        text: The strings end to end.
+        lengths: The length of each, at least 1, but for a last one of 0.
+        labels: This and the next three as in ``TokenTrie``, with room for a node for each byte; ``heights`` is zero.
+        ends_at: The last node of each string.
+        path: Room for a node at each depth: those on the way to the string that is read.
 
-    labels = np.empty(nodes, dtype=np.uint8)
-    depths = np.empty(nodes, dtype=np.int32)
-    subtree_ends = np.empty(nodes, dtype=np.int32)
-    token_starts = np.zeros(nodes + 1, dtype=np.int32)
-    heights = np.zeros(nodes, dtype=np.uint8)
-    first_tokens = np.empty(nodes, dtype=np.uint32)
-    repeated_tokens = np.empty((repeated, 2), dtype=np.int32)
-    roots = np.zeros(257, dtype=np.int32)
-    path = np.empty(deepest + 1, dtype=np.int64)  # path[d]: the node at depth d on the way to the current string
-    node = 0
-    start = 0
-    open_depth = 0
-    repeated = 0
-    for k in range(strings + 1):
-        # The nodes of the last string that this one does not share are complete; after the last string all are.
-        kept = common[k]
+    Returns:
+        The number of nodes.
+    """
+    nodes = np.int64(0)
+    previous = np.int64(0)
+    start = np.int64(0)
+    open_depth = np.int64(0)
+    for k in range(len(lengths)):
+        length = lengths[k]
+        kept = np.int64(0)  # bytes that the string shares with the one before
+        while kept < open_depth and kept < length and text[previous + kept] == text[start + kept]:
+            kept += 1
+        # The other nodes of the one before are complete.
         while open_depth > kept:
             last = path[open_depth]
-            subtree_ends[last] = node
+            subtree_ends[last] = nodes
             open_depth -= 1
-            if open_depth > 0 and heights[last] >= heights[path[open_depth]]:
-                heights[path[open_depth]] = heights[last] + (heights[last] < 255)
-        if k == strings:
-            break
-        for depth in range(kept + 1, lengths[k] + 1):
-            labels[node] = text[start + depth - 1]
-            depths[node] = depth
-            first_tokens[node] = NO_TOKEN
-            path[depth] = node
-            node += 1
-            if depth == 1:
-                roots[int(text[start]) + 1] = -1
-        open_depth = lengths[k]
-        last = path[open_depth]
-        token_starts[last + 1] += 1
-        if first_tokens[last] == NO_TOKEN:
-            first_tokens[last] = token_ids[k]
-        else:
-            repeated_tokens[repeated, 0] = first_tokens[last]
-            repeated_tokens[repeated, 1] = token_ids[k]
-            repeated += 1
-        start += lengths[k]
-    for i in range(nodes):
-        token_starts[i + 1] += token_starts[i]
-    after = 0
-    for byte in range(256):
-        if roots[byte + 1] == -1:
-            after = subtree_ends[after]
-        roots[byte + 1] = after
-    return labels, depths, subtree_ends, token_starts, heights, first_tokens, repeated_tokens, roots
+            above = path[open_depth]
+            if open_depth > 0 and heights[last] >= heights[above]:
+                heights[above] = min(np.int64(heights[last]) + 1, 255)
+        while open_depth < length:
+            labels[nodes] = text[start + open_depth]
+            open_depth += 1
+            depths[nodes] = open_depth
+            path[open_depth] = nodes
+            nodes += 1
+        ends_at[k] = path[open_depth]
+        previous = start
+        start += length
+    return nodes

@@ -1,0 +1,152 @@
+"""Where compiled kernels are kept: the first folder of these that can be written to.
+
+1. The folder that NUMBA_CACHE_DIR names.
+2. ``__pycache__`` beside this file, where Python keeps what it compiled itself.
+3. ``sfgen`` in the user's cache folder: where the package was installed by somebody else.
+4. ``sfgen-USER`` in the folder for temporary files, if it belongs to the user alone: where there is no home.
+
+Where there is none of them, kernels are compiled in each process. A file that is damaged, or cannot be read or written,
+is as good as none: nothing here is worth a message, since all of it can be made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+
+import sfgen
+
+if TYPE_CHECKING:
+    from sfgen.kernels import Kernel
+
+
+def cache_of(kernel: Kernel[..., Any], missed: Callable[[], None]) -> Any:
+    """What numba asks for a kernel before it compiles it, and gives it to afterwards.
+
+    Args:
+        kernel: The kernel.
+        missed: Called if it is not there.
+    """
+    settings: Any = config
+    folder = cache_folder(settings.CACHE_DIR)
+    return _NoCache(missed) if folder is None else _Cache(kernel, folder, missed)
+
+
+@cache
+def cache_folder(chosen: str) -> Path | None:
+    """The folder where kernels are kept.
+
+    Args:
+        chosen: What NUMBA_CACHE_DIR says.
+    """
+    return next((folder for folder in _candidates(chosen) if _is_usable(folder)), None)
+
+
+def _candidates(chosen: str) -> Iterator[Path]:
+    if chosen:
+        yield Path(chosen) / "sfgen"
+    yield Path(__file__).parent / "__pycache__"
+    with contextlib.suppress(RuntimeError):  # nobody knows the home
+        named = os.environ.get("XDG_CACHE_HOME", "")
+        home = Path(named) if os.path.isabs(named) else Path.home() / ".cache"
+        yield home / "sfgen" / sfgen.__version__
+    if hasattr(os, "getuid"):
+        with contextlib.suppress(OSError):  # there is none that can be written to
+            yield _of_one_user(Path(tempfile.gettempdir()) / f"sfgen-{os.getuid()}")
+
+
+def _of_one_user(folder: Path) -> Path:
+    """The folder, if nobody else can put anything there: what is read from it is run.
+
+    Raises:
+        OSError: Somebody can.
+    """
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} is not the user's own")
+    return folder
+
+
+def _is_usable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+class _Locator:
+    """Says to numba's cache where the files of a kernel lie, and what they were made of."""
+
+    def __init__(self, kernel: Kernel[..., Any], folder: Path) -> None:
+        self._kernel = kernel
+        self._folder = folder
+        # Where numba looks when it has to warn.
+        self._py_file = kernel.py_func.__code__.co_filename
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def ensure_cache_path(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        return self._kernel.digest
+
+
+class _Implementation(CompileResultCacheImpl):
+    def __init__(self, kernel: Kernel[..., Any], folder: Path) -> None:
+        function = kernel.py_func
+        self._locator = _Locator(kernel, folder)
+        self._lineno = function.__code__.co_firstlineno
+        version = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
+        self._filename_base = f"{function.__module__}.{function.__qualname__}.{version}"
+
+
+class _Cache(FunctionCache):
+    """numba's own cache with another place for its files, and without its complaints."""
+
+    _impl_class: Any
+
+    def __init__(self, kernel: Kernel[..., Any], folder: Path, missed: Callable[[], None]) -> None:
+        self._impl_class = lambda function: _Implementation(kernel, folder)
+        self._missed = missed
+        super().__init__(kernel.py_func)  # type: ignore[no-untyped-call]
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = None
+        with contextlib.suppress(Exception):
+            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if found is None:
+            self._missed()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        save: Any = super().save_overload
+        try:
+            save(sig, data)
+        except Exception:
+            with contextlib.suppress(Exception):
+                self.flush()  # type: ignore[no-untyped-call]  # the index was damaged
+                save(sig, data)
+
+
+class _NoCache(NullCache):
+    def __init__(self, missed: Callable[[], None]) -> None:
+        self._missed = missed
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        self._missed()

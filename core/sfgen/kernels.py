@@ -1,0 +1,225 @@
+"""Kernels: functions over arrays that are compiled to machine code the first time they are called.
+
+Compiling takes a tenth of a second for ten lines, so it is done once for a machine and kept (see
+``sfgen.kernel_cache``), and for one type of each argument, which its annotation names. Kernels are written in a small
+part of Python, of which each piece makes compiling dearer:
+
+* An argument has one of the types below. An array that is only read may be any contiguous one of its type; one that is
+  written must be writable.
+* A kernel makes no arrays. Whoever calls it gives it the room that it needs: with ``np.empty`` in it, memory has to be
+  managed, and a kernel takes twice as long to compile. Nor does it take slices.
+* An index that is unsigned (``np.uintp``) is faster: numba need not look whether it counts from the end.
+* The GIL is released while a kernel runs, and division is numpy's: nothing is raised in a kernel.
+
+Neither to import this module nor to define a kernel imports numba.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar, get_type_hints, overload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ArrayType(NamedTuple):
+    """An array as a kernel takes it: contiguous.
+
+    Args:
+        item: The type of its numbers.
+        dimensions: How many it has.
+        is_written: Whether the kernel writes to it.
+    """
+
+    item: str
+    dimensions: int
+    is_written: bool
+
+
+# For a type checker all are Any: inside a kernel the numbers are the machine's, not Python's.
+Int = Annotated[Any, "int64"]
+Place = Annotated[Any, "uintp"]
+UInt = Annotated[Any, "uint64"]
+Flag = Annotated[Any, "boolean"]
+
+UInt8s = Annotated[Any, ArrayType("uint8", 1, False)]
+Int32s = Annotated[Any, ArrayType("int32", 1, False)]
+Int64s = Annotated[Any, ArrayType("int64", 1, False)]
+UInt32s = Annotated[Any, ArrayType("uint32", 1, False)]
+UInt64s = Annotated[Any, ArrayType("uint64", 1, False)]
+Flags = Annotated[Any, ArrayType("boolean", 1, False)]
+Int32Table = Annotated[Any, ArrayType("int32", 2, False)]
+FlagTable = Annotated[Any, ArrayType("boolean", 2, False)]
+UInt32Table = Annotated[Any, ArrayType("uint32", 2, False)]
+
+UInt8sOut = Annotated[Any, ArrayType("uint8", 1, True)]
+UInt16sOut = Annotated[Any, ArrayType("uint16", 1, True)]
+Int32sOut = Annotated[Any, ArrayType("int32", 1, True)]
+Int64sOut = Annotated[Any, ArrayType("int64", 1, True)]
+UInt32sOut = Annotated[Any, ArrayType("uint32", 1, True)]
+UInt64sOut = Annotated[Any, ArrayType("uint64", 1, True)]
+FlagsOut = Annotated[Any, ArrayType("boolean", 1, True)]
+Int32TableOut = Annotated[Any, ArrayType("int32", 2, True)]
+UInt32TableOut = Annotated[Any, ArrayType("uint32", 2, True)]
+
+_OPTIONS: dict[str, bool | str] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "no_rewrites": True,
+    "_nrt": False,
+}
+"""What numba is told. Without ``_nrt`` it manages no memory."""
+
+
+class Kernel(Generic[P, R]):
+    """A function that is compiled when it is first called, from Python or from a kernel that is compiled.
+
+    Args:
+        function: The function. Its arguments are annotated with the types of this module.
+        is_part: Whether only kernels call it.
+
+    Attributes:
+        py_func: The function as it is written.
+    """
+
+    def __init__(self, function: Callable[P, R], *, is_part: bool = False) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._is_part = is_part
+        self._compiled: Any = None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run it."""
+        result: R = (self._compiled or self._compile())(*args, **kwargs)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.py_func.__module__}.{self.py_func.__qualname__}>"
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes a call of it in another kernel for."""
+        return (self._compiled or self._compile())._numba_type_
+
+    @property
+    def options(self) -> dict[str, bool | str]:
+        """What numba is told."""
+        return {**_OPTIONS, "no_cpython_wrapper": self._is_part}
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A digest of all that the machine code is made of: code, constants, types, and the kernels that it calls."""
+        code = self.py_func.__code__
+        globals_ = self.py_func.__globals__
+        parts: list[object] = [code.co_code, code.co_names, code.co_varnames, code.co_consts, self.options]
+        parts += [self.py_func.__annotations__]
+        for name in code.co_names:
+            value = globals_.get(name)
+            if isinstance(value, Kernel):
+                parts.append(value.digest)
+            elif isinstance(value, int) or hasattr(value, "dtype"):
+                parts.append((name, type(value).__name__, str(value)))
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def _compile(self) -> Any:
+        import numba
+        from numba.core.compiler_lock import global_compiler_lock
+
+        from sfgen.kernel_cache import cache_of
+        from sfgen.kernel_compiler import KernelCompiler
+
+        # numba takes the same lock when it compiles, and may ask for another kernel then.
+        with global_compiler_lock, _Telling() as telling:
+            if self._compiled is None:
+                njit: Any = numba.njit
+                dispatcher = njit(**self.options, pipeline_class=KernelCompiler)(self.py_func)
+                if hasattr(dispatcher, "compile"):  # it is the function itself where NUMBA_DISABLE_JIT is set
+                    dispatcher._cache = cache_of(self, telling.begin)
+                    dispatcher.compile(self._types(numba))
+                    dispatcher.disable_compile()
+                self._compiled = dispatcher
+        return self._compiled
+
+    def _types(self, numba: Any) -> tuple[Any, ...]:
+        hints = get_type_hints(self.py_func, include_extras=True)
+        code = self.py_func.__code__
+        return tuple([_type(hints[name], numba.types) for name in code.co_varnames[: code.co_argcount]])
+
+
+def _type(hint: Any, types: Any) -> Any:
+    (wanted,) = hint.__metadata__
+    if isinstance(wanted, str):
+        return getattr(types, wanted)
+    return types.Array(getattr(types, wanted.item), wanted.dimensions, "C", readonly=not wanted.is_written)
+
+
+@overload
+def kernel(function: Callable[P, R]) -> Kernel[P, R]: ...
+
+
+@overload
+def kernel(*, is_part: bool) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+
+
+def kernel(function: Callable[P, R] | None = None, *, is_part: bool = False) -> Any:
+    """Make a kernel of a function.
+
+    Args:
+        function: The function.
+        is_part: Whether only kernels call it, which makes compiling a bit cheaper.
+
+    >>> @kernel
+    ... def total(numbers: Int32s) -> Int:
+    ...     found = 0
+    ...     for place in range(len(numbers)):
+    ...         found += numbers[place]
+    ...     return found
+    >>> import numpy as np
+    >>> total(np.array([1, 2, 3], dtype=np.int32))
+    6
+    """
+    return functools.partial(Kernel, is_part=is_part) if function is None else Kernel(function, is_part=is_part)
+
+
+Listener = Callable[[bool], None]
+
+_listeners: list[Listener] = []
+
+
+@contextlib.contextmanager
+def told_of_compiling(listener: Listener) -> Iterator[None]:
+    """Call ``listener`` with true when a kernel begins to be compiled, and with false when that is done.
+
+    Kernels that were kept from an earlier run are not compiled. One that another calls is compiled as a part of it.
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+class _Telling:
+    """Tells those who listen that compiling begins, if it does, and that it is done. Under numba's lock."""
+
+    _current: ClassVar[_Telling | None] = None
+
+    def __enter__(self) -> _Telling:
+        return self
+
+    def begin(self) -> None:
+        if _Telling._current is None:
+            _Telling._current = self
+            for listener in tuple(_listeners):
+                listener(True)
+
+    def __exit__(self, *exception: object) -> None:
+        if _Telling._current is self:
+            _Telling._current = None
+            for listener in tuple(_listeners):
+                listener(False)
