@@ -15,8 +15,8 @@ from typer import Abort
 from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
 from sfgen.errors import SfgenError
-from sfgen_cli import completion, usage
-from sfgen_cli.output import complain, on_one_line
+from sfgen_cli import completion, process, usage
+from sfgen_cli.output import CannotWrite, complain, on_one_line
 
 _LONGEST_LINE = 300
 
@@ -32,6 +32,7 @@ class ExitCode(enum.IntEnum):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    process.prepare()
     sys.exit(run(arguments))
 
 
@@ -69,6 +70,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The reader has seen enough. Python flushes stdout once more at exit; that must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return ExitCode.DONE
+    except CannotWrite as error:
+        _complain(f"cannot write the output: {error.strerror}", [])
+        return ExitCode.FAILED
     except OSError as error:
         _complain(f"cannot read or write: {error.strerror or error}", [str(error.filename or "")])
         return ExitCode.FAILED

@@ -1,29 +1,55 @@
-"""Where output goes: data to stdout, words for people to stderr."""
+"""Where output goes: data to stdout, words for people to stderr.
+
+Data are UTF-8 and exact wherever they go but to a terminal. There what could drive the terminal, or make the line read
+otherwise than it is, is shown as an escape: control characters, line separators, the controls that turn the direction
+of text around (embeddings, overrides, isolates), and the tags, which are text that nobody sees. What real text has is
+left alone, though it is not seen: joiners (of emoji, and of scripts that need them) and single direction marks, which
+do no more than a letter of a script from right to left does.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable
 from typing import Any
+
+_DRIVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]")
+"""What is escaped on a terminal: all that is said above, and what Unicode has given up for doing the same."""
+
+
+class CannotWrite(OSError):
+    """What is written to stdout cannot be taken, as on a full disk."""
 
 
 def write(text: str) -> None:
     """Write data to stdout, as UTF-8 whatever the locale says, and let go of it at once.
 
     On a terminal control characters are shown as escapes, so that generated text cannot drive the terminal.
+
+    Raises:
+        CannotWrite: It cannot be taken.
+        BrokenPipeError: The reader has gone.
     """
     if sys.stdout is None:  # closed by the caller
         return
     if sys.stdout.isatty():
         text = visible(text)
     stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:  # a replaced stdout that takes text only
-        sys.stdout.write(text)
-    else:
-        stream.write(text.encode("utf-8", "replace"))
-    sys.stdout.flush()
+    try:
+        if stream is None:  # a replaced stdout that takes text only
+            sys.stdout.write(text)
+        else:
+            stream.write(text.encode("utf-8", "replace"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if stream is not None:
+            _discard(1)
+        raise CannotWrite(error.errno, error.strerror) from error
 
 
 def write_json(value: Any) -> None:
@@ -36,20 +62,16 @@ def json_text(value: Any) -> str:
 
     What some readers take for the end of a line, and what drives a terminal, is escaped as JSON escapes it.
     """
-    line = json.dumps(value, ensure_ascii=False)
-    return re.sub("[\x7f-\x9f\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", line)
+    return _DRIVING.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False))
 
 
 def visible(text: str) -> str:
-    """The text with control characters, but for newline and tab, as escapes.
+    """The text with what would drive a terminal, but for newline and tab, as escapes.
 
-    >>> visible("a\\x1b[31mb\\n")
-    'a\\\\x1b[31mb\\n'
+    >>> visible("a\\x1b[31mb\\n"), visible("user\\u202ename")
+    ('a\\\\x1b[31mb\\n', 'user\\\\u202ename')
     """
-    return "".join(
-        character if character in "\n\t" or not _drives_a_terminal(character) else _escaped(character)
-        for character in text
-    )
+    return _DRIVING.sub(lambda found: _escaped(found[0]), text)
 
 
 def on_one_line(text: str) -> str:
@@ -67,10 +89,14 @@ def stderr_is_a_terminal() -> bool:
 
 
 def note(text: str, *, quiet: bool = False) -> None:
-    """Tell a person something on stderr."""
-    if not quiet and sys.stderr is not None:
+    """Tell a person something on stderr, if that can be; who does not hear it misses no data."""
+    if quiet or sys.stderr is None:
+        return
+    try:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+    except OSError:
+        _discard(2)
 
 
 def complain(message: str, lines: Iterable[str]) -> None:
@@ -78,8 +104,9 @@ def complain(message: str, lines: Iterable[str]) -> None:
     note("\n".join([f"sfgen: {visible(message)}", *(visible(line) for line in lines if line)]))
 
 
-def _drives_a_terminal(character: str) -> bool:
-    return ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0
+def _discard(descriptor: int) -> None:
+    """Send what is still to come nowhere: Python writes what is left over when it ends, and would complain again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _escaped(character: str) -> str:

@@ -9,23 +9,36 @@ from sfgen_cli.output import stderr_is_a_terminal, visible
 
 Say = Callable[[str], None]
 
+PREPARING = "preparing sfgen for this machine (once)"
+"""What is said while kernels are compiled, and after that until the next step is named."""
+
 
 @contextlib.contextmanager
 def progress(*, quiet: bool) -> Iterator[Say]:
     """A line on stderr, where that is a terminal, that says what is being done and for how many seconds already.
 
-    It is erased at the end. The function that the ``with`` statement gives sets what it says.
+    It is erased at the end. The function that the ``with`` statement gives sets what it says. While kernels are
+    compiled, which happens once on a machine, it says that.
     """
     if quiet or not stderr_is_a_terminal():
         yield lambda what: None
         return
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}… {task.elapsed:.0f} s", markup=False))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    from sfgen.kernels import told_of_compiling
+    from sfgen_cli.screen import stderr_console
+
+    console = stderr_console()
+    spinner, dots = ("dots", "…") if console.encoding.startswith("utf") else ("line", "...")
+    columns = (SpinnerColumn(spinner), TextColumn(f"{{task.description}}{dots} {{task.elapsed:.0f}} s", markup=False))
+    with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task("starting", total=None)
-        yield lambda what: shown.update(task, description=visible(what), refresh=True)
+
+        def say(what: str) -> None:
+            shown.update(task, description=visible(what), refresh=True)
+
+        with told_of_compiling(lambda begins: say(PREPARING) if begins else None):
+            yield say
 
 
 def size_in_words(size: int) -> str:

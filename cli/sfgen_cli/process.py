@@ -1,0 +1,49 @@
+"""What must be right about the process before anything else is done."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import os
+import signal
+import sys
+from types import FrameType
+
+
+def prepare() -> None:
+    """Make the process as the commands expect it, whatever it was started in."""
+    hold_standard_streams()
+    speak_utf8()
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _leave)
+
+
+def hold_standard_streams() -> None:
+    """Put nothing where standard streams were closed, so that no file that is opened later takes their place.
+
+    What a library writes to stderr would else go into, say, the index that is saved.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError as error:
+            if error.errno == errno.EBADF:
+                os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+
+
+def speak_utf8() -> None:
+    """Begin again in Python's UTF-8 mode where the locale knows ASCII only.
+
+    Python by itself does so in the locales C and POSIX, if it was not told otherwise. In ASCII the arguments have come
+    as bytes in disguise, and no file could be opened whose name has other letters.
+    """
+    if sys.flags.utf8_mode or codecs.lookup(sys.getfilesystemencoding()).name != "ascii":
+        return
+    with contextlib.suppress(OSError):
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End as after an error, so that the terminal is left as it was found."""
+    sys.exit(128 + number)

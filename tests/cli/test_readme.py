@@ -1,0 +1,56 @@
+"""Every command that the README shows is read by bash as typed, and prints what the README says it prints."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typed import typed
+
+Sfgen = Callable[..., Any]
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+]
+
+
+@pytest.mark.parametrize("block", EXAMPLES, ids=[block[0][0] for block in EXAMPLES])
+def test_commands_print_what_the_readme_says(sfgen: Sfgen, block: list[tuple[str, str]], tmp_path: Path) -> None:
+    """Those of a block one after the other: a file that one writes is read by the next."""
+    for tool in ("bash", "jq"):
+        if tool in ("bash", *re.findall(r"\b(jq) ", " ".join(command for command, _ in block))) and not shutil.which(
+            tool
+        ):
+            pytest.skip(f"{tool} is not installed")
+    for command, output in block:
+        done = typed(f"set -o pipefail; {command}", sfgen, tmp_path)
+        assert (command, done.returncode) == (command, 0), done.stderr.decode()
+        assert _lines(done.stdout.decode()) == _lines(output)
+
+
+def _lines(output: str) -> list[str]:
+    """The lines without spaces at their ends, and without how long it took to build an index."""
+    return [re.sub(r"^(built +in )\S+ m?s,", r"\1…,", line.rstrip()) for line in output.splitlines()]
+
+
+def test_the_readme_has_examples_of_every_command() -> None:
+    shown = {name for block in EXAMPLES for command, _ in block for name in re.findall(r"sfgen (\w+)", command)}
+    assert shown == {"gen", "ban", "index", "check", "replay"}
+
+
+def test_the_python_example_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    date, rest = done.stdout.split("\n", 1)
+    assert re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2]) (complete|end_token) \d+", date)
+    assert "[took back ' listen" in rest
