@@ -16,7 +16,7 @@ from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary, stream
 from sfgen.ban.matcher import Matcher
 from sfgen.decoding import BlockClosed, Outlook
-from sfgen.decoding.outlook import CANDIDATES
+from sfgen.decoding.outlook import CANDIDATES, Row
 from sfgen.decoding.strategies import StrategyName
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
@@ -79,6 +79,22 @@ def test_likeliest_tokens_before_and_after_the_mask(pattern: str, seed: int, tie
         assert event.forward_passes == asked
         guide.advance(event.token_id)
         told.append(event.token_id)
+
+
+@settings(max_examples=200, deadline=None)
+@given(size=st.integers(1, 2000), seed=st.integers(0, 10**6), ties=st.booleans(), excess=st.sampled_from([0, 1, 400]))
+def test_the_likeliest_of_many_tokens(size: int, seed: int, ties: bool, excess: int) -> None:
+    """More tokens than the tables of the other tests have, with a few that stand out or none."""
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(0, 3, size).astype(np.float32)
+    scores[generator.integers(0, size, 3)] += excess
+    scores = np.round(scores) if ties else scores
+    row = Row.of(scores)
+    likeliest = sorted(range(size), key=lambda token: (-scores[token], token))[:CANDIDATES]
+    assert list(row.best) == likeliest
+    probabilities = softmax(scores.tolist())
+    for token, told in zip(row.best, row.log_probabilities, strict=True):
+        assert math.isclose(math.exp(told), probabilities[token], rel_tol=1e-5, abs_tol=1e-12)
 
 
 def test_infinite_scores_share_all_probability() -> None:

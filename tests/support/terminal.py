@@ -79,7 +79,7 @@ class Terminal:
             stdin=slave if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE if stdout_piped else slave,
             stderr=slave,
-            env={**os.environ, "TERM": "xterm-256color", **environment},
+            env={**_plain_environment(), "TERM": "xterm-256color", **environment},
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(2, termios.TIOCSCTTY, 0),
         )
@@ -169,6 +169,12 @@ class Terminal:
 
     def _set_size(self, columns: int, lines: int) -> None:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+
+def _plain_environment() -> dict[str, str]:
+    """The environment without what tells of the terminal in which the tests run."""
+    of_terminals = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "STY", "TMUX", "XTERM_VERSION")
+    return {name: value for name, value in os.environ.items() if name not in of_terminals}
 
 
 def in_a_terminal(

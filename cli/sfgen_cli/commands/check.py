@@ -16,6 +16,7 @@ from sfgen_cli import options
 from sfgen_cli.constraints import Constraint, read_bans, read_constraint
 from sfgen_cli.flatten import flattened
 from sfgen_cli.output import note, visible, write, write_json
+from sfgen_cli.progress import progress
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
@@ -117,7 +118,10 @@ def _check_matches(
     from sfgen_cli.findings import findings
     from sfgen_cli.matching import Matching
 
-    matching = Matching(constraint.dfa())
+    with progress(quiet=quiet) as say:
+        say("reading the pattern")
+        dfa = constraint.dfa()
+    matching = Matching(dfa)
     count = good = 0
     for count, (line, text) in enumerate(_each_text(sources), 1):
         found = []

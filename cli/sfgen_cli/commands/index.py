@@ -14,6 +14,7 @@ from sfgen_cli.constraints import Constraint, read_constraint
 from sfgen_cli.flatten import flattened
 from sfgen_cli.index_options import Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
+from sfgen_cli.progress import PREPARING, progress
 
 if TYPE_CHECKING:
     from sfgen import Dfa, Index
@@ -79,13 +80,17 @@ def index(
         return
     # The pattern first: a mistake in it is told before a tokenizer is loaded.
     started = time.perf_counter()
-    dfa = constraint.dfa() if constraint else None
+    with progress(quiet=quiet) as say:
+        say("reading the pattern")
+        dfa = constraint.dfa() if constraint else None
     compiled = time.perf_counter() - started
     if dfa is not None and looks.at_automaton:
         vocabularies.refuse(looks.name)
         _show_automaton(dfa, looks, quiet=quiet)
         return
-    tokens = vocabularies.load()
+    with progress(quiet=quiet) as say:
+        say("reading the tokenizer")
+        tokens = vocabularies.load()
     started = time.perf_counter()
     built = (constraint or Constraint(index_file=file)).index(tokens, dfa)
     assert built is not None, "there is a constraint or a file"
@@ -204,9 +209,16 @@ def _build(index: Index, *, quiet: bool) -> None:
     if quiet or not stderr_is_a_terminal():
         index.build()
         return
-    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("building the index", total=len(index.dfa))
-        index.build(lambda done, _: progress.update(task, completed=done))
+    from sfgen.kernels import told_of_compiling
+    from sfgen_cli.screen import stderr_console
+
+    with Progress(console=stderr_console(), transient=True) as bar:
+        task = bar.add_task("building the index", total=len(index.dfa))
+
+        def tell(compiling: bool) -> None:
+            bar.update(task, description=PREPARING if compiling else "building the index", refresh=True)
+
+        with told_of_compiling(tell):
+            index.build(lambda done, _: bar.update(task, completed=done))

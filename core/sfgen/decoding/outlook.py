@@ -19,6 +19,8 @@ from sfgen.vocabulary import Vocabulary
 CANDIDATES = 5
 """How many of the likeliest tokens are told."""
 
+_ROWS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -79,13 +81,15 @@ def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
 
 def _highest(scores: Scores) -> NDArray[np.intp]:
     """The places of the highest scores, the highest first, the first of equals first."""
-    count = min(CANDIDATES, scores.size)
-    border = np.partition(scores, -count)[-count]
-    # Equal scores can be many: those above the border, and of those at it the first.
-    above, at_border = np.flatnonzero(scores > border), np.flatnonzero(scores == border)
-    places = np.concatenate([above, at_border[: count - above.size]])
+    # The scores in a table: where so many columns reach, so many scores do, and only those need be sorted.
+    columns = scores.size // _ROWS
+    if columns >= CANDIDATES:
+        of_columns = scores[: columns * _ROWS].reshape(_ROWS, columns).max(axis=0)
+        places = np.flatnonzero(scores >= np.partition(of_columns, -CANDIDATES)[-CANDIDATES])
+    else:
+        places = np.arange(scores.size)
     ordered: NDArray[np.intp] = places[np.argsort(-scores[places], kind="stable")]
-    return ordered
+    return ordered[:CANDIDATES]
 
 
 def _log_total(scores: Scores) -> float:
@@ -93,4 +97,4 @@ def _log_total(scores: Scores) -> float:
     highest = float(scores.max())
     if not np.isfinite(highest):
         return highest
-    return highest + float(np.log(np.exp(scores - highest, dtype=np.float64).sum()))
+    return highest + float(np.log(np.exp(scores - scores.dtype.type(highest)).sum(dtype=np.float64)))
