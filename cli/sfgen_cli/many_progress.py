@@ -23,8 +23,9 @@ def bar(total: int | None, done: int) -> Iterator[Callable[[int], None]]:
     Yields:
         A function that is told how many lines have been done.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from sfgen_cli.screen import stderr_console
 
     columns: list[ProgressColumn] = [
         BarColumn(),
@@ -34,7 +35,7 @@ def bar(total: int | None, done: int) -> Iterator[Callable[[int], None]]:
     ]
     shown = Progress(
         *columns,
-        console=Console(stderr=True),
+        console=stderr_console(),
         transient=True,
         redirect_stdout=False,  # records go to stdout whatever is shown here
         refresh_per_second=5,

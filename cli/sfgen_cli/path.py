@@ -97,11 +97,12 @@ def _steps(dfa: Dfa, walk: Walk) -> list[dict[str, Any]]:
 
 def show_path_live(dfa: Dfa, walk: Walk, *, rest: int) -> None:
     """Move a marker through pattern, text and table, resting ``rest`` milliseconds at each character."""
-    from rich.console import Console
     from rich.live import Live
 
+    from sfgen_cli.screen import stderr_console
+
     picture = PathPicture(dfa, walk)
-    with Live(console=Console(stderr=True), transient=True, auto_refresh=False, vertical_overflow="crop") as live:
+    with Live(console=stderr_console(), transient=True, auto_refresh=False, vertical_overflow="crop") as live:
         for place in range(len(walk.states)):
             live.update(picture.at(place), refresh=True)
             time.sleep(rest / 1000)
