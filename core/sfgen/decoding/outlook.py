@@ -27,11 +27,13 @@ class Row:
     """What is kept of an answer of the model, which may be too large to keep.
 
     Attributes:
+        size: How many tokens there are.
         log_total: The logarithm of the sum of all exponentials of the scores.
         best: The likeliest tokens of all, the likeliest first, the lowest id first among equals.
         log_probabilities: The logarithms of their probabilities.
     """
 
+    size: int
     log_total: float
     best: tuple[int, ...]
     log_probabilities: tuple[float, ...]
@@ -45,7 +47,7 @@ class Row:
         if np.isposinf(log_total):
             infinite = np.isposinf(scores)
             of_best = np.where(infinite[best], -np.log(np.count_nonzero(infinite)), -np.inf)
-        return cls(log_total, tuple(best.tolist()), tuple(of_best.tolist()))
+        return cls(scores.size, log_total, tuple(best.tolist()), tuple(of_best.tolist()))
 
 
 def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
@@ -62,7 +64,7 @@ def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
     assert scores is not None
     if node.ruled_out is not None:
         allowed, scores = allowed[~node.ruled_out], scores[~node.ruled_out]
-    log_kept = _log_total(scores)
+    log_kept = row.log_total if allowed.size == row.size else _log_total(scores)
 
     def candidate(token: int, log_before: float, place: int) -> Candidate:
         """``place``: where the token is among those that may stand there, if it is."""
@@ -71,12 +73,14 @@ def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
         is_end = token in vocabulary.end_token_ids
         return Candidate(token, vocabulary.tokens[token], is_end, float(np.exp(log_before)), after)
 
-    best = _highest(scores)
-    return Outlook(
-        before=tuple(map(candidate, row.best, row.log_probabilities, np.searchsorted(allowed, row.best))),
-        after=tuple(candidate(int(allowed[place]), float(scores[place]) - row.log_total, int(place)) for place in best),
-        removed=max(0.0, 1.0 - float(np.exp(log_kept - row.log_total))),
-    )
+    before = tuple(map(candidate, row.best, row.log_probabilities, np.searchsorted(allowed, row.best)))
+    after = before
+    if not all(seen.after for seen in before):
+        after = tuple(
+            candidate(int(allowed[place]), float(scores[place]) - row.log_total, int(place))
+            for place in _highest(scores)
+        )
+    return Outlook(before, after, removed=max(0.0, 1.0 - float(np.exp(log_kept - row.log_total))))
 
 
 def _highest(scores: Scores) -> NDArray[np.intp]:
