@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
 from sfgen_cli.constraints import Constraint
-from sfgen_cli.keyboard import can_be_drawn_on, check_stepping
+from sfgen_cli.keyboard import check_stepping, is_watched
 from sfgen_cli.options import EngineName, GenerationOptions, ReferenceName
-from sfgen_cli.output import note, stderr_is_a_terminal, visible, write, write_json
+from sfgen_cli.output import note, visible, write, write_json
 from sfgen_cli.progress import Say, progress, size_in_words
 from sfgen_cli.record import asked, record
 
@@ -335,10 +334,8 @@ def _views(scene: Scene, options: GenerationOptions, trace: TraceFile | None, *,
 def wants_live(request: Request) -> bool:
     """Whether the live view is shown: on a terminal only, and there unless it was refused."""
     options = request.options
-    if options.quiet or options.live is False or not stderr_is_a_terminal() or not can_be_drawn_on():
-        return False
-    is_asked_for = options.live is True or options.slow > 0 or options.step
-    return is_asked_for or (sys.stdout is not None and sys.stdout.isatty())
+    is_refused = options.quiet or options.live is False
+    return not is_refused and is_watched(asked_for=options.live is True or options.slow > 0 or options.step)
 
 
 def _summary(result: Result) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 
@@ -57,6 +58,13 @@ def check_stepping() -> None:
 def can_be_drawn_on() -> bool:
     """Whether the terminal can move its cursor, which it must for a picture that changes."""
     return os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def is_watched(*, asked_for: bool) -> bool:
+    """Whether a view is drawn: on a terminal that can do it, and, if it was not asked for, where stdout goes there."""
+    if not stderr_is_a_terminal() or not can_be_drawn_on():
+        return False
+    return asked_for or (sys.stdout is not None and sys.stdout.isatty())
 
 
 @contextlib.contextmanager

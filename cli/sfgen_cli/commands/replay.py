@@ -13,7 +13,8 @@ import typer
 
 from sfgen.errors import UsageError
 from sfgen_cli import options
-from sfgen_cli.output import complain, note, on_one_line, stderr_is_a_terminal, write
+from sfgen_cli.keyboard import check_stepping, is_watched
+from sfgen_cli.output import complain, note, on_one_line, write
 
 if TYPE_CHECKING:
     from sfgen_cli.trace import Recording, Trace
@@ -108,8 +109,6 @@ def _check(file: Path, slow: int | None, svg: Path | None, at: int | None, *, st
         if given and quiet:
             raise UsageError(f"{name} and --quiet cannot be used together", hint="It slows the live view down.")
     if step:
-        from sfgen_cli.keyboard import check_stepping
-
         check_stepping()
 
 
@@ -138,7 +137,7 @@ def _chosen(trace: Trace, sample: int | None, name: str) -> list[Recording]:
 
 def _play(recording: Recording, name: str, slow: int | None, *, step: bool, quiet: bool) -> bool:
     """Show one sample and write its text; whether it ended in an error."""
-    if _is_shown(slow, step=step, quiet=quiet):
+    if not quiet and is_watched(asked_for=slow is not None or step):
         _show(recording, slow, step=step)
     write(recording.text)
     if recording.failure is not None:
@@ -147,15 +146,6 @@ def _play(recording: Recording, name: str, slow: int | None, *, step: bool, quie
     elif recording.result is None:
         note(f"sfgen: the run was killed: {name} has no end of sample {recording.sample}", quiet=quiet)
     return recording.failure is not None
-
-
-def _is_shown(slow: int | None, *, step: bool, quiet: bool) -> bool:
-    """On a terminal only; with stdout elsewhere if it was asked for."""
-    from sfgen_cli.keyboard import can_be_drawn_on
-
-    if quiet or not stderr_is_a_terminal() or not can_be_drawn_on():
-        return False
-    return slow is not None or step or (sys.stdout is not None and sys.stdout.isatty())
 
 
 class _NoEndError(Exception):
