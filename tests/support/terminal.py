@@ -81,7 +81,7 @@ class Terminal:
             stderr=slave,
             env={**_plain_environment(), "TERM": "xterm-256color", **environment},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(2, termios.TIOCSCTTY, 0),
+            preexec_fn=_as_a_shell_would,
         )
         if stdin is not None:
             assert self.process.stdin is not None
@@ -187,3 +187,10 @@ def in_a_terminal(
 
 def plain(raw: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", raw)
+
+
+def _as_a_shell_would() -> None:
+    """Start a command in the foreground of its terminal: tests that run in the background inherit ignored signals."""
+    fcntl.ioctl(2, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
