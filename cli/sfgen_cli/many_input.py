@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from sfgen.errors import InputError
 from sfgen_cli.many_options import STDIN_OR_STDOUT
+from sfgen_cli.prompts import without_newline
 
 LONGEST_LINE = 16 * 2**20
 """Bytes; a line that is longer is no record."""
@@ -131,7 +132,7 @@ def _entry(number: int, data: bytes, *, plain: bool) -> Entry | None:
     except UnicodeDecodeError as error:
         return Entry(number, None, fault=f"no UTF-8: byte {error.start + 1} of the line")
     if plain:
-        return Entry(number, text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text)
+        return Entry(number, without_newline(text))
     if not text.strip(" \t\r\n"):
         return None
     try:

@@ -26,14 +26,14 @@ def read_prompt(argument: str | None, file: Path | None, *, stdin_taken: bool = 
     if argument is not None and argument != _STDIN:
         return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if file is not None and str(file) != _STDIN:
-        return _without_newline(read_text(file))
+        return without_newline(read_text(file))
     asked_for = argument == _STDIN or file is not None
     if asked_for and stdin_taken:
         raise UsageError("the prompt and the words cannot both come from stdin", hint="Give the prompt as argument.")
     if stdin_taken:
         return ""
     if asked_for or (sys.stdin is not None and not sys.stdin.isatty()):
-        return _without_newline(read_stdin())
+        return without_newline(read_stdin())
     return ""
 
 
@@ -86,5 +86,6 @@ def _decoded(data: bytes, source: str) -> str:
         raise InputError(f"{source} is not UTF-8: line {line}, byte {error.start}") from error
 
 
-def _without_newline(text: str) -> str:
+def without_newline(text: str) -> str:
+    """The text without the newline at its end, if it has one."""
     return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text

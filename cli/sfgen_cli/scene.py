@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sfgen_cli.output import visible
-
 if TYPE_CHECKING:
     from sfgen import Event
 
@@ -34,18 +32,6 @@ class Scene:
     words: tuple[str, ...] = ()
     banned_patterns: tuple[str, ...] = ()
     seed: int | None = None
-
-    @property
-    def subject(self) -> str:
-        """What constrains the text, in a few words, on one line."""
-        parts = []
-        if self.choices is not None:
-            parts.append(" | ".join(map(visible, self.choices)))
-        elif self.pattern is not None:
-            parts.append(visible(self.pattern))
-        if self.words or self.banned_patterns:
-            parts.append("without " + ", ".join(map(visible, [*self.words, *self.banned_patterns])))
-        return "   ".join(parts) or "free text"
 
     @property
     def is_guided(self) -> bool:
