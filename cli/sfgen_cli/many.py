@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
+import stat
 import sys
 import time
 from collections import deque
@@ -96,9 +98,12 @@ def _prepared(request: Request, tally: _Tally, say: Say, *, resume: bool) -> tup
 
 
 def _has_room_for_a_bar(output: Output) -> bool:
-    """Whether a terminal is there for people alone."""
-    records_go_there = not isinstance(output, OutputFile) and sys.stdout is not None and sys.stdout.isatty()
-    return stderr_is_a_terminal() and not records_go_there
+    """Whether a terminal is there for people alone: what reads a pipe may write to the same one, as jq does."""
+    if not stderr_is_a_terminal():
+        return False
+    if isinstance(output, OutputFile) or sys.stdout is None:
+        return True
+    return not sys.stdout.isatty() and not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 def _bar(total: int | None, done: int) -> contextlib.AbstractContextManager[Callable[[int], None]]:

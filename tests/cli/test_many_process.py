@@ -237,6 +237,26 @@ def test_a_bar_with_rate_and_time_left_that_is_erased(folder: Path) -> None:
     assert not any(f" of {RECORDS}" in row for row in _seen(shown))
 
 
+def test_no_bar_where_what_reads_the_pipe_may_write_to_the_terminal_too(folder: Path) -> None:
+    here, there = pty.openpty()
+    run = subprocess.Popen(
+        [*COMMAND, *map(str, SLOW), "--input", str(folder / "prompts.jsonl")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=there,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    reader = subprocess.Popen(["cat"], stdin=run.stdout, stdout=there)
+    os.close(there)
+    assert run.stdout is not None
+    run.stdout.close()
+    shown = b"".join(_pieces(here))
+    assert run.wait(timeout=60) in (0, 1)
+    assert reader.wait(timeout=60) == 0
+    assert "━".encode() not in shown
+    assert shown.count(b'"text"') == RECORDS - 1
+
+
 def _without_escapes(shown: bytes) -> bytes:
     return re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown)
 
