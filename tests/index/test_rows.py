@@ -24,13 +24,18 @@ BYTES = [bytes([byte]) for byte in range(256)]
 
 @contextmanager
 def limits(
-    *, narrow_up_to: int = narrow.NARROW, functions: int = family.FUNCTIONS, wide_from: int = 4096
+    *,
+    narrow_up_to: int = narrow.NARROW,
+    functions: int = family.FUNCTIONS,
+    wide_from: int = rows._WIDE,
+    apart: int = rows._APART,
 ) -> Iterator[None]:
-    """Other limits of when a state is walked alone, and of how many functions a family may have."""
+    """Other limits of when a state is walked alone, or by shapes, and of how many functions a family may have."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(narrow, "NARROW", narrow_up_to)
         patch.setattr(family, "FUNCTIONS", functions)
         patch.setattr(rows, "_WIDE", wide_from)
+        patch.setattr(rows, "_APART", apart)
         yield
 
 
@@ -38,9 +43,10 @@ LIMITS = st.sampled_from(
     [
         {},
         {"narrow_up_to": 0, "wide_from": 0},
-        {"narrow_up_to": 3, "wide_from": 3},
-        {"narrow_up_to": 0, "wide_from": 0, "functions": 4},
-        {"narrow_up_to": 0, "wide_from": 0, "functions": 8},
+        {"narrow_up_to": 0, "wide_from": 0, "apart": 0},
+        {"narrow_up_to": 3, "wide_from": 3, "apart": 8},
+        {"narrow_up_to": 0, "wide_from": 0, "apart": 0, "functions": 4},
+        {"narrow_up_to": 0, "wide_from": 0, "apart": 0, "functions": 8},
     ]
 )
 
@@ -151,7 +157,7 @@ def test_more_states_than_a_family_has(limit: dict[str, int]) -> None:
 
 def test_a_wide_state_brings_those_that_can_follow() -> None:
     vocabulary = Vocabulary([*BYTES, b"ab"])
-    with limits(narrow_up_to=1, wide_from=1):
+    with limits(narrow_up_to=1, wide_from=1, apart=0):
         index = Index(Dfa.from_regex("[ab]{20}c"), vocabulary)
         index.row(0)
         assert [mask is not None for mask in index.masks].count(True) == 1
@@ -190,13 +196,13 @@ def test_a_vocabulary_without_text() -> None:
         Index(Dfa.from_regex("a+"), Vocabulary([None, None], end_token_ids=[1]))
 
 
-@pytest.mark.parametrize("wide_from", [3, 4096])
-def test_many_threads_get_the_rows_of_one(wide_from: int) -> None:
+@pytest.mark.parametrize(("wide_from", "apart"), [(3, 0), (0, 10**6), (4096, 0)])
+def test_many_threads_get_the_rows_of_one(wide_from: int, apart: int) -> None:
     vocabulary = Vocabulary([*BYTES, *(bytes([a, b]) for a in b"abcdef" for b in b"abc. ")])
     dfa = Dfa.from_regex(r"([a-f]{1,20}[ .]){1,4}|é{9}")
     expected = Index(dfa, vocabulary)
     expected.build()
-    with limits(narrow_up_to=1, wide_from=wide_from):
+    with limits(narrow_up_to=1, wide_from=wide_from, apart=apart):
         for attempt in range(4):
             index = Index(dfa, vocabulary)
             wrong: list[int] = []

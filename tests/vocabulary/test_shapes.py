@@ -1,292 +1,173 @@
-"""Tokenizers of many shapes, put together from the library's parts: each is read rightly, or refused with the reason.
-
-Rightly means: what encode() makes of a text, and any row of tokens at all, joins to the bytes that decode() writes in
-mid-sentence; and so a guided text is what decode() makes of its tokens.
-"""
+"""The trie of shapes against a reference that looks at one token after the other."""
 
 from __future__ import annotations
 
-import re
+import gc
+import threading
+import weakref
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from real_tokenizers import loaded
 
-from scripted import ScriptedModel, random_scores
-from sfgen import Dfa, Index, Sampler, generate
-from sfgen.errors import VocabularyError
-from sfgen.vocabulary import Vocabulary
+from sfgen import Vocabulary
+from sfgen.vocabulary import TokenTrie, shapes
+from sfgen.vocabulary.shapes import BYTE_KINDS, KINDS, LABELS, RULES, Shapes, shapes_of
 
-LETTERS = sorted(pre_tokenizers.ByteLevel.alphabet())
-PIECES = ["▁", *"abcxyzTALK<>note.,'0é日", "▁a", "bc", "▁ab"]
-BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-
-
-def byte_level(*, normalizer: Any = None, pre_tokenizer: Any = None, extra: tuple[str, ...] = ()) -> Tokenizer:
-    strings = [*LETTERS, "ab", "Ġa", *extra]
-    merges = [("a", "b"), ("Ġ", "a")]
-    tokenizer = Tokenizer(models.BPE(vocab={string: k for k, string in enumerate(strings)}, merges=merges))
-    tokenizer.pre_tokenizer = pre_tokenizer or pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    if normalizer is not None:
-        tokenizer.normalizer = normalizer
-    return tokenizer
+CHARACTERS = ["a", "e", "Z", "7", " ", "é", "ß", "ж", "א", "ก", "日", "한", "€", "\ue000", "😀", "\U0010ffff"]
+PIECES = [*(character.encode() for character in CHARACTERS)]
+HALVES = [piece[:length] for piece in PIECES for length in range(1, len(piece))] + [piece[1:] for piece in PIECES[5:]]
+WRONG = [b"\xc0", b"\xff", b"\xe0\x80", b"\xed\xa0\x80", b"\xf0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"]
+TOKENS = st.lists(st.sampled_from([*PIECES, *PIECES, *HALVES, *WRONG]), min_size=1, max_size=5).map(b"".join)
 
 
-def sentencepiece(
-    *added: AddedToken,
-    normalizer: Any = None,
-    strips: bool = False,
-    byte_tokens: list[str] = BYTES,
-    **settings: Any,
-) -> Tokenizer:
-    strings = ["<unk>", *byte_tokens, *PIECES]
-    merges = [("▁", "a"), ("b", "c"), ("▁a", "b")]
-    model = models.BPE(
-        vocab={string: k for k, string in enumerate(strings)},
-        merges=merges,
-        unk_token="<unk>",
-        byte_fallback=bool(byte_tokens),
-        **settings,
-    )
-    tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizer or normalizers.Replace(" ", "▁")
-    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-    tokenizer.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if strips else steps)
-    tokenizer.add_tokens(list(added))
-    return tokenizer
+def shape(data: bytes) -> bytes:
+    """The labels of a token's characters, from left to right; what is no UTF-8 is taken byte by byte."""
+    characters = data.decode("utf-8", "surrogateescape")
+    return bytes([_label(character.encode("utf-8", "surrogateescape")) for character in characters])
 
 
-def unigram(*special: str, byte_tokens: list[str] | None = None, scheme: str = "always") -> Tokenizer:
-    pieces = [(string, -1.0 - len(string) / 10) for string in PIECES]
-    fallback = [(string, -9.0) for string in byte_tokens or ()]
-    vocabulary = [*((name, 0.0) for name in (special or ("<unk>",))), *fallback, *pieces]
-    unknown = (special or ("<unk>",)).index("<unk>")
-    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=unknown, byte_fallback=bool(byte_tokens)))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
-    metaspace = decoders.Metaspace(prepend_scheme=scheme)
-    tokenizer.decoder = decoders.Sequence([metaspace, decoders.ByteFallback()]) if byte_tokens else metaspace
-    tokenizer.add_special_tokens(list(special))
-    return tokenizer
+RULES_LISTED = RULES.tolist()
 
 
-def characters(*, decoder: Any = None, **settings: Any) -> Tokenizer:
-    strings = [*([settings["unk_token"]] if settings else []), *"abcxyzTALK<>note.,'0é日 "]
-    tokenizer = Tokenizer(models.BPE(vocab={string: k for k, string in enumerate(strings)}, merges=[], **settings))
-    if decoder is not None:
-        tokenizer.decoder = decoder
-    return tokenizer
+@cache
+def _label(character: bytes) -> int:
+    for label, length, *bounds in RULES_LISTED:
+        places = zip(character, bounds[::2], bounds[1::2], strict=False)
+        if length == len(character) and all(low <= byte <= high for byte, low, high in places):
+            return int(label)
+    assert len(character) == 1
+    return character[0]
 
 
-def with_added(tokenizer: Tokenizer, *added: AddedToken) -> Tokenizer:
-    tokenizer.add_tokens(list(added))
-    return tokenizer
+def check(found: Shapes, trie: TokenTrie, tokens: list[bytes | None]) -> None:
+    """Everything that is told of the nodes, in pre-order."""
+    path: list[int] = []
+    shapes_seen: dict[bytes, int] = {}
+    for node in range(len(found)):
+        del path[found.depths[node] - 1 :]
+        path.append(found.labels[node])
+        assert len(path) == found.depths[node]
+        assert bytes(path) not in shapes_seen
+        shapes_seen[bytes(path)] = node
+    for text, node in shapes_seen.items():
+        below = [other for other in shapes_seen if other.startswith(text)]
+        assert found.subtree_ends[node] == node + len(below)
+    first: dict[bytes, int] = {}
+    for token, data in enumerate(tokens):
+        if data:
+            first.setdefault(data, token)
+    expected: dict[bytes, set[int]] = {}
+    for data, token in first.items():
+        expected.setdefault(shape(data), set()).add(token)
+    assert {text[:length] for text in expected for length in range(1, len(text) + 1)} == set(shapes_seen)
+    words = (len(tokens) + 31) // 32
+    for text, node in shapes_seen.items():
+        listed = found.tokens[found.token_starts[node] : found.token_starts[node + 1]].tolist()
+        assert len(listed) == len(set(listed))
+        assert set(listed) == expected.get(text, set())
+        assert (found.dense[node] >= 0) == (len(listed) > words // 8)
+        if found.dense[node] >= 0:
+            assert _ids(found.rows[found.dense[node]]) == set(listed)
+    assert _ids(found.rows[-1]) == set(first.values())
+    _check_beginnings(found, trie, shapes_seen)
 
 
-def text(content: str, **settings: Any) -> AddedToken:
-    return AddedToken(content, special=False, **settings)
+def _check_beginnings(found: Shapes, trie: TokenTrie, shapes_seen: dict[bytes, int]) -> None:
+    prefixes: list[bytes] = []
+    place: dict[bytes, int] = {}
+    data = bytearray()
+    for node in range(len(trie)):
+        del data[trie.depths[node] - 1 :]
+        data.append(trie.bytes[node])
+        prefixes.append(bytes(data))
+        place[bytes(data)] = node
+    expected: dict[int, set[int]] = {}
+    for prefix in prefixes:
+        text = shape(prefix)
+        if text in shapes_seen and text[-1] in KINDS:
+            length = next(rule[1] for rule in RULES_LISTED if rule[0] == text[-1])
+            begin = place[prefix[: len(prefix) - length + 1]]
+            expected.setdefault(shapes_seen[text], set()).add(begin)
+    for node in range(len(found)):
+        nodes = found.nodes[found.node_starts[node] : found.node_starts[node + 1]].tolist()
+        assert len(nodes) == len(set(nodes))
+        assert set(nodes) == expected.get(node, set())
+        labels = trie.bytes[nodes].tolist()
+        assert labels == sorted(labels)
 
 
-PREPEND = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-READ: dict[str, Callable[[], Tokenizer]] = {
-    "byte-level": byte_level,
-    "byte-level, NFC": lambda: byte_level(normalizer=normalizers.NFC()),
-    "byte-level, NFD without accents": lambda: byte_level(
-        normalizer=normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()])
-    ),
-    "byte-level, lower case": lambda: byte_level(normalizer=normalizers.Lowercase()),
-    "byte-level, stripped": lambda: byte_level(normalizer=normalizers.Strip()),
-    "byte-level, spaces joined": lambda: byte_level(normalizer=normalizers.Replace(Regex(r"\s+"), " ")),
-    "byte-level, prefix space": lambda: byte_level(pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=True)),
-    "byte-level, single digits": lambda: byte_level(
-        pre_tokenizer=pre_tokenizers.Sequence(
-            [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-        )
-    ),
-    "byte-level, tokens beside the map": lambda: byte_level(extra=("日本", "ab c")),
-    "byte-level, added text": lambda: with_added(
-        byte_level(), text("<note>", lstrip=True, rstrip=True), text("  "), text("Talk", normalized=True)
-    ),
-    "byte-level, added text in lower case": lambda: with_added(
-        byte_level(normalizer=normalizers.Lowercase()), text("TALK", normalized=True)
-    ),
-    "byte-level, added <0x41>": lambda: with_added(byte_level(), text("<0x41>")),
-    "sentencepiece": sentencepiece,
-    "sentencepiece, a strip at the start": lambda: sentencepiece(normalizer=PREPEND, strips=True),
-    "sentencepiece, some byte tokens": lambda: sentencepiece(byte_tokens=BYTES[128:]),
-    "sentencepiece, no byte tokens": lambda: sentencepiece(byte_tokens=[]),
-    "sentencepiece, unknown runs fused": lambda: sentencepiece(byte_tokens=[], fuse_unk=True),
-    "sentencepiece, added text": lambda: sentencepiece(text("▁▁"), text("two words"), text("a▁b"), text("<0x41>z")),
-    "sentencepiece, added text in lower case": lambda: sentencepiece(
-        text("TALK", normalized=True),
-        normalizer=normalizers.Sequence([normalizers.Replace(" ", "▁"), normalizers.Lowercase()]),
-    ),
-    "sentencepiece, added text after a space": lambda: sentencepiece(
-        text("<note>", normalized=True), text("<n>", normalized=False), normalizer=PREPEND, strips=True
-    ),
-    "unigram": unigram,
-    "unigram, bytes": lambda: unigram(byte_tokens=BYTES),
-    "unigram, bytes, first": lambda: unigram(byte_tokens=BYTES, scheme="first"),
-    "unigram, never": lambda: unigram(scheme="never"),
-    "unigram like T5": lambda: unigram("<pad>", "</s>", "<unk>", "<extra_id_0>"),
-    "characters": lambda: characters(decoder=decoders.Fuse()),
-    "characters, unknown ones fused": lambda: characters(decoder=decoders.Fuse(), unk_token="?u", fuse_unk=True),
-}
-REFUSED: dict[str, tuple[Callable[[], Tokenizer], str]] = {
-    "characters, no decoder": (characters, "a space would stand between any two tokens"),
-    "spaces thrown away": (
-        lambda: byte_level(pre_tokenizer=pre_tokenizers.Whitespace(), extra=("hello",)),
-        "should come out as",
-    ),
-    "words": (
-        lambda: _with_decoder(Tokenizer(models.WordLevel({"<unk>": 0, "no": 1, "spaces": 2}, unk_token="<unk>"))),
-        "like every other one that was tried",
-    ),
-    "byte tokens, no ByteFallback": (
-        lambda: _with_decoder(sentencepiece(), decoders.Replace("▁", " ")),
-        "256 byte tokens such as <0x41>",
-    ),
-    "every part gets a space": (
-        lambda: byte_level(
-            pre_tokenizer=pre_tokenizers.Sequence(
-                [pre_tokenizers.Split(Regex(r"\w+"), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=True)]
-            )
-        ),
-        "like every other one that was tried",
-    ),
-    "an added token that is another one too": (
-        lambda: with_added(byte_level(normalizer=normalizers.NFD()), text("é", normalized=True)),
-        "both the added text",
-    ),
-}
+def _ids(row: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> set[int]:
+    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
 
 
-def _with_decoder(tokenizer: Tokenizer, decoder: Any = None) -> Tokenizer:
-    tokenizer.decoder = decoder or decoders.Fuse()
-    return tokenizer
+@settings(max_examples=200, deadline=None)
+@given(st.lists(TOKENS | st.none() | st.binary(min_size=1, max_size=4), max_size=40))
+def test_shapes_equal_the_reference(tokens: list[bytes | None]) -> None:
+    trie = TokenTrie.from_tokens(tokens)
+    check(shapes_of(trie), trie, tokens)
 
 
-class Shape:
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.tokenizer = READ[name]()
-        self.vocabulary = Vocabulary.from_tokenizer(self.tokenizer)
-        self.letter: int = self.tokenizer.token_to_id("a")  # type: ignore[assignment]  # not the letter's byte token
-
-    def encode(self, written: str) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(written, add_special_tokens=False).ids
-        return [token_id for token_id in ids if self.vocabulary.tokens[token_id] is not None]
-
-    def join(self, ids: list[int]) -> bytes:
-        return b"".join(self.vocabulary.tokens[token_id] or b"" for token_id in ids)
-
-    def decode(self, ids: list[int]) -> str:
-        """What decode() writes in mid-sentence: after a letter."""
-        written: str = self.tokenizer.decode([self.letter, *ids], skip_special_tokens=False)
-        assert written[0] == "a"
-        return written[1:]
+def test_kinds_that_rows_of_many_tokens_have() -> None:
+    """More tokens than a row has words, so that no row is kept of most shapes."""
+    tokens = [bytes([a, b]) for a in b"abcdefgh" for b in b"abcdefgh -"] + [bytes([a]) for a in range(256)]
+    trie = TokenTrie.from_tokens(tokens)
+    found = shapes_of(trie)
+    check(found, trie, list(tokens))
+    assert -1 in found.dense
+    assert found.dense.max() >= 0
 
 
-@pytest.fixture(scope="module", params=READ)
-def shape(request: pytest.FixtureRequest) -> Shape:
-    return Shape(request.param)
+def test_the_kinds_are_told_apart() -> None:
+    assert len(KINDS) == LABELS == len(set(KINDS.tolist()))
+    assert [length for label, length, *_ in RULES.tolist()].count(1) == BYTE_KINDS
+    assert RULES[:BYTE_KINDS, 0].tolist() == KINDS[:BYTE_KINDS].tolist()
+    for code in [*range(0x80, 0x3000, 7), *range(0x3000, 0xD800, 61), *range(0xE000, 0x110000, 997)]:
+        assert _label(chr(code).encode()) in KINDS
 
 
-written_texts = st.lists(
-    st.one_of(
-        st.text("abcxyzTALK<>note.,'0é日 \n", min_size=1, max_size=6),
-        st.sampled_from(
-            ["<note>", "<n>", "two words", "TALK", "talk", "Talk", "  ", "▁▁", "<0x41>", "日本", "ab c", "▁"]
-        ),
-        st.text(st.characters(exclude_categories=["Cs"]), max_size=2),
-    ),
-    max_size=6,
-).map("".join)
+def test_they_are_made_once_for_a_trie() -> None:
+    trie = Vocabulary([b"a", b"b"]).trie
+    found: list[Shapes] = []
+    threads = [threading.Thread(target=lambda: found.append(shapes_of(trie))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(other is found[0] for other in found)
+    assert not any(getattr(found[0], name).flags.writeable for name in Shapes.__slots__)
 
 
-@settings(max_examples=40, deadline=None)
-@given(written=written_texts)
-def test_an_encoded_text_joins_to_what_decode_writes(shape: Shape, written: str) -> None:
-    ids = shape.encode(written)
-    assert shape.join(ids).decode(errors="replace") == shape.decode(ids)
+def test_they_are_not_held_without_the_trie() -> None:
+    trie = Vocabulary([b"a", b"b"]).trie
+    shapes_of(trie)
+    known = weakref.ref(trie)
+    del trie
+    gc.collect()
+    assert known() is None
 
 
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_any_tokens_join_to_what_decode_writes(shape: Shape, data: st.DataObject) -> None:
-    tokens = shape.vocabulary.tokens
-    usable = [token_id for token_id, token in enumerate(tokens) if token is not None]
-    ids = data.draw(st.lists(st.sampled_from(usable), max_size=10))
-    joined, written = shape.join(ids), shape.decode(ids)
-    if "byte-level" in shape.name:
-        assert joined.decode(errors="replace") == written
-    else:
-        try:
-            assert joined.decode() == written
-        except UnicodeDecodeError:  # how much of a broken run of byte tokens is replaced is the library's own affair
-            assert "�" in written
-
-
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 10**6), pattern=st.sampled_from([r"[a-c ]{1,9}", r"(?s).{0,6}", r"( ab|é|<note>){2,4}\.?"]))
-def test_a_guided_text_is_what_decode_writes(shape: Shape, seed: int, pattern: str) -> None:
-    vocabulary = shape.vocabulary
-    model = ScriptedModel(vocabulary, random_scores(len(vocabulary), seed), {"": [shape.letter]})
-    index = Index(Dfa.from_regex(pattern), vocabulary)
-    result = generate(model, index=index, sampler=Sampler(1.0, seed), max_tokens=12)
-    assert re.fullmatch(pattern, result.text, re.ASCII)
-    assert result.text == shape.decode(list(result.token_ids))
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_concatenation_is_refused(name: str) -> None:
-    make, reason = REFUSED[name]
-    with pytest.raises(VocabularyError, match=reason):
-        Vocabulary.from_tokenizer(make())
-
-
-@pytest.mark.parametrize(
-    ("name", "string", "token"),
-    [
-        ("byte-level, added text", "<note>", b"<note>"),
-        ("byte-level, added text", "  ", b"  "),
-        ("byte-level, added text in lower case", "talk", b"talk"),
-        ("byte-level, added <0x41>", "<0x41>", b"<0x41>"),
-        ("byte-level, tokens beside the map", "日本", "日本".encode()),
-        ("sentencepiece, some byte tokens", "<0x80>", b"\x80"),
-        ("sentencepiece, no byte tokens", "<unk>", None),
-        ("sentencepiece, unknown runs fused", "<unk>", None),
-        ("sentencepiece, added text", "▁▁", b"  "),
-        ("sentencepiece, added text", "two▁words", b"two words"),
-        ("sentencepiece, added text", "<0x41>z", b"<0x41>z"),
-        ("sentencepiece, added text after a space", "▁<note>", b" <note>"),
-        ("sentencepiece, added text after a space", "<n>", b"<n>"),
-        ("unigram", "<unk>", None),
-        ("unigram like T5", "<extra_id_0>", None),
-        ("characters, unknown ones fused", "?u", None),
-    ],
-)
-def test_tokens_of_note(name: str, string: str, token: bytes | None) -> None:
-    tokenizer = READ[name]()
-    token_id = tokenizer.token_to_id(string)
-    tokens = Vocabulary.from_tokenizer(tokenizer).tokens
-    places = [k for k in range(len(tokens)) if tokenizer.id_to_token(k) == string]
-    assert (token_id in places or token_id is None, len(places)) == (True, 1)
-    assert tokens[places[0]] == token
-
-
-def test_an_added_token_is_proved_in_a_large_vocabulary_too() -> None:
-    """Only some of the model's tokens are compared with decode() when a vocabulary is read, but all the added ones."""
-    from sfgen.vocabulary.round_trip import check_round_trip
-
-    fillers = tuple(f"{first}{second}{third}" for first in LETTERS[:30] for second in LETTERS[:30] for third in "abcd")
-    tokenizer = with_added(byte_level(extra=fillers), *(text(f"<note {number}>") for number in range(50)))
-    tokens = list(Vocabulary.from_tokenizer(tokenizer).tokens)
-    check_round_trip(tokenizer, tokens)
-    for place in range(len(tokens) - 50, len(tokens)):
-        wrong = [*tokens[:place], b"<mote>", *tokens[place + 1 :]]
-        with pytest.raises(VocabularyError, match=f"token {place} between two letters"):
-            check_round_trip(tokenizer, wrong)
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma2"])
+def test_shapes_of_published_vocabularies(name: str, real_tokenizer_directory: Callable[[str], Path]) -> None:
+    _, vocabulary = loaded(real_tokenizer_directory(name))
+    trie, found = vocabulary.trie, shapes.shapes_of(vocabulary.trie)
+    first: dict[bytes, int] = {}
+    for token, data in enumerate(vocabulary.tokens):
+        if data and token not in vocabulary.end_token_ids:
+            first.setdefault(data, token)
+    expected: dict[bytes, set[int]] = {}
+    for data, token in first.items():
+        expected.setdefault(shape(data), set()).add(token)
+    path = bytearray()
+    for node in range(len(found)):
+        del path[found.depths[node] - 1 :]
+        path.append(found.labels[node])
+        listed = found.tokens[found.token_starts[node] : found.token_starts[node + 1]].tolist()
+        assert set(listed) == expected.pop(bytes(path), set())
+    assert not expected
+    assert len(found) * 5 < len(trie)

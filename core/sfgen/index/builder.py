@@ -20,6 +20,7 @@ from sfgen.automata.graph import STATES_DRAWN
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.distance import UNREACHABLE, byte_distances, token_distances
 from sfgen.index.rows import Rows
+from sfgen.index.token_ids import TokenIds
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Index:
                 )
         self.masks = (rows := Rows(dfa, vocabulary, goal)).masks
         self._rows = rows
+        self._ids = TokenIds()
         self._token_bytes = vocabulary.tokens
         self._end_tokens = frozenset(vocabulary.end_token_ids)
         # Plain Python reads single numbers from these faster than from arrays.
@@ -119,8 +121,20 @@ class Index:
         return self._rows.count(state)
 
     def allowed_tokens(self, state: int) -> Int32:
-        """The ids of the tokens that ``state`` allows, ascending, int32."""
-        return tokens_of_row(self.row(state))
+        """The ids of the tokens that ``state`` allows, ascending, int32; read-only and shared."""
+        return self._ids.of(self.row(state))
+
+    def is_made(self, state: int) -> bool:
+        """Whether the row of ``state`` was made, or read from a file, already."""
+        return self.masks[state] is not None
+
+    def allows_several(self, state: int) -> bool | None:
+        """Whether ``state`` allows more than one token, if that is told within microseconds. End tokens are one.
+
+        Returns:
+            ``None`` where it takes longer to tell; then it is known when the row is made.
+        """
+        return self._rows.several(state)
 
     def next_state(self, state: int, token_id: int) -> int:
         """The state after ``token_id``; -1 where it is not allowed, or is an end token, which leads nowhere."""
@@ -325,22 +339,3 @@ class Index:
 def _listed(found: list[int]) -> str:
     shown = ", ".join(chr(byte) if 0x20 < byte < 0x7F else f"0x{byte:02X}" for byte in found[:12])
     return shown + (", …" if len(found) > 12 else "")
-
-
-def tokens_of_row(row: Row) -> Int32:
-    """The token ids whose bits are set in a packed row, ascending, int32.
-
-    >>> tokens_of_row(np.array([0b1001, 1], dtype=np.uint32)).tolist()
-    [0, 3, 32]
-    """
-    words = np.flatnonzero(row != 0)
-    if 4 * words.size > row.size:
-        return np.flatnonzero(_bits(row)).astype(np.int32)
-    # Few tokens: look at their words only.
-    bits = np.flatnonzero(_bits(row[words]))
-    tokens: Int32 = (words[bits >> 5] << 5 | bits & 31).astype(np.int32)
-    return tokens
-
-
-def _bits(words: Row) -> NDArray[np.bool_]:
-    return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little").view(np.bool_)

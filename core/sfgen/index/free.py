@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfgen.errors import UsageError
-from sfgen.index.builder import Int32, Row, tokens_of_row
+from sfgen.index.builder import Int32, Row
+from sfgen.index.token_ids import tokens_of_row
 from sfgen.vocabulary import Vocabulary
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from sfgen.errors import UsageError
-from sfgen.index.builder import Index, Int32, Row, tokens_of_row
+from sfgen.index.builder import Index, Int32, Row
+from sfgen.index.token_ids import tokens_of_row
 
 
 class Guide:
@@ -69,9 +70,21 @@ class Guide:
         row = self._masks[states[-1]]
         return self.index.row(states[-1]) if row is None else row
 
+    def is_made(self) -> bool:
+        """Whether the mask here was made before, for this sequence or another."""
+        return self.index.is_made(self._states[-1])
+
+    def allows_several(self) -> bool | None:
+        """Whether two tokens or more may follow, the end tokens counted as one; ``None``: only the mask tells."""
+        if self._ended or len(self._states) > self._free:
+            return None
+        return self.index.allows_several(self._states[-1])
+
     def allowed_tokens(self) -> Int32:
-        """The ids of the allowed tokens, ascending, int32."""
-        return tokens_of_row(self.mask())
+        """The ids of the allowed tokens, ascending, int32; they may be shared, and are not to be changed."""
+        if len(self._states) > self._free:
+            return tokens_of_row(self.mask())
+        return self.index.allowed_tokens(self._states[-1])
 
     def advance(self, token_id: int) -> None:
         """Take a token.

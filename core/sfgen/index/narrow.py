@@ -61,7 +61,7 @@ def make_narrow(
     while place < stop and used < len(rows):
         state = np.int64(states[place])
         count = list_transitions(
-            state, budget, stack, tokens, targets,
+            state, budget, tokens.size, stack, tokens, targets,
             table, width, byte_classes, labels, depths, subtree_ends, token_starts, token_ids, roots,
         )  # fmt: skip
         row_of[place] = -1 if count < 0 else 0

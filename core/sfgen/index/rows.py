@@ -14,24 +14,29 @@ from sfgen.errors import UsageError
 from sfgen.index import family, narrow
 from sfgen.index.family import MEMBERS, enter, walk_family, write_rows
 from sfgen.index.narrow import make_narrow
+from sfgen.index.shaped import ShapedRows
 from sfgen.index.stored_rows import StoredRows
 from sfgen.index.table import UInt32, walking_table
 from sfgen.index.walker import list_transitions, make_row
 from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary.shapes import COLUMNS
 
 Int32 = NDArray[np.int32]
 
 _FIRST_BLOCK = 4 << 20  # bytes of rows that room is made for at first
-_WIDE = 4096  # trie nodes: a state whose walk takes more is made with others like it, but for the first
+_APART = 1 << 16  # trie nodes that may be walked beside the shapes: a state that takes more is made with others like it
+_WIDE = 4096  # trie nodes: a state whose walk takes more is made by the shapes of tokens
 _RELATIVES = 256  # states among which those others are looked for
+_FEW = 512  # trie nodes: some microseconds
 _STEP = 4096  # states between two calls of `progress`
 
 
 class Rows:
     """Which tokens each state allows, as packed rows. Safe to share between threads.
 
-    A row is made by a walk of its own. Where that takes long for a second state, it is made together with those of the
-    states that can follow (see ``sfgen.index.family``).
+    A row is made by a walk of its own; where that takes long, by the shapes of tokens (see ``sfgen.index.shaped``).
+    Where that takes long too, for a second state, it is made together with those of the states that can follow (see
+    ``sfgen.index.family``).
 
     Args:
         dfa: The automaton.
@@ -53,6 +58,7 @@ class Rows:
         self._lock = threading.RLock()
         self._arguments: tuple[Any, ...] = ()
         self._wide_seen = False
+        self._shaped_rows: ShapedRows | None = None
         self._unique: dict[tuple[int, int], list[UInt32]] = {}
         self.stored: StoredRows | None = None
         self._read: dict[int, UInt32] = {}
@@ -68,20 +74,32 @@ class Rows:
             self.make(state)
         return self._counts[state]
 
+    def several(self, state: int) -> bool | None:
+        """Whether ``state`` allows more than one token; ``None`` if that is not told quickly. End tokens are one."""
+        self._check(state)
+        ends = len(self._vocabulary.end_token_ids) if self._dfa.accepting[state] else 0
+        if self.masks[state] is not None:
+            count = self._counts[state]
+        elif self.stored is not None:
+            count = int(self.stored.counts[self.stored.row_of_state[state]])
+        else:
+            count = self._list(state, _FEW, 2 - min(1, ends))[0]
+            return None if count < 0 else count + min(1, ends) > 1
+        return count - ends + min(1, ends) > 1
+
     def make(self, state: int) -> UInt32:
         """Make the row of ``state``, or find it where another thread was faster."""
         self._check(state)
         if self.stored is not None:
             return self._take(state, self.stored)
-        arguments = self._for(state)
-        row: UInt32 = np.zeros(self.words, dtype=np.uint32)
-        count, digest = make_row(state, _WIDE, row, self._stack(), *arguments)
+        row, count, digest = self._walk(state, _WIDE)
+        if count < 0:
+            count, digest = self._shaped().make(state, _APART, row)
         if count < 0 and self._wide_seen:
             return self._make_with_relatives(state)
         if count < 0:
             self._wide_seen = True
-            row.fill(0)
-            count, digest = make_row(state, len(self._vocabulary.trie), row, self._stack(), *arguments)
+            row, count, digest = self._walk(state, len(self._vocabulary.trie))
         with self._lock:
             mask = self.masks[state]
             return self._keep(state, row, count, digest) if mask is None else mask
@@ -100,24 +118,20 @@ class Rows:
     def within(self, state: int, goal: NDArray[np.bool_]) -> UInt32:
         """The row of ``state`` if tokens may end in some states only; it is not kept."""
         _, *others = self._for(state)
-        row: UInt32 = np.zeros(self.words, dtype=np.uint32)
-        table = walking_table(self._dfa.transitions, goal).reshape(-1)
-        make_row(state, len(self._vocabulary.trie), row, self._stack(), table, *others)
+        table = walking_table(self._dfa.transitions, goal, COLUMNS).reshape(-1)
+        row: UInt32 = np.empty(self.words, dtype=np.uint32)
+        count, _ = ShapedRows(table, self._dfa, self._vocabulary, others[3]).make(state, _APART, row)
+        if count < 0:
+            row.fill(0)
+            make_row(state, len(self._vocabulary.trie), row, self._stack(), table, *others)
         row.setflags(write=False)
         return row
 
     def transitions(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The text tokens that ``state`` allows, ascending, and the state each leads to."""
-        table, width, *_ = self._for(state)
-        trie = self._vocabulary.trie
-        tokens = np.empty(len(trie.token_ids), dtype=np.int32)
-        targets = np.empty(len(trie.token_ids), dtype=np.uint32)
-        count = list_transitions(
-            state, len(trie), self._stack(), tokens, targets, table, width, self._dfa.byte_classes,
-            trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.roots,
-        )  # fmt: skip
+        count, tokens, targets = self._list(state, len(self._vocabulary.trie), len(self._vocabulary.trie.token_ids))
         order = np.argsort(tokens[:count], kind="stable")
-        return tokens[order], (targets[order] // width).astype(np.int32)
+        return tokens[order], (targets[order] // self._for(state)[1]).astype(np.int32)
 
     def check_refusal(self, state: int, token: int) -> None:
         """Look into a row that was read when the automaton refuses a token.
@@ -167,8 +181,8 @@ class Rows:
         if not self._arguments:
             trie = self._vocabulary.trie
             self._arguments = (
-                walking_table(self._dfa.transitions, self._goal).reshape(-1),
-                self._dfa.transitions.shape[1],
+                walking_table(self._dfa.transitions, self._goal, COLUMNS).reshape(-1),
+                self._dfa.transitions.shape[1] + COLUMNS,
                 self._dfa.byte_classes,
                 self._dfa.accepting,
                 np.array(self._vocabulary.end_token_ids, dtype=np.int32),
@@ -180,6 +194,28 @@ class Rows:
                 trie.roots,
             )
         return self._arguments
+
+    def _walk(self, state: int, budget: int) -> tuple[UInt32, int, int]:
+        """The row of a state by a walk of the token trie, its number of tokens, and its digest; see ``make_row``."""
+        row: UInt32 = np.zeros(self.words, dtype=np.uint32)
+        return row, *make_row(state, budget, row, self._stack(), *self._for(state))
+
+    def _shaped(self) -> ShapedRows:
+        if self._shaped_rows is None:
+            table, _, _, _, end_tokens, *_ = self._for(0)
+            self._shaped_rows = ShapedRows(table, self._dfa, self._vocabulary, end_tokens)
+        return self._shaped_rows
+
+    def _list(self, state: int, budget: int, most: int) -> tuple[int, Int32, UInt32]:
+        """Some tokens that a state allows and where they lead to; see ``walker.list_transitions``."""
+        table, width, byte_classes, *_ = self._for(state)
+        trie = self._vocabulary.trie
+        tokens, targets = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.uint32)
+        count: int = list_transitions(
+            state, budget, most, self._stack(), tokens, targets, table, width, byte_classes,
+            trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.roots,
+        )  # fmt: skip
+        return count, tokens, targets
 
     def _stack(self) -> UInt32:
         """Room for a state at each depth of a walk."""
@@ -254,9 +290,9 @@ class Rows:
 
     def _make_wide(self, state: int, made: _Block) -> int:
         """Make the row of one wide state, and return its number."""
-        row = made.rows[made.used]
-        row.fill(0)
-        count, digest = make_row(state, len(self._vocabulary.trie), row, self._stack(), *self._arguments)
+        count, digest = self._shaped().make(state, _APART, made.rows[made.used])
+        if count < 0:
+            made.rows[made.used], count, digest = self._walk(state, len(self._vocabulary.trie))
         number: int = enter(count, digest, made.rows, made.used, made.counts, made.digests, made.slots)
         made.used += number == made.used
         return number

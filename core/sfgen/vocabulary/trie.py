@@ -49,7 +49,7 @@ NO_TOKEN = np.uint32(1 << 31)
 """What stands in ``first_tokens`` where no token ends: an id with the highest bit set."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class TokenTrie:
     """A pre-order trie over the bytes of tokens; every array is read-only.
 

@@ -1,0 +1,70 @@
+"""The token ids of packed rows; those of the rows that were asked for last are kept."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32 = NDArray[np.int32]
+UInt32 = NDArray[np.uint32]
+
+KEPT = 8 << 20
+"""Bytes of ids that are kept: eight rows that allow every token of the largest vocabularies, or thousands of others."""
+
+_ENTRY = 512  # bytes of what is kept beside the ids of a row
+
+
+def tokens_of_row(row: UInt32) -> Int32:
+    """The token ids whose bits are set in a packed row, ascending, int32.
+
+    >>> tokens_of_row(np.array([0b1001, 1], dtype=np.uint32)).tolist()
+    [0, 3, 32]
+    """
+    words = np.flatnonzero(row != 0)
+    if 4 * words.size > row.size:
+        return np.flatnonzero(_bits(row)).astype(np.int32)
+    # Few tokens: look at their words only.
+    bits = np.flatnonzero(_bits(row[words]))
+    tokens: Int32 = (words[bits >> 5] << 5 | bits & 31).astype(np.int32)
+    return tokens
+
+
+def _bits(words: UInt32) -> NDArray[np.bool_]:
+    return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little").view(np.bool_)
+
+
+class TokenIds:
+    """The ids of rows that are never changed, without unpacking a row anew at each step. Safe to share between threads.
+
+    A row is known by being the same object, as it is in all states that have it.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[UInt32, Int32]] = {}  # the oldest first; the row is held, so its id stays its own
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def of(self, row: UInt32) -> Int32:
+        """The ids of the tokens of a row, ascending, int32; read-only and shared.
+
+        >>> row = np.array([0b1001, 1], dtype=np.uint32)
+        >>> found = TokenIds()
+        >>> found.of(row).tolist(), found.of(row) is found.of(row)
+        ([0, 3, 32], True)
+        """
+        known = self._found.get(id(row))
+        if known is not None:
+            return known[1]
+        ids = tokens_of_row(row)
+        ids.setflags(write=False)
+        with self._lock:
+            if id(row) in self._found:  # another thread was faster
+                return self._found[id(row)][1]
+            self._found[id(row)] = row, ids
+            self._bytes += ids.nbytes + _ENTRY
+            while self._bytes > KEPT and len(self._found) > 1:
+                _, oldest = self._found.pop(next(iter(self._found)))
+                self._bytes -= oldest.nbytes + _ENTRY
+        return ids
