@@ -47,7 +47,7 @@ class Mark:
     _spelling: int
     _last: int
     _position: int
-    _pending: bytes
+    pending: bytes
     _words: WordMark | None = field(repr=False)
     _patterns: object = field(repr=False)
     _allowed: AllowedMark | None = field(repr=False)
@@ -134,7 +134,7 @@ class Matcher:
         self._spelling = mark._spelling
         self._last = mark._last
         self._position = mark._position
-        self._pending = mark._pending
+        self._pending = mark.pending
         if self._words and mark._words:
             self._words.reset(mark._words)
         if self._patterns:

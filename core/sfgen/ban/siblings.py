@@ -50,7 +50,7 @@ def completing(matcher: Matcher, trie: TokenTrie) -> NDArray[np.int32]:
     """
     if matcher.open_from() is None:
         return np.empty(0, np.int32)
-    table = _table(trie, matcher.banned)
+    table = table_of(trie, matcher.banned)
     state = matcher.state
     answer = table.answers.get(state)
     if answer is None:
@@ -122,7 +122,7 @@ class _Walk:
     def _begin(self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]]) -> None:
         """From the root, over the rest of a character that is half read."""
         mark = self._matcher.mark()
-        if not mark._pending:
+        if not mark.pending:
             self._extend(sets, mark, np.array([-1], dtype=np.int32))
             return
         for node in _children(self._trie, -1):
@@ -132,7 +132,7 @@ class _Walk:
         """Go on byte by byte until no character is half read."""
         if self._ask(mark, bytes([self._trie.bytes[node]])):
             self._complete.append(np.array([node], dtype=np.int32))
-        elif self._matcher.mark()._pending:
+        elif self._matcher.mark().pending:
             mark = self._matcher.mark()
             if self._is_open():
                 for child in _children(self._trie, node):
@@ -149,7 +149,7 @@ class _Walk:
             places = table.root
             classes = table.classes[characters.symbols[places]]
         else:
-            places = _ranges(characters.first[nodes], characters.after[nodes])
+            places = ranges(characters.first[nodes], characters.after[nodes])
             classes = table.classes[characters.symbols[places]]
             order = np.argsort(classes, kind="stable")
             places, classes = places[order], classes[order]
@@ -184,7 +184,7 @@ class _Walk:
             sets[key] = matcher.mark(), [nodes]
 
 
-def _ranges(starts: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.int64]:
+def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> NDArray[np.int64]:
     """All numbers of some ranges."""
     lengths = ends - starts
     return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
@@ -200,7 +200,7 @@ def _children(trie: TokenTrie, node: int) -> Iterator[int]:
 
 
 @lru_cache(maxsize=4)
-def _characters(trie: TokenTrie) -> _Characters:
+def characters_of(trie: TokenTrie) -> _Characters:
     """The trie read character by character."""
     parents, symbols = np.empty(len(trie), dtype=np.int32), np.empty(len(trie), dtype=np.int32)
     began, missing, codes, low, high = np.zeros((5, trie.max_depth + 1), dtype=np.int32)
@@ -235,7 +235,7 @@ class _Table:
     """
 
     def __init__(self, trie: TokenTrie, banned: BannedWords) -> None:
-        self.characters = _characters(trie)
+        self.characters = characters_of(trie)
         numbers: dict[Hashable, int] = {}
         texts = self.characters.texts
         keys = _by_patterns(texts, banned) if banned.patterns else _by_words(texts, banned)
@@ -270,7 +270,8 @@ def _by_patterns(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable
 
 
 @lru_cache(maxsize=8)
-def _table(trie: TokenTrie, banned: BannedWords) -> _Table:
+def table_of(trie: TokenTrie, banned: BannedWords) -> _Table:
+    """The characters of the tokens in the classes that the ban tells apart; kept for the last few."""
     return _Table(trie, banned)
 
 

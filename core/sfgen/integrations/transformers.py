@@ -1,0 +1,220 @@
+r"""Processors for ``model.generate(...)`` of transformers.
+
+::
+
+    processor = GuidedLogitsProcessor(index, max_tokens=40)
+    model.generate(**inputs, max_new_tokens=40, logits_processor=[processor])
+
+They look at the ids alone, so they work with batches, padding on either side, greedy search, sampling, beams and
+several sequences for a prompt. Scores of tokens that may not follow become minus infinity; the others stay as they are.
+
+* **The limit.** ``generate`` cuts a text at ``max_new_tokens`` and tells nobody. Give the processor the same number as
+  ``max_tokens``: then every text is complete by then. Without it, a text that is cut may be the beginning of a match
+  only, or end in a banned word that would have become another one (``talk`` of *talking*).
+* **The end.** The end tokens are those of the vocabulary, all of them; ``Vocabulary.from_pretrained`` reads those that
+  ``generate`` stops at. If it is told others (``eos_token_id``), make the vocabulary with those.
+* **One call after another.** A processor can be used again, as it sees from the ids that a new text begins. There is
+  one case in which it cannot: the prompt is exactly what the last call returned (or that and one more token). That is
+  the same text going on; to begin a new one, call ``reset()`` before. Where it cannot be told at all, it is an error.
+  A processor is for one ``generate`` at a time; the index in it can be shared by many.
+* **Other processors.** Those that run after it must not allow anything again. If those before it forbid all that it
+  allows (``min_new_tokens`` beside a short pattern, ``forced_bos_token_id``), that is a ``DeadEnd``.
+* **Beams.** If fewer texts match than beams are asked for, transformers fills up with repeated texts or empty rows;
+  their ``sequences_scores`` are below -1e6.
+* **Encoder-decoder models** work: what the decoder starts with is the prompt. Assisted generation and continuous
+  batching (``generate_batch``) do not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from sfgen.ban import BannedWords
+from sfgen.errors import DeadEnd, UsageError
+from sfgen.index import Index
+from sfgen.integrations.banned import Banned
+from sfgen.integrations.guided import Guided
+from sfgen.integrations.masks import Masks, dead_rows, masked
+from sfgen.integrations.places import Place, Rule, Stage
+from sfgen.integrations.rows import Rows
+from sfgen.vocabulary import Vocabulary
+
+try:
+    from transformers import LogitsProcessor
+except ImportError as error:
+    raise UsageError(f"transformers cannot be imported: {error}", hint="pip install transformers") from error
+
+__all__ = ["BannedWordsLogitsProcessor", "GuidedLogitsProcessor"]
+
+_MOST_ROWS_OVER = 4096  # output layers are filled up to a round number of rows, by hundreds or a few thousand
+
+
+class _Processor(LogitsProcessor):
+    """What both processors do: follow the rows, and mask the scores."""
+
+    supports_continuous_batching = False
+
+    def __init__(self, rule: Rule, vocabulary: Vocabulary) -> None:
+        self._rule = rule
+        self._vocabulary = vocabulary
+        self._rows = Rows(rule)
+        self._masks: Masks | None = None
+
+    def reset(self) -> None:
+        """Forget the texts so far: whatever the next call brings is a prompt."""
+        self._rows.reset()
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Mask the scores of the next token of each row.
+
+        Args:
+            input_ids: int64 ``[rows, length]``: prompts, padded to one length, and what was written after them.
+            scores: float ``[rows, width]``, logits or log-probabilities, on any device.
+
+        Returns:
+            The same with minus infinity for what may not follow: float ``[rows, width]``, a new tensor.
+
+        Raises:
+            DeadEnd: Nothing may follow in some row.
+            UsageError: The scores are not those of the vocabulary, or it cannot be told whether new texts begin.
+        """
+        masks = self._masks_for(input_ids, scores)
+        places = self._rows.places(input_ids)
+        found = [self._rule.mask(place) for place in places]
+        allowed = masked(scores, [None if mask is None else masks.cap(mask) for mask in found])
+        for row in dead_rows(allowed):
+            if places[row].stage is Stage.OPEN:
+                raise self._dead_end(input_ids, places[row], row, masks)
+            allowed[row] = scores[row]  # it is over: something must be left, and what that is does not matter
+        return allowed
+
+    def _masks_for(self, input_ids: Tensor, scores: Tensor) -> Masks:
+        """The masks for scores like these."""
+        masks = self._masks
+        if input_ids.dim() != 2 or scores.dim() != 2 or len(input_ids) != len(scores) or not len(scores):
+            raise UsageError(
+                f"ids of shape {list(input_ids.shape)} and scores of shape {list(scores.shape)} are not those of a "
+                "batch: [rows, length] and [rows, tokens] are needed"
+            )
+        if masks is None or not masks.fit(scores):
+            self._check_width(scores.shape[1])
+            masks = self._masks = Masks(scores)
+        return masks
+
+    def _check_width(self, width: int) -> None:
+        """An output layer may have more rows than there are tokens, and lack rows of tokens that are never text."""
+        vocabulary, size = self._vocabulary, len(self._vocabulary)
+        lacks_text = any(token is not None for token in vocabulary.tokens[width:])
+        lacks_end = any(token >= width for token in vocabulary.end_token_ids)
+        if lacks_text or lacks_end or width - size > max(_MOST_ROWS_OVER, size // 8):
+            raise UsageError(
+                f"the model scores {width:,} tokens, but the vocabulary has {size:,}",
+                hint="Make the index with the vocabulary of this model: Vocabulary.from_pretrained(its directory), or "
+                f"Vocabulary.from_tokenizer(its tokenizer, size={width}).",
+            )
+
+    def _dead_end(self, input_ids: Tensor, place: Place, row: int, masks: Masks) -> DeadEnd:
+        mask = self._rule.mask(place)
+        count = masks.width if mask is None else int((masks.cap(mask) > 0).sum())
+        tokens, ids = self._vocabulary.tokens, input_ids[row].tolist()
+        written = b"".join(
+            tokens[token] or b"" for token in ids[len(ids) - place.taken :] if 0 <= token < len(tokens)
+        ).decode("utf-8", "replace")
+        where = f"after {written[-60:]!r} (row {row})"
+        if count:
+            return DeadEnd(
+                f"nothing may follow {where}: of {count:,} allowed tokens none has a score above minus infinity",
+                hint="Another processor or an option of generate() has ruled them out.",
+            )
+        return DeadEnd(
+            f"nothing may follow {where}: {self._rule.dead_end(place)}",
+            hint="sfgen.generate can take tokens back, and ends a text without an end token.",
+        )
+
+
+class GuidedLogitsProcessor(_Processor):
+    """Makes ``generate`` write only what matches a pattern.
+
+    Args:
+        index: What the text after the prompt must match, for the model's vocabulary.
+        banned: Words that it must not contain. A match may begin in the prompt.
+        max_tokens: The tokens that the text may have, its end token not counted: ``generate``'s ``max_new_tokens``.
+
+    Raises:
+        LimitTooSmall: No match can be written with ``max_tokens`` tokens.
+        UsageError: An argument of another sort.
+
+    A call raises, besides what ``_Processor`` names, ``BannedWordsError`` if every match has a banned word, and
+    ``UsageError`` if the banned words cannot be taken out of the pattern.
+
+    >>> import sfgen
+    >>> from sfgen.models.tiny import DIRECTORY
+    >>> from transformers import AutoTokenizer
+    >>> model = sfgen.load_model("tiny", device="cpu")
+    >>> tokenizer = AutoTokenizer.from_pretrained(DIRECTORY)
+    >>> index = sfgen.Index(sfgen.Dfa.from_regex("[0-9]{4}-(0[1-9]|1[0-2])"), model.vocabulary)
+    >>> inputs = tokenizer(["Date: ", "The letter is from "], return_tensors="pt", padding=True, padding_side="left")
+    >>> ids = model.model.generate(
+    ...     **inputs, max_new_tokens=8, do_sample=False, logits_processor=[GuidedLogitsProcessor(index, max_tokens=8)]
+    ... )
+    >>> texts = tokenizer.batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    >>> [index.accepts(text.encode()) for text in texts]
+    [True, True]
+    """
+
+    def __init__(self, index: Index, *, banned: BannedWords | None = None, max_tokens: int | None = None) -> None:
+        _check_type("index", index, Index)
+        if banned is not None:
+            _check_type("banned", banned, BannedWords)
+        _check_limit(max_tokens)
+        super().__init__(Guided(index, banned, max_tokens), index.vocabulary)
+
+
+class BannedWordsLogitsProcessor(_Processor):
+    """Makes ``generate`` never write a banned word, however the tokenizer cuts it.
+
+    No token is taken that completes a banned match: the ``mask`` strategy of ``sfgen.generate``. As nothing can be
+    taken back here, nor is one that begins a character of which every ending completes a match. A match may begin in
+    the prompt; one in the prompt alone is not looked at. Padding and other special tokens have no text.
+
+    Args:
+        banned: What must not be written.
+        vocabulary: The model's tokens.
+        max_tokens: ``generate``'s ``max_new_tokens``: a banned word must not end there either.
+
+    Raises:
+        UsageError: An argument of another sort.
+
+    >>> import sfgen
+    >>> from sfgen.models.tiny import DIRECTORY
+    >>> from transformers import AutoTokenizer
+    >>> model = sfgen.load_model("tiny", device="cpu")
+    >>> tokenizer = AutoTokenizer.from_pretrained(DIRECTORY)
+    >>> banned = sfgen.BannedWords(["talk", "listen"])
+    >>> inputs = tokenizer("Can we talk?", return_tensors="pt")
+    >>> ids = model.model.generate(
+    ...     **inputs, max_new_tokens=20, num_beams=4, do_sample=False,
+    ...     logits_processor=[BannedWordsLogitsProcessor(banned, model.vocabulary, max_tokens=20)],
+    ... )
+    >>> text = tokenizer.decode(ids[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    >>> sfgen.ban.scan(text, banned, prompt="Can we talk?")
+    []
+    """
+
+    def __init__(self, banned: BannedWords, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
+        _check_type("banned", banned, BannedWords)
+        _check_type("vocabulary", vocabulary, Vocabulary)
+        _check_limit(max_tokens)
+        super().__init__(Banned(banned, vocabulary, max_tokens), vocabulary)
+
+
+def _check_type(name: str, given: Any, wanted: type) -> None:
+    if not isinstance(given, wanted):
+        raise UsageError(f"{name} must be an sfgen.{wanted.__name__}, not {type(given).__name__}")
+
+
+def _check_limit(max_tokens: int | None) -> None:
+    if max_tokens is not None and max_tokens < 0:
+        raise UsageError(f"max_tokens must be at least 0, not {max_tokens}")
