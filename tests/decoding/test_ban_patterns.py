@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 from banned_text import BannedText
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from real_tokenizers import loaded
 
@@ -106,6 +106,7 @@ def test_the_text_matches_and_is_clean_and_never_gets_stuck(
     temperature=st.sampled_from([0.0, 2.0]),
     seed=st.integers(0, 10**6),
 )
+@example("(a|b c|ba)(-(a|b c|ba)){1,3}", ["c", "ba"], "word", "first-token", 0.0, 0)
 def test_side_by_side_it_is_the_same_but_for_dead_ends(
     pattern: str, words: list[str], match: str, strategy: StrategyName, temperature: float, seed: int
 ) -> None:

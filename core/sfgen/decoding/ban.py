@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfgen.decoding.path import Int32
 from sfgen.decoding.protocols import BannedText, Guide, Matcher
 from sfgen.decoding.strategies import Strategy
+from sfgen.errors import UsageError
 
 
 @dataclass
@@ -41,6 +42,21 @@ class Ban:
             return None
         doomed: NDArray[np.bool_] = ~np.isin(allowed, self.clean.allowed_tokens())
         return doomed if doomed.any() else None
+
+    def takes(self, tokens: Sequence[int]) -> bool:
+        """Whether the clean guide can take these tokens, one after the other."""
+        if self.clean is None:
+            return True
+        taken = 0
+        try:
+            for token in tokens:
+                self.clean.advance(token)
+                taken += 1
+        except UsageError:
+            return False
+        finally:
+            self.clean.rollback(taken)
+        return True
 
     def advance(self, token: int, data: bytes, doomed: bool) -> BannedText | None:
         """Read a token; the banned match that it completes. A doomed one must be taken back next."""

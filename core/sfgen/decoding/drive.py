@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sfgen.decoding.ban import Ban
 from sfgen.decoding.events import Ask, Event, Finished, Result
+from sfgen.decoding.forward import Forward
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.promises import Promises
 from sfgen.decoding.protocols import Guide, GuideSource, Model, Session
@@ -15,6 +16,7 @@ from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
 from sfgen.decoding.strategies import strategy as make_strategy
+from sfgen.decoding.text import Text
 from sfgen.errors import InputError, InternalError, LimitTooSmall, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def stream(
     strategy: StrategyName = "resample",
     max_rollbacks: int = 10_000,
     max_block: int = MAX_BLOCK,
+    fast_forward: bool = True,
     hold: bool = False,
     look: bool = False,
 ) -> Iterator[Event]:
@@ -55,6 +58,9 @@ def stream(
             ``sfgen.decoding.strategies``.
         max_rollbacks: After so many rollbacks generation fails.
         max_block: Under ``resample``, the tokens that are drawn again as one; what is longer is no exact draw.
+        fast_forward: Text that must follow is not asked for: its tokens are those that the tokenizer would write, and
+            are read together with the next question. Without it, or beside another engine than an ``Index``, the model
+            chooses among all spellings of such text, token by token.
         hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
             was released stays, and if nothing clean can follow it, that is an error.
         look: Somebody looks on: the ``TokenChosen`` events tell what the model found likely and what the ban has under
@@ -90,6 +96,7 @@ def stream(
         strategy=strategy,
         max_rollbacks=max_rollbacks,
         max_block=max_block,
+        fast_forward=fast_forward,
         hold=hold,
         look=look,
     )
@@ -108,6 +115,7 @@ def prepare(
     strategy: StrategyName = "resample",
     max_rollbacks: int = 10_000,
     max_block: int = MAX_BLOCK,
+    fast_forward: bool = True,
     hold: bool = False,
     look: bool = False,
 ) -> Loop:
@@ -135,19 +143,22 @@ def prepare(
                 guide = clean_guide
             else:
                 ban.clean = clean_guide
+    forward = _forward(guide, model) if fast_forward else None
     return Loop(
-        prompt_ids,
-        model.vocabulary,
-        guide,
+        Text(prompt_ids, model.vocabulary, guide, max_tokens, forward, ban, stops),
         sampler.start(),
-        max_tokens=max_tokens,
         constrained=index is not None,
-        ban=ban,
-        stops=stops,
         hold=hold,
         look=look,
         check=Promises(index, banned, stops, prompt_bytes, model, sampler, max_tokens).check,
     )
+
+
+def _forward(guide: Guide, model: Model) -> Forward | None:
+    """What tells the text that must follow, beside a guide that can."""
+    from sfgen.index import Guide as IndexGuide
+
+    return Forward(guide.index, model) if isinstance(guide, IndexGuide) else None
 
 
 def generate(
@@ -162,6 +173,7 @@ def generate(
     strategy: StrategyName = "resample",
     max_rollbacks: int = 10_000,
     max_block: int = MAX_BLOCK,
+    fast_forward: bool = True,
 ) -> Result:
     """Generate one text; arguments and errors are those of ``stream`` with ``hold``."""
     for event in stream(
@@ -175,6 +187,7 @@ def generate(
         strategy=strategy,
         max_rollbacks=max_rollbacks,
         max_block=max_block,
+        fast_forward=fast_forward,
         hold=True,
     ):
         if isinstance(event, Finished):

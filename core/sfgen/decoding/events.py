@@ -87,7 +87,8 @@ class TokenChosen:
         state: The guide's state before it.
         next_state: The guide's state after it.
         allowed: How many tokens were allowed here.
-        forced: Whether it was the only one, so that the model was not asked.
+        forced: Whether nothing else could stand there, so that the model was not asked: it was the only token allowed,
+            or writes the beginning of text that must follow, as the tokenizer would.
         probability: The probability with which it was drawn: among the allowed tokens, after temperature and
             truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily.
         forward_passes: How often the model was asked until now.
@@ -195,7 +196,7 @@ class Result:
         finish_reason: Why it stopped.
         prompt_tokens: Number of tokens of the prompt.
         forward_passes: How often the model was asked.
-        forced_tokens: Tokens that were not asked for, since nothing else was allowed.
+        forced_tokens: Tokens that were not asked for, since nothing else could follow.
         rollbacks: Every rollback, in order.
         moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
     """

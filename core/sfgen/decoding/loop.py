@@ -7,6 +7,9 @@ Banned words are undone by rollback. When a match is complete, the strategy says
 from where to go on (``sfgen.decoding.strategies``). The match is found in the text and not in a list of token routes,
 so no other cutting of the word slips through.
 
+Text that must follow is not asked for. Its tokens (``sfgen.decoding.forward``) become places of one allowed token each,
+which the session reads together with the next question. A rollback may enter them like any other place.
+
 Stop strings end free text. What may be the beginning of one is not let go until it is decided. A stop string that is
 whole ends the text before it, and that end counts as a boundary for banned words: if it completes one, the text is
 taken back like any other. Of a text that ended so, what lies in the stop string or after it is not looked at; until the
@@ -15,13 +18,14 @@ stop string is whole, a banned word inside it is a banned word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.decoding import ahead
 from sfgen.decoding.ban import Ban
 from sfgen.decoding.events import (
     Ask,
@@ -37,14 +41,14 @@ from sfgen.decoding.events import (
     Watch,
 )
 from sfgen.decoding.outlook import Row, outlook
-from sfgen.decoding.path import Int32, Node, Path
-from sfgen.decoding.protocols import BannedText, Guide, Scores
+from sfgen.decoding.path import Int32, Node
+from sfgen.decoding.protocols import BannedText, Scores
+from sfgen.decoding.questions import Questions
 from sfgen.decoding.release import Release, is_whole
 from sfgen.decoding.sampler import Draws
-from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import Verdict
+from sfgen.decoding.text import Text
 from sfgen.errors import DeadEnd, GenerationError, ModelError
-from sfgen.vocabulary import Vocabulary
 
 Steps: TypeAlias = Generator[Ask | Event, Scores | None, Result]
 
@@ -54,40 +58,28 @@ class Loop:
     """The generation of one sequence; ``run`` is the generator.
 
     Args:
-        prompt_ids: The tokens of the prompt.
-        vocabulary: The bytes of the tokens.
-        guide: What may follow; it must itself leave room for an end within ``max_tokens``.
+        text: The empty text, with its guide and its ban.
         draws: The choices.
-        max_tokens: The most tokens to generate; the end token does not count.
         constrained: Whether the guide has a pattern, so that the limit never cuts.
-        ban: What must not be written; ``None``: nothing is banned.
-        stops: End the text; only where it is not constrained.
         hold: Let nothing go before the end, so that a rollback may go back as far as it takes.
         look: Somebody looks on: tell what the model finds likely, and what the ban has under way.
         check: Called with the finished bytes; raises if they break a promise.
     """
 
-    prompt_ids: Sequence[int]
-    vocabulary: Vocabulary
-    guide: Guide
+    text: Text
     draws: Draws
-    max_tokens: int
     constrained: bool
-    ban: Ban | None = None
-    stops: StopStrings = field(default_factory=lambda: StopStrings(()))
     hold: bool = False
     look: bool = False
     check: Callable[[bytes], None] | None = None
 
     def __post_init__(self) -> None:
-        self.end_tokens = frozenset(self.vocabulary.end_token_ids)
-        self.path = Path(self.ban.matcher.mark() if self.ban else None)
-        self.read: list[int] = []  # tokens that the session has read
-        self.in_session = 0  # so many of them are surely still right
+        self.ban = self.text.ban
+        self.path = self.text.path
+        self.end_tokens = frozenset(self.text.vocabulary.end_token_ids)
+        self.questions = Questions()
         self.release = Release()
         self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
-        self.end: int | None = None  # bytes of the text before a stop string
-        self.forward_passes = 0
         self.rollbacks: list[RolledBack] = []
         self.moved_blocks = 0
 
@@ -106,11 +98,11 @@ class Loop:
 
     def _ended(self) -> FinishReason | None:
         """Why the text ends here, whatever else could be chosen; ``None`` if it goes on."""
-        if self.end is not None:
+        if self.text.end is not None:
             return "stop"
-        if self.guide.is_finished:
+        if self.text.guide.is_finished:
             return "complete"
-        if not self.constrained and len(self.path) >= self.max_tokens:
+        if not self.constrained and len(self.text) >= self.text.max_tokens:
             return "limit"
         return None
 
@@ -118,16 +110,16 @@ class Loop:
 
     def _step(self) -> Generator[Ask | Event, Scores | None, FinishReason | None]:
         """Choose one token, or go back; a reason if that was the end."""
-        node = self._open()
+        node = yield from self._open()
         allowed = node.all_allowed()
-        if allowed.size == 0 and self.constrained and self.guide.is_accepting and not self._finish_is_banned():
+        if allowed.size == 0 and self.constrained and self.text.guide.is_accepting and not self.text.end_is_banned:
             return "complete"  # a vocabulary without an end token
         only_ends = 0 < allowed.size <= len(self.end_tokens) and self.end_tokens.issuperset(allowed.tolist())
         if only_ends and node.ruled_out is None:
             return (yield from self._end_here("complete"))
         forced = allowed.size == 1 and node.scores is None
         if allowed.size > 1 and node.scores is None and not only_ends:
-            self._keep(node, self._checked((yield self._ask())))
+            self._keep(node, (yield from self._ask()))
         choice = self._choose(node) if allowed.size and not only_ends else None
         if choice is None:
             return (yield from self._back_out())
@@ -136,13 +128,14 @@ class Loop:
             return (yield from self._end_here("end_token"))
         return (yield from self._take(node, chosen, forced, probability))
 
-    def _open(self) -> Node:
-        """The place of the next token, with what may stand there."""
-        node = self.path.here
-        if node.allowed is None:
-            node.allowed = self.guide.allowed_tokens()
-            if self.ban is not None:
-                node.doomed = self.ban.doomed(node.allowed)
+    def _open(self) -> Generator[Ask, Scores | None, Node]:
+        """The place of the next token, with what may stand there; the model may be asked while that is found out."""
+        if not self.text.takes_time():
+            return self.text.find_allowed()
+        finding = ahead.begin(self.text.find_allowed)
+        scores = yield from self._ask()
+        node = finding.result()
+        self._keep(node, scores)
         return node
 
     def _choose(self, node: Node) -> tuple[int, float | None] | None:
@@ -155,25 +148,21 @@ class Loop:
         banned = self.ban.matcher.finish() if self.ban else None
         if banned is None:
             return reason
-        yield from self._reject(len(self.path), self._end_tokens_here, banned)
+        yield from self._reject(len(self.path), self.text.end_tokens, banned)
         return None
 
     def _take(
         self, node: Node, chosen: int, forced: bool, probability: float | None
     ) -> Generator[Event, None, FinishReason | None]:
         """Take a text token, unless it leads to banned text."""
-        allowed, state = node.all_allowed(), self.guide.state
+        allowed, state = node.all_allowed(), self.text.guide.state
         token = int(allowed[chosen])
-        data = self.vocabulary.tokens[token] or b""
         doomed = node.doomed is not None and bool(node.doomed[chosen])
-        self.guide.advance(token)
-        banned = self.ban.advance(token, data, doomed) if self.ban else None
-        self.path.append(token, data, forced=forced, mark=self.ban.matcher.mark() if self.ban else None)
-        self.end = self.stops.find(self.path.data, node.offset) if self.stops.strings else None
+        banned = self.text.take(token, forced=forced, doomed=doomed)
         reason = self._ended()
-        inside = banned is not None and self.end is None  # the match is complete whatever follows
-        if self.ban and reason is not None and not inside:
-            banned = self._banned_at_end(self.ban)
+        inside = banned is not None and self.text.end is None  # the match is complete whatever follows
+        if reason is not None and not inside:
+            banned = self.text.banned_at_end()
         rejected = banned is not None or doomed
         if not (rejected and self.ban and self.ban.strategy.is_silent):
             count = allowed.size if node.ruled_out is None else np.count_nonzero(~node.ruled_out)
@@ -181,95 +170,50 @@ class Loop:
             yield TokenChosen(
                 position,
                 token,
-                data,
+                self.text.vocabulary.tokens[token] or b"",
                 state,
-                self.guide.state,
+                self.text.guide.state,
                 int(count),
                 forced,
                 probability,
                 self.forward_passes,
-                outlook(node.row, node, self.vocabulary) if node.row is not None else None,
+                outlook(node.row, node, self.text.vocabulary) if node.row is not None else None,
                 self._watch() if self.look else None,
             )
         if not rejected:
             if reason is None:
                 yield from self._settle()
             return reason
-        guilty = self._guilty_tokens(node, token, siblings=inside)
+        guilty = self.text.guilty(node, token, siblings=inside)
         yield from self._reject(len(self.path) - 1, guilty, banned)
         return None
 
     # ---- the model -------------------------------------------------------------------------------------------------
 
-    def _ask(self) -> Ask:
-        known = [*self.prompt_ids, *self.path.token_ids]
-        keep, most = self.in_session, min(len(self.read), len(known) - 1)
-        while keep < most and self.read[keep] == known[keep]:
-            keep += 1
-        keep = max(0, min(keep, most))
-        question = Ask(tuple(known[keep:]), keep if keep < len(self.read) else None)
-        self.read = known
-        self.in_session = len(known)
-        self.forward_passes += 1
-        return question
+    @property
+    def forward_passes(self) -> int:
+        """How often the model was asked."""
+        return self.questions.asked
 
-    def _checked(self, answer: Scores | None) -> Scores:
+    def _ask(self) -> Generator[Ask, Scores | None, Scores]:
+        """Ask for the scores of the next token."""
+        answer = yield self.questions.ask(self.text.known)
         scores: NDArray[np.floating] = np.asarray(answer)
-        if scores.shape != (len(self.vocabulary),):
-            raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.vocabulary)},)")
+        if scores.shape != (len(self.text.vocabulary),):
+            raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.text.vocabulary)},)")
         return scores
 
     def _keep(self, node: Node, scores: Scores) -> None:
         """Keep what is needed of the model's answer for a place."""
-        node.scores = scores[node.all_allowed()]
+        node.scores = scores.take(node.all_allowed())
         if self.look:
             node.row = Row.of(scores)
 
     # ---- banned text -----------------------------------------------------------------------------------------------
 
-    def _banned_at_end(self, ban: Ban) -> BannedText | None:
-        """The banned match that is complete if the text ends after the last token, or before a stop string in it."""
-        if self.end is None:
-            return ban.matcher.finish()
-        # The text ends within what was read: read the last token before the end again, as far as it belongs to it.
-        last = self.path.places[self.path.position_of(self.end)]
-        ban.matcher.reset(last.mark)
-        return ban.matcher.advance(bytes(self.path.data[last.offset : self.end])) or ban.matcher.finish()
-
     def _watch(self) -> Watch | None:
         """What the ban has under way, for those who look on."""
         return None if self.ban is None else Watch(self.ban.matcher.open_from(), self.ban.matcher.under_way())
-
-    def _finish_is_banned(self) -> bool:
-        return self.ban is not None and self.ban.matcher.finish() is not None
-
-    def _end_tokens_here(self) -> Int32:
-        return np.array(self.vocabulary.end_token_ids, dtype=np.int32)
-
-    def _guilty_tokens(self, node: Node, token: int, *, siblings: bool) -> Callable[[], Int32]:
-        """Finds what is known to lead to banned text at a node where ``token`` did; with ``siblings``, all at once."""
-
-        def guilty() -> Int32:
-            assert self.ban is not None
-            found = [np.array([token], dtype=np.int32)]
-            if node.doomed is not None:
-                found.append(node.all_allowed()[node.doomed])
-            elif siblings:
-                self.ban.matcher.reset(node.mark)
-                found.append(self._without_stops(node, self.ban.completing()))
-                if self.ban.matcher.finish() is not None:
-                    found.append(self._end_tokens_here())
-            return np.concatenate(found)
-
-        return guilty
-
-    def _without_stops(self, node: Node, tokens: Int32) -> Int32:
-        """The tokens that do not end the text by a stop string before it comes to a match."""
-        if not self.stops.strings:
-            return tokens
-        before = bytes(self.path.data[: node.offset])
-        innocent = [self.stops.find(before + (self.vocabulary.tokens[token] or b""), node.offset) for token in tokens]
-        return tokens[[end is None for end in innocent]]
 
     def _reject(
         self, place: int, guilty: Callable[[], Int32], banned: BannedText | None
@@ -283,35 +227,39 @@ class Loop:
     def _back_out(self) -> Generator[Event, None, FinishReason | None]:
         """Nothing is left here; the end if that is all that can follow, else the tokens before were wrong."""
         if self.ban is None:
-            raise DeadEnd(f"no token is allowed after {self._text_so_far()!r}")
+            raise DeadEnd(f"no token is allowed after {self.text.shown!r}")
         if len(self.path) > self.ban.strategy.start:
             yield from self._roll_back(self.ban.strategy.back_out(self.path), None, silent=False)
         elif self.ban.strategy.loosen(self.path):
             return None
-        elif np.isin(self.path.here.all_allowed(), self._end_tokens_here()).any() and not self._finish_is_banned():
+        elif np.isin(self.path.here.all_allowed(), self.text.end_tokens()).any() and not self.text.end_is_banned:
             return "end_token"
         elif self.earlier_blocks:
             yield from self._open_earlier_block(self.ban)
         else:
             raise DeadEnd(
-                f"only banned text could follow {self._text_so_far()!r}",
+                f"only banned text could follow {self.text.shown!r}",
                 hint="Ban fewer words, or let more follow: a wider pattern, another prompt.",
             )
         return None
 
     def _open_earlier_block(self, ban: Ban) -> Generator[Event, None, None]:
-        """No clean text follows the blocks before: put the last of them together with this one."""
+        """No clean text follows the blocks before: put the last of them together with this one.
+
+        It is written anew from its start, since what may stand at its places was forgotten.
+        """
         start = self.earlier_blocks.pop()
         removed: list[int] = []
         data = b""
         while True:
             tokens, more = self._cut(len(self.path) - 1)
             removed[:0], data = tokens, more + data
-            node = self._open()
+            node = self.text.find_allowed()
             place, ruled_out = len(self.path), node.rule_out(np.array(tokens, dtype=np.int32))
             if place == start or not node.has_nothing_left():
                 break
-        tokens, more = self._cut(ban.strategy.resume(start, place))
+        ban.strategy.close(start)
+        tokens, more = self._cut(start)
         verdict = Verdict(len(self.path), place, ruled_out)
         yield self._rolled_back(verdict, None, (*tokens, *removed), more + data)
 
@@ -327,12 +275,12 @@ class Loop:
         assert self.ban is not None
         if len(self.rollbacks) >= self.ban.max_rollbacks:
             raise GenerationError(
-                f"gave up after {self.ban.max_rollbacks} rollbacks at {self._text_so_far()!r}",
+                f"gave up after {self.ban.max_rollbacks} rollbacks at {self.text.shown!r}",
                 hint="Raise --max-rollbacks, or ban fewer words.",
             )
         probability = self.path.here.probability(tokens[0])
         event = RolledBack(
-            verdict.position, word, tokens, data, self.guide.state, probability, verdict.place, verdict.ruled_out
+            verdict.position, word, tokens, data, self.text.guide.state, probability, verdict.place, verdict.ruled_out
         )
         self.rollbacks.append(event)
         return event
@@ -340,16 +288,8 @@ class Loop:
     def _cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
         """Take back the tokens from ``position`` on."""
         assert self.path.places[position].offset >= self.release.length, "a stream never takes back what it wrote"
-        tokens, data = self.path.cut(position)
-        self.end = None
-        self.guide.rollback(len(tokens))
-        if self.ban is not None:
-            self.ban.rollback(position, self.path.here.mark)
-        self.in_session = min(self.in_session, len(self.prompt_ids) + position)
-        return tokens, data
-
-    def _text_so_far(self) -> str:
-        return bytes(self.path.data[-60:]).decode("utf-8", "replace")
+        self.questions.cut(len(self.text.prompt_ids) + position)
+        return self.text.cut(position)
 
     # ---- letting go ------------------------------------------------------------------------------------------------
 
@@ -362,7 +302,7 @@ class Loop:
         there.
         """
         data = self.path.data
-        end = self.stops.open_from(data) if self.stops.strings else len(data)
+        end = self.text.stops.open_from(data) if self.text.stops.strings else len(data)
         if self.ban is None:
             self._close_block(len(self.path))
         elif self._is_at_rest(self.ban, end):
@@ -376,7 +316,7 @@ class Loop:
                 yield BlockMoved(position, len(self.path) - self.ban.strategy.start)
                 self._close_block(position)
             # Chosen anew, the token there may complete a stop string that the present one has put an end to.
-            end = self.stops.open_from(data[: self.path.places[self.ban.strategy.start].offset])
+            end = self.text.stops.open_from(data[: self.path.places[self.ban.strategy.start].offset])
         else:
             return
         yield from self._let_go(end)
@@ -408,7 +348,7 @@ class Loop:
             yield TextReleased(text)
 
     def _finish(self, reason: FinishReason) -> Generator[Event, None, Result]:
-        data = bytes(self.path.data[: self.end])
+        data = bytes(self.path.data[: self.text.end])
         if self.check:
             self.check(data)
         rest = self.release.until(data, len(data), final=True)
@@ -418,7 +358,7 @@ class Loop:
             text=data.decode("utf-8", "replace"),
             token_ids=tuple(self.path.token_ids),
             finish_reason=reason,
-            prompt_tokens=len(self.prompt_ids),
+            prompt_tokens=len(self.text.prompt_ids),
             forward_passes=self.forward_passes,
             forced_tokens=sum(self.path.forced),
             rollbacks=tuple(self.rollbacks),

@@ -29,6 +29,9 @@ from numpy.typing import NDArray
 from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError, UsageError
 
+_BLOCK = 1024
+"""More weights than this are looked through in blocks."""
+
 
 @dataclass(frozen=True)
 class Sampler:
@@ -94,9 +97,23 @@ class Sampler:
             weights = np.zeros(scores.size)
             weights[best] = 1.0
             return weights
-        weights = np.exp(self._scaled(scores, best))
-        self._truncate(scores, weights)
+        weights = self.weights(scores, best)
         weights /= weights.sum()
+        return weights
+
+    def weights(self, scores: Scores, best: int) -> NDArray[np.float64]:
+        """What each token's probability is in proportion to; not at temperature 0.
+
+        Args:
+            scores: The scores of the allowed tokens, float ``[allowed]``.
+            best: The index of the highest; its weight is 1.
+
+        Returns:
+            float64 ``[allowed]``.
+        """
+        weights = self._scaled(scores, best)
+        np.exp(weights, out=weights)
+        self._truncate(scores, weights)
         return weights
 
     def log_probabilities(self, scores: Scores) -> NDArray[np.float64]:
@@ -129,7 +146,10 @@ class Sampler:
     def _scaled(self, scores: Scores, best: int) -> NDArray[np.float64]:
         """The logarithms of the weights before truncation; the highest is 0."""
         with np.errstate(over="ignore"):  # near temperature 0 the rest is rightly minus infinity
-            scaled: NDArray[np.float64] = (scores.astype(np.float64) - float(scores[best])) / self.temperature
+            scaled = scores.astype(np.float64)
+            scaled -= scaled[best]
+            if self.temperature != 1:
+                scaled /= self.temperature
         return scaled
 
     def _truncate(self, scores: Scores, weights: NDArray[np.float64]) -> None:
@@ -161,11 +181,12 @@ class Draws:
         Raises:
             ModelError: A score is not a number, or no score is above minus infinity.
         """
+        best = best_of(scores)
         if self.sampler.temperature == 0:
-            return best_of(scores), None
-        probabilities = self.sampler.probabilities(scores)
-        chosen = self.draw(probabilities)
-        return chosen, float(probabilities[chosen])
+            return best, None
+        weights = self.sampler.weights(scores, best)
+        chosen = self.draw(weights)
+        return chosen, float(weights[chosen] / weights.sum())
 
     def draw(self, weights: NDArray[np.float64]) -> int:
         """Draw an index with a probability in proportion to its weight; never one without weight.
@@ -173,11 +194,29 @@ class Draws:
         Args:
             weights: float64, none negative, at least one positive; they need not sum to 1.
         """
-        cumulative = np.cumsum(weights)
-        total = cumulative[-1]
-        # Below 1, but times the total it can be rounded up to the total, and nothing lies beyond that.
-        point = min(self._random.random() * total, np.nextafter(total, 0))
-        return int(np.searchsorted(cumulative, point, side="right"))
+        if weights.size <= _BLOCK:
+            return _at(weights, self._random.random())
+        # First the block that it lies in, by the sums of the blocks, then its place there: most sums are never needed.
+        starts = np.arange(0, weights.size, _BLOCK)
+        sums = np.add.reduceat(weights, starts)
+        share = self._random.random()
+        block = _at(sums, share)
+        inside = (share * sums.sum() - sums[:block].sum()) / sums[block]
+        start = int(starts[block])
+        return start + _at(weights[start : start + _BLOCK], min(max(inside, 0.0), 1.0))
+
+
+def _at(weights: NDArray[np.float64], share: float) -> int:
+    """The index at which the sum of the weights passes a share of their total; never one without weight.
+
+    >>> [_at(np.array([0.0, 1.0, 0.0, 3.0, 0.0]), share) for share in (0, 0.24, 0.25, 1)]
+    [1, 1, 3, 3]
+    """
+    cumulative = np.cumsum(weights)
+    total = cumulative[-1]
+    # Even a share below 1, times the total, can be rounded up to the total, and nothing lies beyond that.
+    point = min(share * total, np.nextafter(total, 0))
+    return int(np.searchsorted(cumulative, point, side="right"))
 
 
 def best_of(scores: Scores) -> int:

@@ -102,17 +102,8 @@ class Strategy(ABC):
         """
         return False
 
-    def resume(self, start: int, position: int) -> int:
-        """The block before is open again; it began at ``start``, and the token at ``position`` was ruled out there.
-
-        Returns:
-            The index of the token from which to choose anew.
-        """
-        self.close(start)
-        return position
-
     def close(self, position: int) -> None:
-        """The ban is at rest: a new block begins at ``position``."""
+        """The ban is at rest: a new block begins at ``position``; or the one that began there is open again."""
         self.start = position
 
     def is_too_long(self, path: Path) -> bool:
@@ -172,11 +163,6 @@ class Resample(Strategy):
         for node in _bottom_up(path.here):
             _learn(node, self._sampler)
         return True
-
-    def resume(self, start: int, position: int) -> int:
-        """See :class:`Strategy`."""
-        self.close(start)
-        return start
 
     def close(self, position: int) -> None:
         """See :class:`Strategy`."""

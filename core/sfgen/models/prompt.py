@@ -46,6 +46,11 @@ class Prompts:
             ids = [first]
         return ids
 
+    def inside(self, text: str) -> list[int]:
+        """The token ids of a text that stands in another one: nothing is added around it."""
+        backend = self._backend
+        return self._plain(text) if backend is None else list(backend.encode(text, add_special_tokens=False).ids)
+
     def chat(self, text: str) -> list[int]:
         """The token ids of a message from a user, up to where the answer begins.
 
@@ -97,6 +102,17 @@ class Prompts:
         plain = self._plain("a")
         starts = range(len(whole) - len(plain) + 1)
         return next((whole[:start] for start in starts if whole[start : start + len(plain)] == plain), [])
+
+    @cached_property
+    def _backend(self) -> Any:
+        """What does the tokenizer's work, asked directly in a third of the time; ``None`` where that is not the same.
+
+        It is the same where transformers adds nothing of its own: nothing is cut off, filled up or left as text.
+        """
+        tokenizer = self._tokenizer
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        is_bare = getattr(backend, "truncation", 0) is None and getattr(backend, "padding", 0) is None
+        return backend if is_bare and not getattr(tokenizer, "split_special_tokens", False) else None
 
     def _plain(self, text: str) -> list[int]:
         """The token ids of the text alone. Half characters, which no tokenizer takes, become question marks."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 _SMALL = 10_000_000
 """Parameters; up to here one thread is enough."""
@@ -24,7 +25,7 @@ class Threads:
     """
 
     def __init__(self, model: Any) -> None:
-        self._is_small = model.device.type == "cpu" and sum(each.numel() for each in model.parameters()) <= _SMALL
+        self._is_small = model.device.type == "cpu" and _is_small(model)
 
     @contextlib.contextmanager
     def bounded(self) -> Iterator[None]:
@@ -40,3 +41,14 @@ class Threads:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+_small: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+
+
+def _is_small(model: Any) -> bool:
+    """Whether one thread is enough; each text asks again, and counting the parameters takes half a millisecond."""
+    known = _small.get(model)
+    if known is None:
+        known = _small[model] = sum(each.numel() for each in model.parameters()) <= _SMALL
+    return known

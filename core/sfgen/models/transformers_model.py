@@ -97,6 +97,10 @@ class TransformersModel:
         """
         return self._checked(self._prompts.encode(text))
 
+    def encode_inside(self, text: str) -> list[int]:
+        """The token ids of a text that stands in another one: nothing is added around it."""
+        return self._prompts.inside(text)
+
     def chat(self, text: str) -> list[int]:
         """The token ids of a user's message in the tokenizer's chat template, up to where the answer begins.
 

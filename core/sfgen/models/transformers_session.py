@@ -36,6 +36,7 @@ class TransformersSession:
         self._past = Past()
         self._rotary = Rotary(model)
         self._threads = Threads(model)
+        self._device = model.device
         parameters = inspect.signature(model.forward).parameters
         self._cache_name = next((name for name in _CACHE_NAMES if name in parameters), None)
         # Said each time, since a configuration may say use_cache: false.
@@ -81,10 +82,10 @@ class TransformersSession:
             self._past.clear()
         new = self._tokens[self._past.length :]
         for piece in [new] if self._past.reads_at_once else [[token] for token in new]:
-            inputs = {"input_ids": torch.tensor([piece], device=self._model.device), **self._options}
+            inputs = {"input_ids": torch.tensor([piece], device=self._device), **self._options}
             if self._takes_positions:  # not every model counts the tokens in its cache (Bamba does not)
                 start = self._past.length
-                inputs["position_ids"] = torch.arange(start, start + len(piece), device=self._model.device)[None]
+                inputs["position_ids"] = torch.arange(start, start + len(piece), device=self._device)[None]
             if self._cache_name:
                 inputs[self._cache_name] = self._past.value
             output = self._model(**inputs)

@@ -144,7 +144,7 @@ class ZipModel:
         text = _without_surrogates(text)
         joined = text if text[-1].isspace() else f"{text} "
         try:
-            return [self._ids[character] for character in joined]
+            return self.encode_inside(joined)
         except KeyError as error:
             character: str = error.args[0]
             raise InputError(
@@ -152,6 +152,14 @@ class ZipModel:
                 details=caret_lines(text, text.index(character)),
                 hint="Leave it out of the prompt: it reads the characters of its text, and printable ASCII.",
             ) from None
+
+    def encode_inside(self, text: str) -> list[int]:
+        """The token ids of a text that stands in another one: its characters, and nothing else.
+
+        Raises:
+            KeyError: A character that the model cannot read.
+        """
+        return [self._ids[character] for character in text]
 
     def session(self) -> ZipSession:
         """A new, empty session."""

@@ -1,0 +1,53 @@
+"""Masks that are made while the model reads.
+
+What may stand at a place depends on the guide's state alone, not on the scores. So where a mask is not made yet, a
+thread beside makes it, and the model is asked meanwhile; the kernels that make masks let other threads run. One thread
+serves all texts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Protocol, TypeVar, runtime_checkable
+
+Made = TypeVar("Made")
+
+
+@runtime_checkable
+class MakesMasks(Protocol):
+    """A guide that keeps the masks which it has made, and can tell that a mask has several tokens before it is made."""
+
+    def is_made(self) -> bool:
+        """Whether the mask here was made before, or is not one to be kept."""
+
+    def allows_several(self) -> bool | None:
+        """Whether two tokens or more may follow, of which at most one is an end; ``None``: only the mask tells."""
+
+
+def is_worth_it(guide: MakesMasks, clean: MakesMasks | None) -> bool:
+    """Whether masks are to be made where ``guide`` stands, and it is sure that the model is asked there.
+
+    Args:
+        guide: What may follow.
+        clean: A guide that walks beside it.
+    """
+    is_made = guide.is_made() and (clean is None or clean.is_made())
+    return not is_made and guide.allows_several() is True
+
+
+def begin(make: Callable[[], Made]) -> Future[Made]:
+    """Call ``make`` in the thread beside; the caller does not touch what it uses until the result is there."""
+    return _executor().submit(make)
+
+
+@cache
+def _executor() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="sfgen-masks")
+
+
+# A child process has none of its parent's threads.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_executor.cache_clear)

@@ -1,0 +1,92 @@
+"""Text to tokens as the tokenizer would cut it in the middle of a text.
+
+``encode`` of a model is made for prompts: it writes a begin token, and SentencePiece a space, before the text, and some
+write an end token behind it. So the text is encoded behind another character, whose tokens are then taken off. If the
+tokenizer has cut these otherwise, because of what comes after them, another character is tried. Whatever comes out is
+compared byte by byte with what was to be written: a tokenizer that changes the text (another form of accents, lower
+case) gives nothing.
+
+A model may also have ``encode_inside(text)``: the token ids of a text with nothing around it. It is asked instead of
+``encode`` where there is one, because it is faster, or because ``encode`` adds something behind the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from sfgen.decoding.protocols import Model
+
+Ids = tuple[int, ...]
+
+_BEFORE = ("\n", "a", ".", "1")
+"""What the text is written behind, in the order of trying."""
+
+
+class Canonical:
+    """Cuts text into the tokens of a model.
+
+    Args:
+        model: Its ``vocabulary`` and ``encode`` are used.
+
+    >>> from sfgen.models.uniform import UniformModel
+    >>> from sfgen.vocabulary import Vocabulary
+    >>> canonical = Canonical(UniformModel(Vocabulary([b"\\n", b"a", b"l", b"b", b"al"])))
+    >>> canonical.after((), b"all"), canonical.after((1,), b"b"), canonical.after((1,), b"lb")
+    ((4, 2), (3,), None)
+    >>> canonical.ends_in((3,), b"lal", b"al"), canonical.ends_in((3,), b"lal", b"l")
+    (True, False)
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._encode: Callable[[str], list[int]] = getattr(model, "encode_inside", None) or model.encode
+        self._tokens = model.vocabulary.tokens
+        self._before: tuple[tuple[str, list[int]], ...] = ()
+
+    def after(self, tail: Ids, data: bytes) -> Ids | None:
+        """The tokens of ``data`` behind the tokens ``tail``; ``None`` where they are not known.
+
+        That is where the two together are no text, where the tokenizer would have written another tail, and where it
+        cannot write the text or writes another one.
+        """
+        for found in self._cut(tail, data):
+            if self._bytes(found) == data:
+                return tuple(found)
+        return None
+
+    def ends_in(self, tail: Ids, data: bytes, token: bytes) -> bool | None:
+        """Whether the last of the tokens that ``after`` gives has the bytes ``token``; ``None`` if it gives none."""
+        for found in self._cut(tail, data):
+            if found and self._bytes(found[-1:]) != token:
+                return False
+            if self._bytes(found) == data:
+                return True
+        return None
+
+    def _cut(self, tail: Ids, data: bytes) -> Iterator[list[int]]:
+        """What the tokenizer may write behind the tail: an answer for each character before them that stays apart."""
+        try:
+            text = (self._bytes(tail) + data).decode()
+        except UnicodeDecodeError:
+            return
+        if not self._before:
+            self._before = tuple([(before, self._ids(before)) for before in _BEFORE])
+        for before, start in self._before:
+            whole = [*start, *tail]
+            ids = self._ids(before + text)
+            if start and ids[: len(whole)] == whole:
+                yield ids[len(whole) :]
+
+    def _bytes(self, ids: Ids | list[int]) -> bytes:
+        return b"".join([self._tokens[token] or b"" for token in ids])
+
+    def _ids(self, text: str) -> list[int]:
+        """What the model makes of a text; nothing where it fails, or where what it gives are no tokens."""
+        try:
+            ids = list(self._encode(text))
+        except Exception:  # somebody else's code: it raises whatever it likes, and nothing depends on the answer
+            return []
+        if not ids or min(ids) < 0 or max(ids) >= len(self._tokens):
+            return []
+        while ids and self._tokens[ids[-1]] is None:  # an end token, for texts that are complete
+            ids.pop()
+        return ids
