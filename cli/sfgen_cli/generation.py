@@ -36,6 +36,7 @@ class Request:
         banned: What it must not contain.
         options: The rest.
         engine: How the pattern is followed; ``None``: it was not asked for, and the default is taken.
+        fast_forward: Whether text that must follow is not asked for.
     """
 
     prompt: str
@@ -43,6 +44,7 @@ class Request:
     banned: BannedWords | None
     options: GenerationOptions
     engine: EngineName | None = None
+    fast_forward: bool = True
 
     def check(self) -> None:
         """Refuse options that have no meaning together.
@@ -80,6 +82,11 @@ class Request:
             raise UsageError(
                 "--engine says how a pattern is followed, and there is none",
                 hint=f"For example: sfgen gen --engine {self.engine} --regex '[0-9]+\\.[0-9]'",
+            )
+        if not self.fast_forward and not self.constraint:
+            raise UsageError(
+                "--no-fast-forward says how a pattern is followed, and there is none",
+                hint="Leave it out, or give a pattern, choices or an index.",
             )
         if self.reference is None:
             return
@@ -157,6 +164,7 @@ class Run:
             strategy=options.strategy,
             max_rollbacks=options.max_rollbacks,
             max_block=options.max_block,
+            fast_forward=self.request.fast_forward,
             hold=not self.streams,
             look=wants_live(self.request) or options.trace is not None,
         )

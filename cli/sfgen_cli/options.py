@@ -73,6 +73,16 @@ Engine = Annotated[
         show_default=False,
     ),
 ]
+NoFastForward = Annotated[
+    bool,
+    typer.Option(
+        "--no-fast-forward",
+        help="Ask the model for each token, also where the pattern leaves one text only and so just the spelling is "
+        "open, as the other engines do. Without this such text is not asked for, and is spelled as the tokenizer "
+        "would.",
+        rich_help_panel=_CONSTRAINT,
+    ),
+]
 
 Model = Annotated[
     str,

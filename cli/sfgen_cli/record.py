@@ -44,6 +44,8 @@ def asked(request: Request, *, seed: int | None, pattern: str | None) -> dict[st
         fields["stop"] = list(request.options.stop)
     if request.reference:
         fields["engine"] = request.reference
+    elif not request.fast_forward:
+        fields["fast_forward"] = False
     return fields
 
 

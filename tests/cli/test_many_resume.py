@@ -214,6 +214,7 @@ def test_a_changed_line_is_told(
         ["-r", "[a-h ]{0,9}", "--seed", "5", "-n", "2", "-m", "uniform"],
         ["-r", "[a-h ]{0,9}", "--seed", "5", "-n", "2", "--ban-words", "a"],
         ["-r", "[a-h ]{0,9}", "--seed", "5", "-n", "2", "--engine", "naive"],
+        ["-r", "[a-h ]{0,9}", "--seed", "5", "-n", "2", "--no-fast-forward"],
         ["-r", "[a-h ]{0,9}", "--seed", "5", "-n", "2", "--dtype", "float32"],
         ["-r", "[a-h ]{0,9}", "--seed", "5", "-n", "2", "--tokenizer", "other"],
         ["-r", "[a-h ]{0,9}", "--seed", "5", "-n", "2", "--lines"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -45,12 +46,30 @@ def test_the_readme_has_examples_of_every_command() -> None:
     assert shown == {"gen", "ban", "index", "check", "replay"}
 
 
-def test_the_python_example_runs(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    date, rest = done.stdout.split("\n", 1)
-    assert re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2]) (complete|end_token) \d+", date)
+@pytest.fixture(scope="module")
+def python_examples() -> list[str]:
+    """What each of the README's Python examples prints, run by themselves."""
+    printed = []
+    for code in re.findall(r"```python\n(.*?)```", README, re.DOTALL):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout)
+    return printed
+
+
+DATE = r"[0-9]{4}-(0[1-9]|1[0-2])"
+
+
+def test_the_example_of_the_library_runs(python_examples: list[str]) -> None:
+    date, rest = python_examples[0].split("\n", 1)
+    assert re.fullmatch(rf"{DATE} (complete|end_token) \d+", date)
     assert "[took back ' listen" in rest
+
+
+def test_the_example_of_the_processors_runs(python_examples: list[str]) -> None:
+    dates, beams, answer = map(ast.literal_eval, python_examples[1].splitlines())
+    assert (len(dates), len(beams), len(answer)) == (2, 4, 1)
+    assert all(re.fullmatch(DATE, date) for date in (*dates, *beams))
+    assert len(set(beams)) == 4
+    assert not re.search(r"\b(talk|listen)\b", answer[0])
+    assert len(python_examples) == 2

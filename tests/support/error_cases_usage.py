@@ -59,6 +59,7 @@ USAGE = [
     Case("gen --slow 9 --no-live x", 2, "--slow and --no-live cannot be used together"),
     # --- engines
     Case("gen --engine naive x", 2, "--engine says how a pattern is followed"),
+    Case("gen --no-fast-forward x", 2, "--no-fast-forward says how a pattern is followed"),
     Case("gen --engine fsm --index f x", 2, "--index cannot be used together"),
     Case("gen --engine naive -r a --ban-words b x", 2, "banned words cannot be used together"),
     # --- models

@@ -21,6 +21,7 @@ def gen(
     index: options.IndexFile = None,
     *,
     engine: options.Engine = None,
+    no_fast_forward: options.NoFastForward = False,
     ban_words: options.Words = None,
     ban_words_file: options.WordsFile = None,
     ban_pattern: options.BannedPatterns = None,
@@ -47,9 +48,10 @@ def gen(
         from sfgen_cli.many import run_many
 
         banned = read_banned(ban_words, ban_words_file, ban_pattern)
-        run_many(Request("", constraint, banned, generation, engine), many)
+        run_many(Request("", constraint, banned, generation, engine, not no_fast_forward), many)
         return
     text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(ban_words_file) == "-")
     if not constraint and (hint := pattern_hint(text)):
         note(f"sfgen: {hint}", quiet=generation.quiet)
-    run(Request(text, constraint, read_banned(ban_words, ban_words_file, ban_pattern), generation, engine))
+    banned = read_banned(ban_words, ban_words_file, ban_pattern)
+    run(Request(text, constraint, banned, generation, engine, not no_fast_forward))
