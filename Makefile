@@ -58,7 +58,7 @@ docs: $(DEV_STAMP)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.bench $(BENCH)
-	$(if $(BENCH),,$(BIN)/python -m tests.bench.bans && $(BIN)/python -m tests.bench.growth)
+	$(if $(BENCH),,$(BIN)/python -m tests.bench.bans && $(BIN)/python -m tests.bench.growth && $(BIN)/python -m tests.bench.generation)
 
 pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py

@@ -1,0 +1,238 @@
+"""Measure whole generations side by side with other engines, in one run.
+
+Usage: ``python -m tests.bench.generation``. Two models: the embedded one, and one of the size of GPT-2 with random
+weights and GPT-2's tokenizer (found through SFGEN_TOKENIZERS, as for the other benchmarks; else the embedded model's).
+Every engine that is installed writes each pattern, and so do transformers without a guide and a baseline that is told
+sfgen's text and reads it token by token. A whole run takes about 20 minutes on two idle cores and writes
+``generation.md`` and ``generation.svg`` into ``tests/docs``; a run of chosen items prints its report only, unless it is
+told where to write it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import os
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from .__main__ import _machine as machine
+from .__main__ import _patterns as index_patterns
+from .generation_engines import ENGINES, GenerationEngine, Task
+from .generation_measure import (
+    BASELINE,
+    FREE,
+    Row,
+    count_valid,
+    measure_rounds,
+    reason,
+    rows_of,
+    try_out,
+    warm_up,
+)
+from .generation_models import PROMPT, Subject, random_gpt2, tiny
+from .generation_plot import plot
+from .generation_report import Run, report
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+LIMITS = {"names": 32, "url": 32, "pink_floyd": 48, "customer": 96, "contact": 112, "prose": 96}
+"""The patterns, in the order of the report, and the most tokens of each."""
+ON_TINY_ONLY = ("contact",)
+"""What would take too long on the large model."""
+THREADS = {"tiny": 1, "random GPT-2": 2}
+"""Threads of torch: one is what sfgen uses for a small model anyway."""
+SKETCH = "a model of one small layer with random weights and the same vocabulary"
+PATIENCE = 8
+"""An engine whose first text takes so many times as long as sfgen's, and a second, is not measured again."""
+TRIED = (
+    "guidance 0.3.1",
+    "tried by hand and not measured: it needs an older llguidance than the one that is measured, and with transformers "
+    "5.23 its first text comes and its second stops (ValueError: calling `crop` with a positive value)",
+)
+
+
+@dataclass
+class Bench:
+    """A model with its engines.
+
+    Args:
+        rows: By pattern, by way.
+        excluded: Engine and pattern that take no part in the rounds.
+    """
+
+    subject: Subject
+    tasks: list[Task]
+    engines: dict[str, GenerationEngine] = field(default_factory=dict)
+    rows: dict[str, dict[str, Row]] = field(default_factory=dict)
+    excluded: set[tuple[str, str]] = field(default_factory=set)
+
+
+def main() -> None:
+    """Measure, print the report, and write it where asked to."""
+    options = _options()
+    if options.redraw:
+        data = json.loads(options.redraw.read_text(encoding="utf-8"))
+        data["rows"] = [Row(**fields) for fields in data["rows"]]
+        _write(Run(**data), options.output or DOCS)
+        return
+    whole = not (options.model or options.pattern or options.engine or options.quick)
+    with tempfile.TemporaryDirectory() as folder:
+        run = _measure(options, Path(folder))
+    print(report(run))
+    if options.output or whole:
+        _write(run, options.output or DOCS)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.generation", description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("--model", action="append", choices=["tiny", "gpt2"], help="only this one; may be repeated")
+    add("--pattern", action="append", choices=list(LIMITS), metavar="NAME", help="only this one; may be repeated")
+    add("--engine", action="append", choices=list(ENGINES), metavar="NAME", help="only sfgen and this; may be repeated")
+    add("--rounds", type=int, default=15, metavar="N", help="interleaved rounds (default: 15)")
+    add("--samples", type=int, default=100, metavar="N", help="texts that are checked besides (default: 100)")
+    add("--threads", type=int, metavar="N", help="threads of torch (default: 1 for tiny, 2 for the other)")
+    add("--quick", action="store_true", help="tiny only, 3 rounds, 10 samples")
+    add("--output", type=Path, metavar="FOLDER", help="write generation.md, generation.svg and generation.json there")
+    add("--redraw", type=Path, metavar="FILE", help="measure nothing; write the report of a generation.json anew")
+    options = parser.parse_args()
+    if options.quick:
+        options.model = options.model or ["tiny"]
+        options.rounds, options.samples = min(options.rounds, 3), min(options.samples, 10)
+    return options
+
+
+def patterns() -> dict[str, str]:
+    """The patterns of whole generations."""
+    own: dict[str, str] = tomllib.loads((HERE / "patterns.toml").read_text(encoding="utf-8"))["generation"]
+    every = {**index_patterns(), **own}
+    return {name: every[name] for name in LIMITS}
+
+
+def _measure(options: argparse.Namespace, folder: Path) -> Run:
+    import torch
+    from transformers.utils import logging
+
+    begun = time.monotonic()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads would not outlive a fork
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    torch.set_num_threads(1)  # until the last fork: more would not outlive it
+    chosen = {name: text for name, text in patterns().items() if not options.pattern or name in options.pattern}
+    versions, missing = _versions(options.engine)
+    notes = [(name, "not installed") for name in missing] + [TRIED]
+    benches = []
+    for key, make in (("tiny", tiny), ("gpt2", lambda: random_gpt2(folder))):
+        if options.model and key not in options.model:
+            continue
+        subject = make()
+        left_out = () if options.pattern or key == "tiny" else ON_TINY_ONLY
+        tasks = [Task(name, text, LIMITS[name]) for name, text in chosen.items() if name not in left_out]
+        benches.append(_load(subject, tasks, [name for name in ENGINES if name in versions]))
+    for bench in benches:
+        _try_all(bench)
+    samples_by = {}
+    for bench in benches:
+        subject = bench.subject
+        threads = options.threads or THREADS[subject.name]
+        torch.set_num_threads(threads)
+        by_sketch = subject.name != "tiny"
+        samples_by[subject.name] = (
+            f"by {SKETCH if by_sketch else 'the model itself'}, sfgen's one by one with seeds of their own, the "
+            "others' in batches of 20; fewer where an engine takes long"
+        )
+        for engine in bench.engines.values():
+            with contextlib.suppress(Exception):  # its rows have the reason
+                warm_up(engine, subject)
+        for task in bench.tasks:
+            _say(f"{subject.name} {task.name}: rounds")
+            rows = bench.rows[task.name]
+            engines = {
+                name: engine for name, engine in bench.engines.items() if (name, task.name) not in bench.excluded
+            }
+            writers = measure_rounds(subject, task, engines, rows, options.rounds)
+            _say(f"{subject.name} {task.name}: samples")
+            count_valid(subject.sketch if by_sketch else subject.model, task, writers, rows, options.samples)
+    notes += dict.fromkeys((name, e.note) for bench in benches for name, e in bench.engines.items() if e.note)
+    return Run(
+        rows=[row for bench in benches for rows in bench.rows.values() for row in rows.values()],
+        patterns=chosen,
+        limits={name: LIMITS[name] for name in chosen},
+        prompt=PROMPT,
+        rounds=options.rounds,
+        threads={bench.subject.name: options.threads or THREADS[bench.subject.name] for bench in benches},
+        seconds=time.monotonic() - begun,
+        machine=machine(),
+        versions={**{name: version(name) for name in ("torch", "transformers")}, **versions},
+        interfaces={name: ENGINES[name].interface for name in ENGINES if name in versions},
+        notes=notes,
+        samples_by=samples_by,
+    )
+
+
+def _versions(engines: Sequence[str] | None) -> tuple[dict[str, str], list[str]]:
+    """The version of each engine that is installed, and those that are not."""
+    found, missing = {}, []
+    for name, engine in ENGINES.items():
+        if engines and name not in (*engines, "sfgen"):
+            continue
+        try:
+            found[name] = version(engine.package)
+        except PackageNotFoundError:
+            missing.append(name)
+            _say(f"{name} is not installed and left out")
+    if "outlines" in found:  # which is the same guide in its own processor
+        found.pop("outlines-core", None)
+    return found, missing
+
+
+def _load(subject: Subject, tasks: list[Task], names: Sequence[str]) -> Bench:
+    """Load the engines; one that fails has rows with the reason."""
+    bench = Bench(subject, tasks)
+    bench.rows = {task.name: rows_of([FREE, BASELINE, *names], subject, task) for task in tasks}
+    for name in names:
+        _say(f"{subject.name}: loading {name}")
+        try:
+            bench.engines[name] = ENGINES[name](subject)
+        except Exception as error:
+            for rows in bench.rows.values():
+                rows[name].failure = reason(error)
+    return bench
+
+
+def _try_all(bench: Bench) -> None:
+    """The first texts, before this process has threads that a fork would not have."""
+    for task in bench.tasks:
+        patience = math.inf
+        for name, engine in bench.engines.items():
+            row = bench.rows[task.name][name]
+            if not try_out(engine, bench.subject, task, row, patience):
+                bench.excluded.add((name, task.name))
+            if name == "sfgen" and row.trial is not None:
+                patience = PATIENCE * row.trial + 1
+            trial = "" if row.trial is None else f"{row.trial:.2f} s"
+            _say(f"{bench.subject.name} {task.name} {name}: first text {trial} {row.failure}"[:200])
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def _write(run: Run, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "generation.md").write_text(report(run), encoding="utf-8")
+    (folder / "generation.svg").write_text(plot(run), encoding="utf-8")
+    if folder.resolve() != DOCS.resolve():
+        (folder / "generation.json").write_text(json.dumps(asdict(run), indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
