@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,11 @@ class ScriptedModel:
     def encode(self, text: str) -> list[int]:
         if text in self.prompts:
             return self.prompts[text]
-        by_bytes = {data: token for token, data in enumerate(self.vocabulary.tokens) if data}
-        return [by_bytes[bytes([byte])] for byte in text.encode()]
+        return [self._by_bytes[bytes([byte])] for byte in text.encode()]
+
+    @cached_property
+    def _by_bytes(self) -> dict[bytes, int]:
+        return {data: token for token, data in enumerate(self.vocabulary.tokens) if data}
 
     def session(self) -> ScriptedSession:
         self.sessions.append(ScriptedSession(self.score))

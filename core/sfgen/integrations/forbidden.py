@@ -194,12 +194,13 @@ class Forbidden:
         places = parts.by_stop[ranges(starts, ends)]
         behind = np.repeat(states, ends - starts)
         numbers = np.flatnonzero(np.bincount(behind, minlength=len(self._marks))).tolist()
-        banned, half = np.zeros((2, len(self._marks)), dtype=np.bool_)
-        banned[numbers] = [number == COMPLETE or (last and self._ends_in_match(number)) for number in numbers]
-        guilty[places] = banned[behind]
-        # What ends inside a character may have completed a match before it, and may leave no way to go on.
+        ends, half = np.zeros((2, len(self._marks)), dtype=np.bool_)
+        ends[numbers] = [last and self._ends_in_match(number) for number in numbers]
         half[numbers] = [number != COMPLETE and self._is_inside(number) for number in numbers]
-        tailed = np.flatnonzero((self._has_tail[places] | half[behind]) & ~banned[behind])
+        has_tail, is_complete = self._has_tail[places], behind == COMPLETE
+        guilty[places] = is_complete | (ends[behind] & ~has_tail)
+        # What ends inside a character may have completed a match before it, and may leave no way to go on.
+        tailed = np.flatnonzero((has_tail | (half & ~ends)[behind]) & ~is_complete)
         for place, number in zip(places[tailed].tolist(), behind[tailed].tolist(), strict=True):
             question = number, parts.tails[place]
             after = self._after_tail.get(question)
