@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -21,6 +22,7 @@ from sfgen.errors import IndexFileError, PatternError, SfgenError
 from sfgen.index import Guide
 
 LETTERS = Vocabulary([bytes([byte]) for byte in range(256)] + [b"the", b"talk", b"and", None, None], [259, 260])
+MANY = Vocabulary([*LETTERS.tokens[:256], *(bytes(word) for word in product(b"abcdefghijklmnopqrst", repeat=3)), None])
 
 
 def texts(seed: int, index: Index, banned: BannedWords | None) -> list[Result | str]:
@@ -56,18 +58,18 @@ def test_texts_and_questions_are_the_same(seed: int, monkeypatch: pytest.MonkeyP
     assert beside == texts(seed, again, banned)  # also where all masks are there before
 
 
-def test_the_first_mask_of_a_state_is_made_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = Index(Dfa.from_regex("[a-z]{1,20} [0-9]{1,5}"), LETTERS)
+def test_a_mask_that_takes_time_is_made_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Index(Dfa.from_regex("[a-z]{1,20} [0-9]{1,5}"), MANY)
     names: dict[int, str] = {}
     allowed = Guide.allowed_tokens
 
     def recorded(guide: Guide) -> NDArray[np.int32]:
-        if guide.allows_several() and not guide.is_made():
+        if guide.allows_several() and not guide.is_ready():
             names[guide.state] = threading.current_thread().name
         return allowed(guide)
 
     monkeypatch.setattr(Guide, "allowed_tokens", recorded)
-    model = ScriptedModel(LETTERS, random_scores(len(LETTERS), 1))
+    model = ScriptedModel(MANY, random_scores(len(MANY), 1))
     result = generate(model, [0], index=index, max_tokens=60)
     assert re.fullmatch("[a-z]{1,20} [0-9]{1,5}", result.text)
     assert names

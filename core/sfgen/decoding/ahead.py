@@ -1,8 +1,8 @@
 """Masks that are made while the model reads.
 
-What may stand at a place depends on the guide's state alone, not on the scores. So where a mask is not made yet, a
-thread beside makes it, and the model is asked meanwhile; the kernels that make masks let other threads run. One thread
-serves all texts.
+What may stand at a place depends on the guide's state alone, not on the scores. So where a mask is not made yet and
+takes its time, a thread beside makes it, and the model is asked meanwhile; the kernels that make masks let other
+threads run. One thread serves all texts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Made = TypeVar("Made")
 class MakesMasks(Protocol):
     """A guide that keeps the masks which it has made, and can tell that a mask has several tokens before it is made."""
 
-    def is_made(self) -> bool:
-        """Whether the mask here was made before, or is not one to be kept."""
+    def is_ready(self) -> bool:
+        """Whether the mask here is made; one that is made at once is made now."""
 
     def allows_several(self) -> bool | None:
         """Whether two tokens or more may follow, of which at most one is an end; ``None``: only the mask tells."""
@@ -34,8 +34,8 @@ def is_worth_it(guide: MakesMasks, clean: MakesMasks | None) -> bool:
         guide: What may follow.
         clean: A guide that walks beside it.
     """
-    is_made = guide.is_made() and (clean is None or clean.is_made())
-    return not is_made and guide.allows_several() is True
+    is_ready = guide.is_ready() and (clean is None or clean.is_ready())
+    return not is_ready and guide.allows_several() is True
 
 
 def begin(make: Callable[[], Made]) -> Future[Made]:

@@ -11,7 +11,7 @@ from sfgen.decoding.events import Ask, Event, Finished, Result
 from sfgen.decoding.forward import Forward
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.promises import Promises
-from sfgen.decoding.protocols import Guide, GuideSource, Model, Session
+from sfgen.decoding.protocols import Guide, GuideSource, Model, ScoresRows, Session
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
@@ -201,6 +201,7 @@ def drive(steps: Steps, new_session: Callable[[], Session]) -> Generator[Event, 
     The session is opened at the first question, so that a text that needs none costs no model.
     """
     session: Session | None = None
+    narrow: ScoresRows | None = None
     answer = None
     while True:
         try:
@@ -210,10 +211,15 @@ def drive(steps: Steps, new_session: Callable[[], Session]) -> Generator[Event, 
             return result
         answer = None
         if isinstance(step, Ask):
-            session = session or new_session()
+            if session is None:
+                session = new_session()
+                narrow = session if isinstance(session, ScoresRows) else None
             if step.keep is not None:
                 session.rewind(step.keep)
-            answer = session.extend(step.token_ids)
+            if step.rows is None or narrow is None:
+                answer = session.extend(step.token_ids)
+            else:
+                answer = narrow.extend_rows(step.token_ids, step.rows)
         else:
             yield step
 

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
 """Why generation stopped.
 
@@ -22,10 +25,12 @@ class Ask:
     Attributes:
         token_ids: Tokens to read next, at least one unless the prompt is empty.
         keep: Rewind the session to this many tokens first; ``None``: nothing to take back.
+        rows: The only tokens whose scores are needed, few of them, int32; ``None``: all. The answer may be either.
     """
 
     token_ids: Sequence[int]
     keep: int | None = None
+    rows: NDArray[np.int32] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

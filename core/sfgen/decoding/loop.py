@@ -50,6 +50,9 @@ from sfgen.decoding.strategies import Verdict
 from sfgen.decoding.text import Text
 from sfgen.errors import DeadEnd, GenerationError, ModelError
 
+_FEW = 1024
+"""So many allowed tokens are worth asking for their scores alone."""
+
 Steps: TypeAlias = Generator[Ask | Event, Scores | None, Result]
 
 
@@ -119,7 +122,8 @@ class Loop:
             return (yield from self._end_here("complete"))
         forced = allowed.size == 1 and node.scores is None
         if allowed.size > 1 and node.scores is None and not only_ends:
-            self._keep(node, (yield from self._ask()))
+            few = allowed.size <= _FEW and not self.look  # who looks on is told of all tokens
+            self._keep(node, (yield from self._ask(allowed if few else None)))
         choice = self._choose(node) if allowed.size and not only_ends else None
         if choice is None:
             return (yield from self._back_out())
@@ -195,17 +199,18 @@ class Loop:
         """How often the model was asked."""
         return self.questions.asked
 
-    def _ask(self) -> Generator[Ask, Scores | None, Scores]:
-        """Ask for the scores of the next token."""
-        answer = yield self.questions.ask(self.text.known)
+    def _ask(self, rows: Int32 | None = None) -> Generator[Ask, Scores | None, Scores]:
+        """Ask for the scores of the next token; only those of ``rows`` are needed, but all of them may come."""
+        answer = yield self.questions.ask(self.text.known, rows)
         scores: NDArray[np.floating] = np.asarray(answer)
-        if scores.shape != (len(self.text.vocabulary),):
+        if scores.shape != (len(self.text.vocabulary),) and (rows is None or scores.shape != rows.shape):
             raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.text.vocabulary)},)")
         return scores
 
     def _keep(self, node: Node, scores: Scores) -> None:
         """Keep what is needed of the model's answer for a place."""
-        node.scores = scores.take(node.all_allowed())
+        allowed = node.all_allowed()
+        node.scores = scores if scores.size == allowed.size else scores.take(allowed)
         if self.look:
             node.row = Row.of(scores)
 

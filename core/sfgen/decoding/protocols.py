@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,14 @@ class Session(Protocol):
 
     def rewind(self, length: int) -> None:
         """Forget everything after the first ``length`` tokens read."""
+
+
+@runtime_checkable
+class ScoresRows(Protocol):
+    """What a session may have besides: it can score a few tokens without all others."""
+
+    def extend_rows(self, token_ids: Sequence[int], rows: NDArray[np.int32]) -> Scores:
+        """As ``Session.extend``, but the scores of the tokens ``rows`` only, ``[len(rows)]``; or those of all."""
 
 
 class Model(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfgen.decoding.events import Ask
+from sfgen.decoding.path import Int32
 
 
 class Questions:
@@ -16,12 +17,12 @@ class Questions:
 
     >>> questions = Questions()
     >>> questions.ask([1, 2])
-    Ask(token_ids=(1, 2), keep=None)
+    Ask(token_ids=(1, 2), keep=None, rows=None)
     >>> questions.ask([1, 2, 3, 4])
-    Ask(token_ids=(3, 4), keep=None)
+    Ask(token_ids=(3, 4), keep=None, rows=None)
     >>> questions.cut(2)
     >>> questions.ask([1, 2, 3, 5]), questions.asked
-    (Ask(token_ids=(5,), keep=3), 3)
+    (Ask(token_ids=(5,), keep=3, rows=None), 3)
     """
 
     def __init__(self) -> None:
@@ -30,8 +31,8 @@ class Questions:
         self._read: Sequence[int] = ()  # by the session
         self._right = 0  # so many of them are surely those of the text
 
-    def ask(self, known: Sequence[int]) -> Ask:
-        """The question for the scores after ``known``, all tokens of prompt and text.
+    def ask(self, known: Sequence[int], rows: Int32 | None = None) -> Ask:
+        """The question for the scores after ``known``, all tokens of prompt and text; of the tokens ``rows``, or all.
 
         At least the last of them is read, also where the session has read it before: its scores are wanted.
         """
@@ -39,7 +40,7 @@ class Questions:
         while keep < most and self._read[keep] == known[keep]:
             keep += 1
         keep = max(0, min(keep, most))
-        question = Ask(tuple(known[keep:]), keep if keep < len(self._read) else None)
+        question = Ask(tuple(known[keep:]), keep if keep < len(self._read) else None, rows)
         self._read = known
         self._right = len(known)
         self.asked += 1

@@ -70,9 +70,9 @@ class Guide:
         row = self._masks[states[-1]]
         return self.index.row(states[-1]) if row is None else row
 
-    def is_made(self) -> bool:
-        """Whether the mask here was made before, for this sequence or another."""
-        return self.index.is_made(self._states[-1])
+    def is_ready(self) -> bool:
+        """Whether the mask here is made, or was made now because it takes microseconds."""
+        return self.index.is_ready(self._states[-1])
 
     def allows_several(self) -> bool | None:
         """Whether two tokens or more may follow, the end tokens counted as one; ``None``: only the mask tells."""

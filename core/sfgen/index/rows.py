@@ -92,9 +92,11 @@ class Rows:
         self._check(state)
         if self.stored is not None:
             return self._take(state, self.stored)
-        row, count, digest = self._walk(state, _WIDE)
-        if count < 0:
-            count, digest = self._shaped().make(state, _APART, row)
+        self.make_narrow(state)
+        if (mask := self.masks[state]) is not None:
+            return mask
+        row: UInt32 = np.empty(self.words, dtype=np.uint32)
+        count, digest = self._shaped().make(state, _APART, row)
         if count < 0 and self._wide_seen:
             return self._make_with_relatives(state)
         if count < 0:
@@ -103,6 +105,20 @@ class Rows:
         with self._lock:
             mask = self.masks[state]
             return self._keep(state, row, count, digest) if mask is None else mask
+
+    def make_narrow(self, state: int) -> bool:
+        """Make the row of ``state`` if that takes microseconds; whether it is there."""
+        self._check(state)
+        if self.stored is not None:
+            self._take(state, self.stored)
+            return True
+        row, count, digest = self._walk(state, _WIDE)
+        if count < 0:
+            return False
+        with self._lock:
+            if self.masks[state] is None:
+                self._keep(state, row, count, digest)
+        return True
 
     def build(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Make the rows of all states; ``progress`` is called with (states done, states in all)."""

@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from sfgen.decoding.path import Int32
 from sfgen.decoding.protocols import Scores
+from sfgen.models.output_rows import OutputRows, has_rows
 from sfgen.models.rotary import Rotary
 from sfgen.models.threads import Threads
 from sfgen.models.transformers_cache import Past
@@ -37,6 +39,7 @@ class TransformersSession:
         self._rotary = Rotary(model)
         self._threads = Threads(model)
         self._device = model.device
+        self._output = OutputRows(model) if has_rows(model) else None
         parameters = inspect.signature(model.forward).parameters
         self._cache_name = next((name for name in _CACHE_NAMES if name in parameters), None)
         # Said each time, since a configuration may say use_cache: false.
@@ -54,6 +57,13 @@ class TransformersSession:
             ModelError: More tokens than the model's context holds, a token that it does not know, not enough memory,
                 or something that this model cannot do on its device.
         """
+        return self._extend(token_ids, None)
+
+    def extend_rows(self, token_ids: Sequence[int], rows: Int32) -> Scores:
+        """As ``extend``, but the scores of the tokens ``rows`` only: float32 ``[rows]``; or all, as ``extend`` does."""
+        return self._extend(token_ids, rows if self._output is not None else None)
+
+    def _extend(self, token_ids: Sequence[int], rows: Int32 | None) -> Scores:
         import torch
 
         check_readable(token_ids, len(self._tokens), self._model, self._context_length, self._name)
@@ -61,7 +71,7 @@ class TransformersSession:
         self._tokens += token_ids
         try:
             with torch.inference_mode(), without_warnings(), self._threads.bounded():
-                scores: Scores = self._read().float().cpu().numpy()
+                scores: Scores = self._read(rows).float().cpu().numpy()
         except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
             count = len(self._tokens)
             del self._tokens[before:]
@@ -74,7 +84,7 @@ class TransformersSession:
         del self._tokens[length:]
         self._past.rewind(length)
 
-    def _read(self) -> Any:
+    def _read(self, rows: Int32 | None) -> Any:
         """Read what the cache does not hold yet; the scores after it."""
         import torch
 
@@ -88,7 +98,9 @@ class TransformersSession:
                 inputs["position_ids"] = torch.arange(start, start + len(piece), device=self._device)[None]
             if self._cache_name:
                 inputs[self._cache_name] = self._past.value
-            output = self._model(**inputs)
+            output = self._model(**inputs) if rows is None or self._output is None else self._output.read(inputs)
             if self._cache_name:
                 self._past.keep(output.get(self._cache_name), len(piece))
-        return output.logits[0, -1]
+        if rows is None or self._output is None:
+            return output.logits[0, -1]
+        return self._output.scores(output.last_hidden_state[0, -1], rows)
