@@ -190,9 +190,9 @@ class Forbidden:
     def _judge(self, guilty: NDArray[np.bool_], stops: NDArray[np.int64], states: Int32, last: bool) -> None:
         """Say of the tokens whose last stop is one of ``stops``, in ``states``, whether they complete a match."""
         parts = self._layers
-        first, after = parts.endings[stops + 1], parts.endings[stops + 2]
-        places = parts.by_stop[ranges(first, after)]
-        behind = np.repeat(states, after - first)
+        first, beyond = parts.endings[stops + 1], parts.endings[stops + 2]
+        places = parts.by_stop[ranges(first, beyond)]
+        behind = np.repeat(states, beyond - first)
         numbers = np.flatnonzero(np.bincount(behind, minlength=len(self._marks))).tolist()
         ends, half = np.zeros((2, len(self._marks)), dtype=np.bool_)
         ends[numbers] = [last and self._ends_in_match(number) for number in numbers]
