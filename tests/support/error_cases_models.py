@@ -115,7 +115,7 @@ def _weights_on_the_hub_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _failing_reader(error: BaseException) -> Before:
-    return both(_model(), patched("transformers.LlamaForCausalLM.forward", raising(error)))
+    return both(_model(), patched("transformers.LlamaModel.forward", raising(error)))
 
 
 def _tokenizer(change: Callable[[Any], object] = lambda tokenizer: None, **model: Any) -> Before:

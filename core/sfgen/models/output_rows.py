@@ -49,7 +49,8 @@ def has_rows(model: Any) -> bool:
     """Whether single rows of the output layer may be used: a plain layer of an architecture that is known."""
     import torch
 
-    if model.config.model_type not in KNOWN or not type(model).__module__.startswith("transformers.models."):
+    architecture = getattr(model.config, "model_type", None)
+    if architecture not in KNOWN or not type(model).__module__.startswith("transformers.models."):
         return False
     layer = model.get_output_embeddings()
     # What was put around a layer (other weights, hooks of accelerate) works only if the layer itself is called.
