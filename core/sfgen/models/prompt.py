@@ -48,8 +48,7 @@ class Prompts:
 
     def inside(self, text: str) -> list[int]:
         """The token ids of a text that stands in another one: nothing is added around it."""
-        backend = self._backend
-        return self._plain(text) if backend is None else list(backend.encode(text, add_special_tokens=False).ids)
+        return self._plain(text)
 
     def chat(self, text: str) -> list[int]:
         """The token ids of a message from a user, up to where the answer begins.
@@ -117,5 +116,7 @@ class Prompts:
     def _plain(self, text: str) -> list[int]:
         """The token ids of the text alone. Half characters, which no tokenizer takes, become question marks."""
         text = text.encode("utf-8", "replace").decode()
+        if self._backend is not None:
+            return list(self._backend.encode(text, add_special_tokens=False).ids)
         with quiet_transformers():  # it warns of long texts; we count for ourselves
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
