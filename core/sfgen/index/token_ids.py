@@ -24,14 +24,15 @@ def tokens_of_row(row: UInt32) -> Int32:
     """
     words = np.flatnonzero(row != 0)
     if 4 * words.size > row.size:
-        return np.flatnonzero(_bits(row)).astype(np.int32)
+        return np.flatnonzero(bits_of_row(row)).astype(np.int32)
     # Few tokens: look at their words only.
-    bits = np.flatnonzero(_bits(row[words]))
+    bits = np.flatnonzero(bits_of_row(row[words]))
     tokens: Int32 = (words[bits >> 5] << 5 | bits & 31).astype(np.int32)
     return tokens
 
 
-def _bits(words: UInt32) -> NDArray[np.bool_]:
+def bits_of_row(words: UInt32) -> NDArray[np.bool_]:
+    """The bits of a packed row, or of some words of it, bool ``[32 * words]``."""
     return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little").view(np.bool_)
 
 

@@ -12,6 +12,7 @@ from sfgen.ban import BannedWords
 from sfgen.ban.product import without
 from sfgen.errors import UsageError
 from sfgen.index import Index
+from sfgen.index.token_ids import bits_of_row
 from sfgen.integrations.places import Mask, Place, Stage
 from sfgen.vocabulary import Vocabulary
 
@@ -140,7 +141,7 @@ def _within(index: Index, state: int, left: int, width: int) -> NDArray[np.bool_
 
 def _unpacked(row: NDArray[np.uint32], width: int) -> NDArray[np.bool_]:
     """The bits of a packed row, as many as there are scores."""
-    bits = np.unpackbits(row.astype("<u4", copy=False).view(np.uint8), bitorder="little")[:width]
+    bits = bits_of_row(row)[:width]
     allowed = np.zeros(width, dtype=np.bool_)
     allowed[: len(bits)] = bits
     return allowed

@@ -31,7 +31,7 @@ class Prompts:
         Raises:
             ModelError: The empty text, and there is nothing to start from.
         """
-        ids, before = self._plain(text), self._before
+        ids, before = self.inside(text), self._before
         if ids and ids[0] in before:  # from there on it is written in the text itself
             before = before[: before.index(ids[0])]
         ids = [*before, *ids]
@@ -45,10 +45,6 @@ class Prompts:
                 )
             ids = [first]
         return ids
-
-    def inside(self, text: str) -> list[int]:
-        """The token ids of a text that stands in another one: nothing is added around it."""
-        return self._plain(text)
 
     def chat(self, text: str) -> list[int]:
         """The token ids of a message from a user, up to where the answer begins.
@@ -70,7 +66,7 @@ class Prompts:
             rendered = self._rendered([{"type": "text", "text": text}])
         if text.strip() not in rendered:
             raise ModelError(f"the chat template of {self._name} leaves the message out", hint="Leave --chat out.")
-        ids = self._plain(rendered)
+        ids = self.inside(rendered)
         if not ids:
             raise ModelError(f"the chat template of {self._name} writes nothing", hint="Leave --chat out.")
         begin = self._tokenizer.bos_token_id
@@ -98,7 +94,7 @@ class Prompts:
         """What the tokenizer writes before each text."""
         with quiet_transformers():
             whole = list(self._tokenizer("a")["input_ids"])
-        plain = self._plain("a")
+        plain = self.inside("a")
         starts = range(len(whole) - len(plain) + 1)
         return next((whole[:start] for start in starts if whole[start : start + len(plain)] == plain), [])
 
@@ -113,8 +109,11 @@ class Prompts:
         is_bare = getattr(backend, "truncation", 0) is None and getattr(backend, "padding", 0) is None
         return backend if is_bare and not getattr(tokenizer, "split_special_tokens", False) else None
 
-    def _plain(self, text: str) -> list[int]:
-        """The token ids of the text alone. Half characters, which no tokenizer takes, become question marks."""
+    def inside(self, text: str) -> list[int]:
+        """The token ids of the text alone, as it stands in another one: nothing is added around it.
+
+        Half characters, which no tokenizer takes, become question marks.
+        """
         text = text.encode("utf-8", "replace").decode()
         if self._backend is not None:
             return list(self._backend.encode(text, add_special_tokens=False).ids)

@@ -63,7 +63,7 @@ class TransformersSession:
 
     def extend_rows(self, token_ids: Sequence[int], rows: Int32) -> Scores:
         """As ``extend``, but the scores of the tokens ``rows`` only: float32 ``[rows]``; or all, as ``extend`` does."""
-        return self._extend(token_ids, rows if self._output is not None else None)
+        return self._extend(token_ids, rows)
 
     def _extend(self, token_ids: Sequence[int], rows: Int32 | None) -> Scores:
         import torch
