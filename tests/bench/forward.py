@@ -4,7 +4,8 @@ Usage: ``python -m tests.bench.forward [--texts N] [--tokenizers NAME ...]``. Ea
 vocabulary, and at every place that leaves a choice the next token is chosen without a model: once at random among all
 that are allowed, once as the tokenizer would cut a text that was drawn so. Counted are the tokens, the questions to a
 model at every place with more than one allowed token, and the questions that are left when forced text is not asked
-for; means of a text. Tokenizers are found through SFGEN_TOKENIZERS, as for the other benchmarks.
+for; means of a text. A run over all tokenizers writes ``forward.md`` into ``tests/docs``. Tokenizers are found through
+SFGEN_TOKENIZERS, as for the other benchmarks.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from sfgen.decoding.forward import Forward
 from .vocabularies import EMBEDDED, NAMES, Cutter, find
 
 PATTERNS = Path(__file__).with_name("patterns.toml")
+DOCS = Path(__file__).parent.parent / "docs"
 EXAMPLE = {"example": r'\{"name":"(John|Paul)","age":(20|30)\}'}
 MOST_TOKENS = 100  # of a text; where that is too few, what the shortest match takes
 
@@ -143,26 +145,39 @@ def measure(name: str, pattern: str, model: Tokenizer, texts: int) -> list[str]:
     return [*row, *cut.shown(followed), fast_cut.shown(followed)[1]]
 
 
-HEAD = [
-    ["pattern", "random: tokens", "questions", "tokens, forced", "questions", "as cut: tokens", "questions", "forced"],
-    ["---", *["---:"] * 7],
-]
+HEAD = """| pattern | random: tokens | questions | tokens, forced | questions | as cut: tokens | questions | forced |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+INTRODUCTION = (
+    "# Questions that forced text saves\n\n"
+    "Written by `python -m tests.bench.forward`: {texts} texts of each pattern, at most {most} tokens each; means of a "
+    "text. *Random*: at every place the next token is drawn evenly from all that are allowed, *questions* counts the "
+    "places with more than one, and *forced* means the same draws where forced text is not asked for. *As cut*: the "
+    "same for a text's own tokens, as the tokenizer writes them."
+)
 
 
 def main() -> None:
-    """Measure and print the tables."""
+    """Measure, print the tables, and write them if nothing was left out."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.forward", description=__doc__.partition("\n")[0])
     parser.add_argument("--texts", type=int, default=20, help="texts of each pattern")
     parser.add_argument("--tokenizers", nargs="+", default=NAMES, choices=(*NAMES, EMBEDDED))
     arguments = parser.parse_args()
     patterns: dict[str, str] = EXAMPLE | tomllib.loads(PATTERNS.read_text(encoding="utf-8"))["patterns"]
-    for name, folder in find(arguments.tokenizers).items():
+    lines: list[str] = []
+
+    def show(line: str) -> None:
+        print(line, flush=True)
+        lines.append(line)
+
+    show(INTRODUCTION.format(texts=arguments.texts, most=MOST_TOKENS))
+    found = find(arguments.tokenizers)
+    for name, folder in found.items():
         model = Tokenizer(Cutter(name, folder))
-        print(f"\n### {name}, {arguments.texts} texts of each pattern\n")
-        for row in HEAD:
-            print(f"| {' | '.join(row)} |")
+        show(f"\n## {name}\n\n{HEAD}")
         for title, pattern in patterns.items():
-            print(f"| {' | '.join(measure(title, pattern, model, arguments.texts))} |", flush=True)
+            show(f"| {' | '.join(measure(title, pattern, model, arguments.texts))} |")
+    if set(NAMES) <= found.keys():
+        (DOCS / "forward.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
