@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 
 from sfgen.decoding.canonical import Canonical, Ids
 from sfgen.decoding.protocols import Model
+from sfgen.decoding.release import whole_length
 
 if TYPE_CHECKING:
     from sfgen.index import Index
@@ -208,7 +209,7 @@ class Forward:
         for place, merging in forced.merging:
             before = forced.data[:place]
             # The tokenizer writes these before a token that begins at the place.
-            found = canonical.after(tail, before[: _whole(before)]) if before else ()
+            found = canonical.after(tail, before[: whole_length(before)]) if before else ()
             places.append((0 if found is None else _common(found, tokens), before, merging))
         kept, left = len(tokens), _MOST_SPELLINGS
         for shared, before, merging in sorted(places, key=itemgetter(0)):  # what holds back most comes first
@@ -230,20 +231,9 @@ def _common(one: Ids, other: Ids) -> int:
     return next((place for place in range(count) if one[place] != other[place]), count)
 
 
-def _whole(data: bytes | bytearray) -> int:
-    """The length of ``data`` without a half character at its end."""
-    for back in range(1, min(3, len(data)) + 1):
-        byte = data[-back]
-        if byte & 0xC0 == 0xC0:
-            return len(data) - back if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else len(data)
-        if byte < 0x80:
-            break
-    return len(data)
-
-
 def _sure(data: bytes | bytearray) -> int:
     """The length of ``data`` without a half character and white space at its end."""
-    length = _whole(data)
+    length = whole_length(data)
     text = data[:length].decode("utf-8", "replace")
     return length - len(text[len(text.rstrip()) :].encode())
 

@@ -26,16 +26,26 @@ class Release:
         return text
 
 
+def whole_length(data: bytes | bytearray) -> int:
+    """The length of the text without the half of a character at its end.
+
+    >>> [whole_length("né".encode()[:length]) for length in range(4)]
+    [0, 1, 1, 3]
+    """
+    for count in range(1, min(len(data), 3) + 1):
+        byte = data[-count]
+        if byte >= 0xC0:
+            is_half = count < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4)
+            return len(data) - count if is_half else len(data)
+        if byte < 0x80:
+            break
+    return len(data)
+
+
 def is_whole(data: bytes | bytearray) -> bool:
     """Whether the text ends between two characters, and not within one.
 
     >>> [is_whole("é".encode()[:length]) for length in range(3)]
     [True, False, True]
     """
-    for count in range(1, min(len(data), 3) + 1):
-        byte = data[-count]
-        if byte >= 0xC0:
-            return count >= (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4)
-        if byte < 0x80:
-            return True
-    return True
+    return whole_length(data) == len(data)
