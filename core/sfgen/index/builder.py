@@ -130,7 +130,7 @@ class Index:
 
     def is_ready(self, state: int) -> bool:
         """Whether the row of ``state`` is made; one that takes microseconds is made now."""
-        return self.masks[state] is not None or self._rows.make_narrow(state)
+        return self.masks[state] is not None or self._rows.make_narrow(state) is not None
 
     def allows_several(self, state: int) -> bool | None:
         """Whether ``state`` allows more than one token, if that is told within microseconds. End tokens are one.

@@ -89,11 +89,7 @@ class Rows:
 
     def make(self, state: int) -> UInt32:
         """Make the row of ``state``, or find it where another thread was faster."""
-        self._check(state)
-        if self.stored is not None:
-            return self._take(state, self.stored)
-        self.make_narrow(state)
-        if (mask := self.masks[state]) is not None:
+        if (mask := self.make_narrow(state)) is not None:
             return mask
         row: UInt32 = np.empty(self.words, dtype=np.uint32)
         count, digest = self._shaped().make(state, _APART, row)
@@ -102,23 +98,15 @@ class Rows:
         if count < 0:
             self._wide_seen = True
             row, count, digest = self._walk(state, len(self._vocabulary.trie))
-        with self._lock:
-            mask = self.masks[state]
-            return self._keep(state, row, count, digest) if mask is None else mask
+        return self._keep_first(state, row, count, digest)
 
-    def make_narrow(self, state: int) -> bool:
-        """Make the row of ``state`` if that takes microseconds; whether it is there."""
+    def make_narrow(self, state: int) -> UInt32 | None:
+        """Make or read the row of ``state`` if that takes microseconds; ``None`` if it takes longer."""
         self._check(state)
         if self.stored is not None:
-            self._take(state, self.stored)
-            return True
+            return self._take(state, self.stored)
         row, count, digest = self._walk(state, _WIDE)
-        if count < 0:
-            return False
-        with self._lock:
-            if self.masks[state] is None:
-                self._keep(state, row, count, digest)
-        return True
+        return None if count < 0 else self._keep_first(state, row, count, digest)
 
     def build(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Make the rows of all states; ``progress`` is called with (states done, states in all)."""
@@ -366,6 +354,12 @@ class Rows:
             seen[layer] = True
             found += [target for target in layer.tolist() if self.masks[target] is None]
         return np.array(found[:_RELATIVES], dtype=np.int32)
+
+    def _keep_first(self, state: int, row: UInt32, count: int, digest: int) -> UInt32:
+        """Store the row of a state, unless another thread was faster."""
+        with self._lock:
+            mask = self.masks[state]
+            return self._keep(state, row, count, digest) if mask is None else mask
 
     def _keep(self, state: int, row: UInt32, count: int, digest: int) -> UInt32:
         """Store the row of a state, or find the equal one that is stored."""
