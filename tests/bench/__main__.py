@@ -11,10 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import time
-import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -23,15 +21,16 @@ from typing import Any
 
 from .cold import ColdStart, cold_starts
 from .engines import ENGINES
+from .machine import machine
 from .measure import Job, Measurement, Settings
+from .patterns import patterns
 from .plot import plot
 from .report import Run, report
 from .rounds import Server, measure_all
 from .texts import matching, refused
 from .vocabularies import EMBEDDED, NAMES, Cutter, find
 
-HERE = Path(__file__).parent
-PICTURES = HERE.parent / "docs"
+PICTURES = Path(__file__).parent.parent / "docs"
 
 
 def main() -> None:
@@ -48,11 +47,10 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    patterns = _patterns()
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.partition("\n")[0])
     add = parser.add_argument
     add("--vocabulary", action="append", choices=[*NAMES, EMBEDDED], help="only this one; may be repeated")
-    add("--pattern", action="append", choices=list(patterns), metavar="NAME", help="only this one; may be repeated")
+    add("--pattern", action="append", choices=list(patterns()), metavar="NAME", help="only this one; may be repeated")
     add("--engine", action="append", choices=list(ENGINES), help="only this one; may be repeated")
     add("--limit", type=float, default=60, metavar="SECONDS", help="how long a phase may take (default: 60)")
     add("--walks", type=int, default=100, metavar="N", help="walks through each pattern (default: 100)")
@@ -66,15 +64,10 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _patterns() -> dict[str, str]:
-    patterns: dict[str, str] = tomllib.loads((HERE / "patterns.toml").read_text(encoding="utf-8"))["patterns"]
-    return patterns
-
-
 def _measure(options: argparse.Namespace) -> Run:
     begun = time.monotonic()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads would not outlive a fork
-    patterns = {name: text for name, text in _patterns().items() if not options.pattern or name in options.pattern}
+    chosen = {name: text for name, text in patterns().items() if not options.pattern or name in options.pattern}
     versions = _versions([name for name in ENGINES if not options.engine or name in options.engine])
     engines = list(versions)
     settings = Settings(
@@ -83,7 +76,7 @@ def _measure(options: argparse.Namespace) -> Run:
         repeats=1 if options.quick else 7,
         memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2,
     )
-    texts = {name: (matching(text, options.walks), refused(text, 30)) for name, text in patterns.items()}
+    texts = {name: (matching(text, options.walks), refused(text, 30)) for name, text in chosen.items()}
     measurements: list[Measurement] = []
     sizes: dict[str, int] = {}
     cold: list[ColdStart] = []
@@ -94,7 +87,7 @@ def _measure(options: argparse.Namespace) -> Run:
             _say(f"cold start on {name}")
             cold = cold_starts(cutter.vocabulary, cutter.json, engines)
         jobs = [
-            Job(title, patterns[title], name, list(map(cutter.cut, walks)), list(map(cutter.cut, others)))
+            Job(title, chosen[title], name, list(map(cutter.cut, walks)), list(map(cutter.cut, others)))
             for title, (walks, others) in texts.items()
         ]
         servers = [Server(engine, cutter.vocabulary, cutter.json, settings) for engine in engines]
@@ -105,7 +98,7 @@ def _measure(options: argparse.Namespace) -> Run:
                 server.stop()
     seconds = time.monotonic() - begun
     first = next(iter(sizes))
-    return Run(measurements, cold, first, patterns, sizes, settings, options.walks, seconds, _machine(), versions)
+    return Run(measurements, cold, first, chosen, sizes, settings, options.walks, seconds, machine(), versions)
 
 
 def _show(found: Measurement) -> None:
@@ -122,17 +115,6 @@ def _versions(engines: Sequence[str]) -> dict[str, str]:
         except PackageNotFoundError:
             _say(f"{engine} is not installed and left out")
     return found
-
-
-def _machine() -> str:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    processor = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    return f"{processor}, {cores} cores, {platform.system()}, Python {platform.python_version()}"
 
 
 def _say(text: str) -> None:

@@ -11,7 +11,6 @@ SFGEN_TOKENIZERS, as for the other benchmarks.
 from __future__ import annotations
 
 import argparse
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +21,9 @@ from sfgen import Dfa, Index
 from sfgen.decoding.canonical import Canonical
 from sfgen.decoding.forward import Forward
 
+from .patterns import patterns
 from .vocabularies import EMBEDDED, NAMES, Cutter, find
 
-PATTERNS = Path(__file__).with_name("patterns.toml")
 DOCS = Path(__file__).parent.parent / "docs"
 EXAMPLE = {"example": r'\{"name":"(John|Paul)","age":(20|30)\}'}
 MOST_TOKENS = 100  # of a text; where that is too few, what the shortest match takes
@@ -162,7 +161,6 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=20, help="texts of each pattern")
     parser.add_argument("--tokenizers", nargs="+", default=NAMES, choices=(*NAMES, EMBEDDED))
     arguments = parser.parse_args()
-    patterns: dict[str, str] = EXAMPLE | tomllib.loads(PATTERNS.read_text(encoding="utf-8"))["patterns"]
     lines: list[str] = []
 
     def show(line: str) -> None:
@@ -174,7 +172,7 @@ def main() -> None:
     for name, folder in found.items():
         model = Tokenizer(Cutter(name, folder))
         show(f"\n## {name}\n\n{HEAD}")
-        for title, pattern in patterns.items():
+        for title, pattern in (EXAMPLE | patterns()).items():
             show(f"| {' | '.join(measure(title, pattern, model, arguments.texts))} |")
     if set(NAMES) <= found.keys():
         (DOCS / "forward.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

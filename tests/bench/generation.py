@@ -18,14 +18,11 @@ import os
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .__main__ import _machine as machine
-from .__main__ import _patterns as index_patterns
 from .generation_engines import ENGINES, GenerationEngine, Task
 from .generation_measure import (
     BASELINE,
@@ -41,9 +38,10 @@ from .generation_measure import (
 from .generation_models import PROMPT, Subject, random_gpt2, tiny
 from .generation_plot import plot
 from .generation_report import Run, report
+from .machine import machine
+from .patterns import patterns
 
-HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
+DOCS = Path(__file__).parent.parent / "docs"
 LIMITS = {"names": 32, "url": 32, "pink_floyd": 48, "customer": 96, "contact": 112, "prose": 96}
 """The patterns, in the order of the report, and the most tokens of each."""
 ON_TINY_ONLY = ("contact",)
@@ -111,10 +109,9 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def patterns() -> dict[str, str]:
+def generation_patterns() -> dict[str, str]:
     """The patterns of whole generations."""
-    own: dict[str, str] = tomllib.loads((HERE / "patterns.toml").read_text(encoding="utf-8"))["generation"]
-    every = {**index_patterns(), **own}
+    every = patterns() | patterns("generation")
     return {name: every[name] for name in LIMITS}
 
 
@@ -126,7 +123,8 @@ def _measure(options: argparse.Namespace, folder: Path) -> Run:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads would not outlive a fork
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     torch.set_num_threads(1)  # until the last fork: more would not outlive it
-    chosen = {name: text for name, text in patterns().items() if not options.pattern or name in options.pattern}
+    every = generation_patterns()
+    chosen = {name: text for name, text in every.items() if not options.pattern or name in options.pattern}
     versions, missing = _versions(options.engine)
     notes = [(name, "not installed") for name in missing] + [TRIED]
     benches = []

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import gc
 import time
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +28,11 @@ from sfgen import Dfa, Index, Vocabulary
 from .engines import ENGINES, CannotRead, Compiled, Engine
 from .isolation import MemoryGrowth, Send, run
 from .measure import warm_up
+from .patterns import patterns
 from .texts import matching
 from .vocabularies import NAMES, Cutter, find
 
-HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
+DOCS = Path(__file__).parent.parent / "docs"
 PEERS = ("llguidance", "xgrammar", "outlines-core")
 TEXTS, TIMES = 100, 3
 LARGE = r".{0,2000}"
@@ -91,8 +90,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=20, help="seconds that an engine may take for a pattern")
     arguments = parser.parse_args()
-    patterns: dict[str, str] = tomllib.loads((HERE / "patterns.toml").read_text(encoding="utf-8"))["patterns"]
-    chosen = {name: patterns[name] for name in arguments.pattern or patterns}
+    every = patterns()
+    chosen = {name: every[name] for name in arguments.pattern or every}
     parts = [
         "# Masks of states that are asked for the first time",
         "",
@@ -110,7 +109,7 @@ def main() -> None:
         (DOCS / "masks.md").write_text(report, encoding="utf-8")
 
 
-def measured(cutter: Cutter, patterns: dict[str, str], rounds: int, limit: float) -> list[str]:
+def measured(cutter: Cutter, chosen: dict[str, str], rounds: int, limit: float) -> list[str]:
     """The tables of one vocabulary, line by line."""
     vocabulary = cutter.vocabulary
     engines: dict[str, Engine] = {}
@@ -120,7 +119,7 @@ def measured(cutter: Cutter, patterns: dict[str, str], rounds: int, limit: float
     gc.collect()
     gc.freeze()  # a collection in a fork would copy every page
     found: dict[str, dict[str, Visits]] = {}
-    for title, pattern in patterns.items():
+    for title, pattern in chosen.items():
         steps = first_visits(pattern, [cutter.cut(text) for text in matching(pattern, TEXTS)], vocabulary)
         found[title] = {name: Visits() for name in engines}
         for _ in range(rounds):
