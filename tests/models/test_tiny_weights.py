@@ -56,11 +56,11 @@ def known_words() -> set[str]:
     return {word.lower() for text in corpus(FRESH_SEED + 1, 30_000) for word in WORD.findall(text)}
 
 
-def matching(model: Model, pattern: str, prompt: str, seed: int | None = None) -> str:
+def matching(model: Model, pattern: str, prompt: str, seed: int | None = None, *, fast_forward: bool = True) -> str:
     """A text for the pattern: the greedy one, or one drawn at temperature 1."""
     index = sfgen.Index(sfgen.Dfa.from_regex(pattern), model.vocabulary)
     sampler = sfgen.Sampler(temperature=0 if seed is None else 1, seed=seed)
-    return sfgen.generate(model, prompt, index=index, sampler=sampler).text
+    return sfgen.generate(model, prompt, index=index, sampler=sampler, fast_forward=fast_forward).text
 
 
 def sampled(network: Any, tokenizer: Any, prompt: str, count: int, *, temperature: float, seed: int = 0) -> list[str]:
@@ -203,14 +203,17 @@ class TestDemonstrations:
         assert all(json.loads(text)["age"] >= 18 for text in texts)
         assert len(set(names)) > 15
 
-    def test_a_person_with_city_and_job(self, model: Model) -> None:
+    @pytest.mark.parametrize(("fast_forward", "count", "least"), [(False, 15, 14 / 16), (True, 99, 0.75)])
+    def test_a_person_with_city_and_job(self, model: Model, fast_forward: bool, count: int, least: float) -> None:
+        """Of 900 drawn names 95 in 100 are known, of the cities 79, of the jobs 82, with forced text and without."""
         pattern = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9],"city":"[A-Z][a-z]{2,15}","job":"[a-z]{3,15}"\}'
-        people = [json.loads(matching(model, pattern, "A person: ", seed)) for seed in (None, *range(15))]
+        seeds = (None, *range(count))
+        texts = [matching(model, pattern, "A person: ", seed, fast_forward=fast_forward) for seed in seeds]
+        people = [json.loads(text) for text in texts]
         cities, jobs = {*CITIES, *TOWNS}, {job.name for job in JOBS}
-        # At temperature 1, of 900 names 95 in 100 are known ones, of the cities 79, of the jobs 82.
-        assert sum(person["name"] in NAMES for person in people) >= 14
-        assert sum(person["city"] in cities for person in people) >= 11
-        assert sum(person["job"] in jobs for person in people) >= 11
+        assert sum(person["name"] in NAMES for person in people) >= 14 / 16 * len(people)
+        assert sum(person["city"] in cities for person in people) >= least * len(people)
+        assert sum(person["job"] in jobs for person in people) >= least * len(people)
 
     def test_a_product(self, model: Model) -> None:
         pattern = r'\{"product":"[a-z]{3,12} [a-z]{3,12}","price":[1-9][0-9]{0,2}\.[0-9]{1,2}\}'
@@ -265,12 +268,18 @@ class TestSongs:
         assert re.fullmatch(pattern, text)
         assert all(1950 <= song["year"] <= 2020 for song in json.loads(text))
 
-    def test_corrected_pattern_is_json_with_titles_of_known_words(self, model: Model, known_words: set[str]) -> None:
+    @pytest.mark.parametrize(
+        ("fast_forward", "seeds"), [(False, [None]), (False, [1]), (False, [2]), (True, [None, *range(1, 9)])]
+    )
+    def test_corrected_pattern_is_json_with_titles_of_known_words(
+        self, model: Model, known_words: set[str], fast_forward: bool, seeds: list[int | None]
+    ) -> None:
         song = self.SONG.replace("[(12]", "[12]").replace(r"[^\S\r\n]", " ").replace('[^"]+', r'[^"\\\x00-\x1f]+')
         song = song.replace("[0-9]{1,3}", "(0|[1-9][0-9]{0,2})")
         words = []
-        for seed in (None, 1, 2, 3):
-            songs = json.loads(matching(model, rf"\[\n({song})(,\n{song})*\n\]", self.PROMPT, seed))
+        for seed in seeds:
+            text = matching(model, rf"\[\n({song})(,\n{song})*\n\]", self.PROMPT, seed, fast_forward=fast_forward)
+            songs = json.loads(text)
             assert songs
             titles = [f"{song['title']} {song.get('album', '')}" for song in songs]
             words += [word.lower() for title in titles for word in WORD.findall(title)]
