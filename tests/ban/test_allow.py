@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfgen.ban import BannedWords, Match, Matcher, MatchMode, scan
+from sfgen.ban import BannedWords, Match, Matcher, MatchMode, SeamMatcher, scan
 
 MODES: tuple[MatchMode, ...] = ("word", "prefix", "substring")
 CHARACTERS = "as. "
@@ -32,19 +32,23 @@ texts = st.text(CHARACTERS + "aasss", max_size=12)
 @settings(max_examples=250, deadline=None)
 @given(lists(), texts, texts)
 def test_the_scanner_excuses_what_an_allowed_match_covers(banned: BannedWords, prompt: str, text: str) -> None:
-    everything = scan(prompt + text, BannedWords(banned.words or ["?"], (), banned.match))
     mode: MatchMode = "word" if banned.match == "word" else "substring"
-    allowed = scan(prompt + text, BannedWords(banned.allow, (), mode))
-    seam = len(prompt)
-    expected = [
-        Match(match.word, match.start - seam, match.end - seam)
-        for match in everything
-        if match.end > seam and not any(span.start <= match.start and match.end <= span.end for span in allowed)
-    ]
-    assert [match for match in scan(text, banned, prompt=prompt) if match.word in banned.words] == expected
+    expected = set()
+    for before in ("", prompt):
+        everything = scan(before + text, BannedWords(banned.words or ["?"], (), banned.match))
+        allowed = scan(before + text, BannedWords(banned.allow, (), mode))
+        expected |= {
+            Match(match.word, match.start - len(before), match.end - len(before))
+            for match in everything
+            if match.end > len(before)
+            and not any(span.start <= match.start and match.end <= span.end for span in allowed)
+        }
+    found = [match for match in scan(text, banned, prompt=prompt) if match.word in banned.words]
+    assert set(found) == expected
+    assert [match.end for match in found] == sorted(match.end for match in found)
 
 
-def reports(matcher: Matcher, text: str) -> Iterator[tuple[int, Match]]:
+def reports(matcher: SeamMatcher, text: str) -> Iterator[tuple[int, Match]]:
     """The match that each character makes certain, with the number of characters read."""
     for length, character in enumerate(text, 1):
         match = matcher.advance(character.encode())
@@ -154,11 +158,17 @@ def test_of_several_pending_matches_each_is_judged_by_itself() -> None:
     assert first(banned, "bcx") == Match("b", 0, 1)
 
 
-def test_an_allowed_word_may_begin_in_the_prompt() -> None:
+def test_what_an_allowed_word_that_begins_in_the_prompt_excuses_is_seen_by_who_has_the_text_alone() -> None:
     banned = BannedWords(["talk"], allow=["small talk show"])
-    assert banned.matcher(b"some small").advance(b" talk show.") is None
-    assert scan(" talk show.", banned, prompt="some small") == []
-    assert banned.matcher(b"some small").advance(b" talk sho.") == Match("talk", 1, 5)
+    assert Matcher(banned, b"some small").advance(b" talk show.") is None
+    assert banned.matcher(b"some small").advance(b" talk show.") == Match("talk", 1, 5)
+    assert scan(" talk show.", banned, prompt="some small") == [Match("talk", 1, 5)]
+    banned = BannedWords(["talk"], allow=["small ta lk"])
+    assert banned.matcher(b"small ta").advance(b"lk.") == Match("talk", -2, 2)
+    banned = BannedWords(["talk"], match="substring", allow=["stalk"])
+    assert banned.matcher(b"s").advance(b"talk") == Match("talk", 0, 4)
+    assert banned.matcher(b"st").advance(b"alk") is None
+    assert scan("alk", banned, prompt="st") == []
 
 
 def test_allowed_words_are_compared_like_banned_ones() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfgen.ban import BannedWords, Match, Matcher, scan
+from sfgen.ban import BannedWords, Match, Matcher, SeamMatcher, scan
 from sfgen.ban.characters import NON_WORD, SPACED, fold, kinds_of
 from sfgen.ban.words import Entry
 
@@ -43,7 +43,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(banned, "".join(draw(st.lists(pieces, max_size=8))))
 
 
-def first(matcher: Matcher, chunks: list[bytes]) -> Match | None:
+def first(matcher: Matcher | SeamMatcher, chunks: list[bytes]) -> Match | None:
     """The first match in a text fed in pieces and then ended."""
     for chunk in chunks:
         match = matcher.advance(chunk)
@@ -71,7 +71,32 @@ def test_the_first_match_is_that_of_the_scanner_after_every_prompt(case: Case, p
         if expected is not None:
             expected = Match(expected.word, expected.start - seam, expected.end - seam)
         for chunks in (cut(data[seam:], places), [data[seam:]], [bytes([byte]) for byte in data[seam:]]):
-            assert first(case.words.matcher(data[:seam]), chunks) == expected
+            assert first(Matcher(case.words, data[:seam]), chunks) == expected
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases(), cuts)
+def test_a_match_is_one_of_the_text_alone_or_after_its_prompt(case: Case, places: list[int]) -> None:
+    """The two readings, each by a matcher of its own from the first to the last byte."""
+    data = case.text.encode()
+    for seam in range(len(data) + 1):
+        for chunks in (cut(data[seam:], places), [bytes([byte]) for byte in data[seam:]]):
+            readings = [Matcher(case.words), Matcher(case.words, data[:seam])]
+            matcher = case.words.matcher(data[:seam])
+            for chunk in chunks:
+                found = [certain for reading in readings if (certain := reading.first_certain(chunk))]
+                match = matcher.advance(chunk)
+                if found:
+                    assert match is not None
+                    _, (end, _, _, number) = min(found)
+                    assert (match.word, match.end) == (case.words.name(number), end)
+                    break
+                assert match is None
+                starts = [start for reading in readings if (start := reading.open_from()) is not None]
+                assert matcher.open_from() == min(starts, default=None)
+            else:
+                found_at_end = [match for reading in readings if (match := reading.finish())]
+                assert (matcher.finish() is None) == (not found_at_end)
 
 
 @settings(deadline=None)
@@ -192,7 +217,7 @@ def test_no_later_match_begins_before_open_from(case: Case) -> None:
         matcher = case.words.matcher()
         matcher.advance(data[:seam])
         read = len(data[:seam].decode(errors="ignore").encode())
-        dropped = matcher.mark()._last  # what follows is no part of any word
+        dropped = matcher.mark().after._last  # what follows is no part of any word
         later = [
             match for match in everything if match.end > read or (match.end == dropped and needs_boundary[match.word])
         ]
@@ -293,7 +318,9 @@ def test_a_long_run_inside_a_phrase_keeps_its_start_in_little_memory(separator: 
     for _ in range(2000):
         assert matcher.advance(separator.encode()) is None
     assert matcher.open_from() == 0
-    words = matcher.mark()._words
+    mark = matcher.mark()
+    assert mark.alone is None  # both readings have long been the same
+    words = mark.after._words
     assert words is not None
     assert len(words.window) + len(words.threads) < 20
     length = len(head) + 2000 * len(separator.encode()) + len(tail)

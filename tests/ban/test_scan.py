@@ -41,7 +41,11 @@ def test_the_prompt_bounds_and_begins_words() -> None:
     words = BannedWords(["talk"])
     assert scan("k?", words, prompt="we tal") == [Match("talk", -3, 1)]
     assert scan("?", words, prompt="Can we talk") == []
-    assert scan("talk", words, prompt="small") == []
+    assert scan("talk", words, prompt="small") == [Match("talk", 0, 4)]  # a word for who has the text alone
+    assert scan("ing", words, prompt="talk") == []
+    assert scan("lk", BannedWords(["talk", "lk"]), prompt="ta") == [Match("talk", -2, 2), Match("lk", 0, 2)]
+    assert scan(b"lk\xa9", words, prompt=b"ta\xc3") == []
+    assert scan(b"\xa9talk", words, prompt=b"\xc3") == [Match("talk", 3, 7)]
     assert scan("我talk", words, prompt="我") == [Match("talk", 3, 7)]
 
 
@@ -79,14 +83,15 @@ def banning(pattern: str, allow: tuple[str, ...]) -> BannedWords:
 
 def check(pattern: str, prompt: str, text: str, allow: list[str]) -> None:
     """Compare what is found with all matches there are."""
-    whole, seam = prompt + text, len(prompt.encode())
     banned = banning(pattern, tuple(allow))
-    allowed = scan(whole, BannedWords(allow, match="substring")) if allow else []
     expected = set()
-    for start, end in spans(pattern, whole):
-        span = [len(whole[:place].encode()) for place in (start, end)]
-        if end > len(prompt) and not any(one.start <= span[0] and span[1] <= one.end for one in allowed):
-            expected.add(Match(pattern, span[0] - seam, span[1] - seam))
+    for before in ("", prompt):
+        whole, seam = before + text, len(before.encode())
+        allowed = scan(whole, BannedWords(allow, match="substring")) if allow else []
+        for start, end in spans(pattern, whole):
+            span = [len(whole[:place].encode()) for place in (start, end)]
+            if end > len(before) and not any(one.start <= span[0] and span[1] <= one.end for one in allowed):
+                expected.add(Match(pattern, span[0] - seam, span[1] - seam))
     result = scan(text, banned, prompt=prompt)
     assert set(result) <= expected
     assert bool(result) == bool(expected)
@@ -125,7 +130,7 @@ def test_patterns_are_reported_once_where_they_match() -> None:
     assert scan("123 see 45", banned) == [
         Match(r"\d+", 0, 3), Match("s.*e", 4, 7), Match("see", 4, 7), Match(r"\d+", 8, 10),
     ]  # fmt: skip
-    assert scan("34", banned, prompt="12") == [Match(r"\d+", -2, 2)]
+    assert scan("34", banned, prompt="12") == [Match(r"\d+", -2, 2), Match(r"\d+", 0, 2)]
 
 
 SLOW = "(a+)+b|a+c"
@@ -135,7 +140,7 @@ def test_where_re_does_not_come_to_an_end_the_automaton_is_asked(monkeypatch: py
     monkeypatch.setattr(search, "_SECONDS", 0.01)
     banned = BannedWords(["x"], [SLOW, r"\bd"])
     assert scan("a" * 40 + "c d dx", banned) == [Match(SLOW, 0, 41), Match(r"\bd", 42, 43), Match(r"\bd", 44, 45)]
-    assert scan("a" * 40 + "c", banned, prompt="a") == [Match(SLOW, -1, 41)]
+    assert scan("a" * 40 + "c", banned, prompt="a") == [Match(SLOW, -1, 41), Match(SLOW, 0, 41)]
     assert scan("c", banned, prompt="a" * 40) == [Match(SLOW, -40, 1)]
     assert scan("a" * 41, banned) == []
 

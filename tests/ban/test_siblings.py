@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfgen.ban import BannedWords, Matcher
+from sfgen.ban import BannedWords, SeamMatcher
 from sfgen.ban.siblings import completing
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.trie import TokenTrie
@@ -29,7 +29,7 @@ pieces = st.lists(st.sampled_from(PIECES), max_size=5).map(b"".join)
 
 
 @st.composite
-def matchers(draw: st.DrawFn) -> Matcher:
+def matchers(draw: st.DrawFn) -> SeamMatcher:
     """A matcher somewhere in a text."""
     banned = BannedWords(
         draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4)),
@@ -44,7 +44,7 @@ def matchers(draw: st.DrawFn) -> Matcher:
     return matcher
 
 
-def tried(matcher: Matcher, token: bytes) -> tuple[bool, bool]:
+def tried(matcher: SeamMatcher, token: bytes) -> tuple[bool, bool]:
     """Whether a token completes a match, and whether one that is open before it, as far as can be told."""
     mark, place = matcher.mark(), matcher.length
     complete = open_before = False
@@ -58,7 +58,9 @@ def tried(matcher: Matcher, token: bytes) -> tuple[bool, bool]:
 
 @settings(max_examples=200, deadline=None)
 @given(matchers(), st.lists(pieces.filter(bool), min_size=1, max_size=30))
-def test_all_that_is_found_completes_a_match_and_no_open_one_is_missed(matcher: Matcher, tokens: list[bytes]) -> None:
+def test_all_that_is_found_completes_a_match_and_no_open_one_is_missed(
+    matcher: SeamMatcher, tokens: list[bytes]
+) -> None:
     mark = matcher.mark()
     found = completing(matcher, TokenTrie.from_tokens([*tokens, None, b""]))
     assert matcher.mark() == mark

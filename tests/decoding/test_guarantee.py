@@ -23,6 +23,7 @@ STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 LETTERS = [bytes([byte]) for byte in b" abcdefghijklmnopqrstuvwxyz.,!?'\n"]
 BYTES = [bytes([byte]) for byte in range(256)]
 SOURCE = ["talk", "listen", "fuck you"]
+SPECIAL = b"|"  # what the oracle takes a special token of the prompt for: no letter, no white space
 
 
 @dataclass
@@ -33,7 +34,7 @@ class Wish:
         name: What way out it is.
         tokens: The text; ``None`` is the end token.
         words, match: What is banned.
-        prompt: The tokens before; ``None`` is a special token that writes nothing.
+        prompt: The tokens before; ``None`` is a special token, a boundary.
         limit: The most tokens.
         stop: Stop strings.
         letters: The other tokens that there are.
@@ -57,7 +58,7 @@ class Wish:
         score = preferring(self.vocabulary, self.tokens, len(self.prompt))
         self.model = ScriptedModel(self.vocabulary, score)
         self.banned = BannedWords(self.words, match=self.match)
-        self.oracle = BannedText(self.words, self.match, b"".join(piece or b"" for piece in self.prompt))
+        self.oracle = BannedText(self.words, self.match, b"".join(piece or SPECIAL for piece in self.prompt))
 
     def write(self, strategy: StrategyName, sampler: Sampler | None = None) -> Result:
         """Write it twice, and streamed: all the same, and clean."""
@@ -120,8 +121,13 @@ WAYS_OUT = [
     Wish("the seam, only the boundary", [b"alk.", b" "], prompt=[b"t"]),
     Wish("the seam of a phrase", [b"you", b"."], prompt=[b"fuck", b" "]),
     Wish("the seam of a phrase, in its gap", [b" ", b"you", b"."], prompt=[b"fuck"]),
-    Wish("behind a special token", [b"lk", b"."], prompt=[b" ta", None]),
-    Wish("around a special token", [b"k", b"."], prompt=[b" ta", None, b"l", None]),
+    Wish("behind a special token", [b"talk", b"."], prompt=[b" story", None]),
+    Wish("between special tokens", [b"talk", b"."], prompt=[None, b" story", None, None, b"s", None]),
+    Wish("the seam of a phrase, with a special token in it", [b"you", b"."], prompt=[b"fuck", None]),
+    Wish("a word for who has the text alone", [b"talk", b"."], prompt=[b"s"]),
+    Wish("a word alone, a piece at a time", [b"t", b"a", b"lk", b"."], prompt=[b"small"]),
+    Wish("a phrase for who has the text alone", [b"fuck", b" you", b"."], prompt=[b"x"]),
+    Wish("a word alone at the limit", [b"talk", b"x"], prompt=[b"s"], limit=1),
     Wish("after a prompt that has it", [b" ", b"talk", b"."], prompt=[b"talk", b" "]),
     Wish("Chinese, one token", ["我們聊天".encode(), b"."], ["聊天"], prompt=[b"x"]),
     Wish("Chinese, a character each", ["聊".encode(), "天".encode(), b"."], ["聊天"]),
@@ -174,7 +180,9 @@ INNOCENT = [
     Wish("a phrase with a longer word", [b"fuck you", b"r", b" x"]),
     Wish("a phrase with another word between", [b"fuck", b" it", b" you", b" x"]),
     Wish("a word that begins earlier", [b"s", b"talk", b"."]),
-    Wish("the rest of a word in the prompt", [b"talk", b"."], prompt=[b"s"]),
+    Wish("the rest of a word in the prompt", [b"ing", b"."], prompt=[b"talk"]),
+    Wish("half a word, a special token and the other half", [b"lk", b"."], prompt=[b" ta", None]),
+    Wish("three pieces around special tokens", [b"k", b"."], prompt=[b" ta", None, b"l", None]),
     Wish("a word in the prompt alone", [b"?", b" it", b" is"], prompt=[b"we", b" talk"]),
     Wish("a phrase that the prompt has", [b", ", b"you", b" x"], prompt=[b"fuck you"]),
     Wish("a word of a phrase", [b" you", b" fuck", b" it"]),

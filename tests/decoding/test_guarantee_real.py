@@ -101,22 +101,61 @@ def test_a_model_that_knows_nothing_but_pieces_of_banned_text(vocabulary: Vocabu
     assert found > 3
 
 
+# What stands between a chat's last word and its answer, as chat templates have it; ``None`` is a special token.
+CHATS: dict[str, list[str | None]] = {
+    "one special token": ["Tell me a story", None],
+    "several": ["Tell me a story", None, None, None],
+    "a role and no newline": [None, "user", None, "Tell me a story", None, None, "assistant", None],
+    "a system part": [None, "system", None, "You are kind", None, None, "user", None, "Tell me a story", None],
+    "a newline before a special token": ["Tell me a story\n", None],
+    "text alone, cut inside a word": ["Tell me a sto"],
+}
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_special_tokens_in_the_prompt_do_not_hide_its_end(vocabulary: Vocabulary, strategy: StrategyName) -> None:
-    """Half a word, a special token that decodes to nothing, and the other half."""
+@pytest.mark.parametrize("chat", CHATS)
+def test_the_first_word_of_an_answer_is_a_word(vocabulary: Vocabulary, chat: str, strategy: StrategyName) -> None:
+    """The reader sees the answer alone, whatever the prompt ends with."""
+    special = next(token for token, data in enumerate(vocabulary.tokens) if data is None)
+    prompt = [
+        token
+        for part in CHATS[chat]
+        for token in ([special] if part is None else cuttings(part.encode(), vocabulary)[0])
+    ]
+    ids = ids_of(vocabulary)
+    for answer in ("Dear", "talk", "聊天"):
+        for cutting in cuttings(answer.encode(), vocabulary)[:: -max(1, len(answer))][:4]:
+            rest = [*cutting, ids[b"."]]
+
+            def score(tokens: tuple[int, ...], rest: list[int] = rest) -> NDArray[np.floating]:
+                scores = np.zeros(len(vocabulary), dtype=np.float32)
+                place = len(tokens) - len(prompt)
+                scores[rest[place] if place < len(rest) else vocabulary.end_token_ids[0]] = 30
+                return scores
+
+            model = ScriptedModel(vocabulary, score)
+            assert generate(model, prompt, max_tokens=9).text == answer + "."
+            banned = BannedWords(["Dear", "talk", "聊天"])
+            result = generate(model, prompt, banned=banned, max_tokens=9, strategy=strategy)
+            assert not BannedText(["Dear", "talk", "聊天"]).is_in(result.text.encode())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_special_token_of_the_prompt_is_a_boundary(vocabulary: Vocabulary, strategy: StrategyName) -> None:
+    """It ends words, and it may stand between those of a phrase."""
     special = next(token for token, data in enumerate(vocabulary.tokens) if data is None)
     ids = ids_of(vocabulary)
-    for before, after in ((" ta", "lk"), ("fuck", " you"), ("聊", "天")):
-        rest = cuttings(after.encode(), vocabulary)[-1] + [ids[b"."]]
+    for before, after, allowed in ((" ta", "lk", True), ("fuck", " you", False), ("fuck", "you", False)):
+        head = cuttings(before.encode(), vocabulary)[-1]
+        rest = [*cuttings(after.encode(), vocabulary)[-1], ids[b"."]]
 
-        def score(tokens: tuple[int, ...], rest: list[int] = rest, before: str = before) -> NDArray[np.floating]:
+        def score(tokens: tuple[int, ...], rest: list[int] = rest, read: int = len(head) + 2) -> NDArray[np.floating]:
             scores = np.zeros(len(vocabulary), dtype=np.float32)
-            place = len(tokens) - len(cuttings(before.encode(), vocabulary)[-1]) - 2
+            place = len(tokens) - read
             scores[rest[place] if place < len(rest) else vocabulary.end_token_ids[0]] = 30
             return scores
 
-        prompt = [special, *cuttings(before.encode(), vocabulary)[-1], special]
         model = ScriptedModel(vocabulary, score)
-        assert generate(model, prompt, max_tokens=9).text == after + "."
-        result = generate(model, prompt, banned=BannedWords(WORDS), max_tokens=9, strategy=strategy)
-        assert not BannedText(WORDS, prompt=before.encode()).is_in(result.text.encode())
+        result = generate(model, [special, *head, special], banned=BannedWords(WORDS), max_tokens=9, strategy=strategy)
+        assert (result.text == after + ".") == allowed
+        assert not BannedText(WORDS, prompt=before.encode() + b"|").is_in(result.text.encode())

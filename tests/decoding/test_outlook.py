@@ -14,7 +14,7 @@ from toy_models import Toy
 
 from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary, stream
-from sfgen.ban.matcher import Matcher
+from sfgen.ban import SeamMatcher
 from sfgen.decoding import BlockClosed, Outlook
 from sfgen.decoding.outlook import CANDIDATES, Row
 from sfgen.decoding.strategies import StrategyName
@@ -191,7 +191,7 @@ def test_the_words_under_way_are_those_that_are_alone(
 ) -> None:
     """A word is under way among others exactly if it is with nobody beside it."""
 
-    def read(banned: BannedWords) -> Matcher:
+    def read(banned: BannedWords) -> SeamMatcher:
         matcher = banned.matcher(text[:cut].encode())
         matcher.advance(text[cut:].encode())
         return matcher

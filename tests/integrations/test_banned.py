@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from generated import BEGIN, END, OTHER_END, PAD, prompts, small_model, small_vocabulary, written
+from generated import BEGIN, END, OTHER_END, PAD, cut, prompts, small_model, small_vocabulary, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfgen import BannedWords, Vocabulary
 from sfgen.ban import scan
-from sfgen.decoding.promises import _decoded
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor
 
@@ -29,20 +28,22 @@ LISTS = {
 
 
 def generate(banned: BannedWords, texts: list[bytes], model: Any = None, **options: Any) -> list[tuple[bytes, bytes]]:
-    """What follows each prompt; the limit is told to both."""
+    """What follows each prompt as it is read: padding behind it is a boundary. The limit is told to both."""
     options = {"do_sample": False, "max_new_tokens": 12, "padding": "left", "seed": 0, **options}
+    padded = options["padding"] == "right"
     inputs = prompts(VOCABULARY, texts, padding=options.pop("padding"))
     torch.manual_seed(options.pop("seed"))
     processor = BannedWordsLogitsProcessor(banned, VOCABULARY, max_tokens=options["max_new_tokens"])
     ids = (model or small_model()).generate(**inputs, logits_processor=[processor], **options)
     found = written(VOCABULARY, ids, inputs["input_ids"].shape[1])
     each = len(found) // len(texts)
-    return [(texts[number // each], text) for number, text in enumerate(found)]
+    width = inputs["input_ids"].shape[1]
+    before = [text + b"|" if padded and len(cut(VOCABULARY, text)) + 1 < width else text for text in texts]
+    return [(before[number // each], text) for number, text in enumerate(found)]
 
 
 def matches(banned: BannedWords, prompt: bytes, text: bytes) -> list[Any]:
-    before, after = _decoded(prompt, text)
-    return scan(after, banned, prompt=before)
+    return scan(text, banned, prompt=prompt)
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -132,17 +133,29 @@ def test_a_match_may_begin_in_the_prompt_and_one_in_the_prompt_is_no_matter() ->
     assert after[:, ing].tolist() == [0, 0, 0]
 
 
-def test_padding_and_other_special_tokens_have_no_bytes() -> None:
+def test_padding_and_other_special_tokens_are_boundaries() -> None:
     named = Vocabulary([b"<pad>", b"ta", b"lk", b"talk", b".", b"</s>", b"x"], end_token_ids=[0, 5])
-    processor = BannedWordsLogitsProcessor(BannedWords(["talk", "s"]), named)
+    processor = BannedWordsLogitsProcessor(BannedWords(["talk", "s", "pad"]), named)
     ids = torch.tensor([[0, 0, 1], [1, 0, 0], [5, 0, 1]])
     after = processor(torch.cat([ids, torch.full((3, 1), 2)], dim=1), torch.zeros(3, 7))  # a prompt: "talk" is in it
     assert torch.isfinite(after).all()
     processor.reset()
     processor(ids, torch.zeros(3, 7))
     after = processor(torch.cat([ids, torch.full((3, 1), 2)], dim=1), torch.zeros(3, 7))
-    assert (after[:, 4] == -torch.inf).all()
+    assert after[:, 4].tolist() == [-torch.inf, 0, -torch.inf]
     assert torch.isfinite(after[:, 6]).all()
+
+
+def test_the_first_word_of_an_answer_is_a_word() -> None:
+    """Whoever has the answer alone reads ``talk``, whatever stands before it; also in beams."""
+    talk, dot, x = (VOCABULARY.tokens.index(data) for data in (b"talk", b".", b"x"))
+    for prompt in ([BEGIN, x], [BEGIN, x, PAD], [BEGIN, x, OTHER_END, PAD], [BEGIN, talk, talk]):
+        processor = BannedWordsLogitsProcessor(BannedWords(["talk"]), VOCABULARY)
+        processor(torch.tensor([prompt, prompt]), torch.zeros(2, 64))
+        after = processor(torch.tensor([[*prompt, talk], [*prompt, x]]), torch.zeros(2, 64))
+        assert after[:, dot].tolist() == [-torch.inf, 0]
+        assert after[:, END].tolist() == [-torch.inf, 0]
+        assert after[:, x].tolist() == [0, 0]
 
 
 def test_the_limit_ends_no_text_in_a_banned_word() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import regex
 
@@ -12,7 +12,7 @@ _GOES_ON = "z"  # what follows a text that has not ended: a letter that is in no
 
 
 class BannedText:
-    """A list of banned words, and the questions that tests ask of it.
+    """A list of banned words, and the questions that tests ask of it. A text is read by itself and after its prompt.
 
     Args:
         words: As ``BannedWords`` takes them, without stars, escapes and punctuation; no ``z`` in them.
@@ -46,26 +46,30 @@ class BannedText:
             ended: Whether the text ends here; else only what is a match whatever follows.
         """
         assert ended or not self.allow
-        text, starts = characters(self.prompt + data, ended=ended)
+        found = [*self._found(b"", data, ended=ended), *self._found(self.prompt, data, ended=ended)]
+        return min(found, key=lambda span: span[::-1], default=None)
+
+    def _found(self, prompt: bytes, data: bytes, *, ended: bool) -> Iterator[tuple[int, int]]:
+        """Every match that ends in the data when they are read after a prompt, in bytes after it."""
+        text, starts = characters(prompt + data, ended=ended)
         whole = text if ended else text + _GOES_ON
         found = [
-            (hit.end(), start)
+            (start, hit.end())
             for pattern in self._patterns
             for start in range(len(text))
             if (hit := pattern.match(whole, start)) and hit.end() <= len(text)
         ]
         found += [
-            (end, start)
+            (start, end)
             for pattern in self._any_length
             for start in range(len(text))
             for end in range(start + 1, len(text) + 1)
             if pattern.fullmatch(text, start, end)
         ]
         allowed = [hit.span() for pattern in self._allowed for hit in pattern.finditer(text, overlapped=True)]
-        for end, start in sorted(found):
-            if starts[end] > len(self.prompt) and not any(low <= start and end <= high for low, high in allowed):
-                return starts[start] - len(self.prompt), starts[end] - len(self.prompt)
-        return None
+        for start, end in found:
+            if starts[end] > len(prompt) and not any(low <= start and end <= high for low, high in allowed):
+                yield starts[start] - len(prompt), starts[end] - len(prompt)
 
     def is_in(self, data: bytes, *, ended: bool = True) -> bool:
         """Whether there is a match; see ``first``."""
@@ -73,7 +77,11 @@ class BannedText:
 
     def open_from(self, data: bytes) -> int | None:
         """Where the earliest match begins that may still become whole; ``None`` if there is none under way."""
-        text, starts = characters(self.prompt + data, ended=False)
+        places = [self._open_from(prompt, data) for prompt in (b"", self.prompt)]
+        return min((place for place in places if place is not None), default=None)
+
+    def _open_from(self, prompt: bytes, data: bytes) -> int | None:
+        text, starts = characters(prompt + data, ended=False)
         under_way = (
             start
             for start in range(len(text))
@@ -82,9 +90,9 @@ class BannedText:
             # One that is whole is over, unless it waits for a boundary.
             if hit.partial or pattern.pattern.endswith(")")
         )
-        half = None if starts[-1] == len(self.prompt + data) else len(text)
+        half = None if starts[-1] == len(prompt + data) else len(text)
         start = next(under_way, half)
-        return None if start is None else starts[start] - len(self.prompt)
+        return None if start is None else starts[start] - len(prompt)
 
 
 def characters(data: bytes, *, ended: bool) -> tuple[str, list[int]]:

@@ -16,6 +16,7 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 * :mod:`~sfgen.ban.patterns`: the patterns that are;
 * :mod:`~sfgen.ban.allow`: longer words that excuse a match;
 * :mod:`~sfgen.ban.matcher`: all of that over bytes that arrive in pieces, with exact rollback;
+* :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.siblings`: the tokens that complete an open match;
 * :mod:`~sfgen.ban.product`: what is left of a constraint's automaton when the banned texts are taken out;
 * :mod:`~sfgen.ban.routes`: the token sequences that spell a word;
@@ -24,6 +25,10 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 
 from sfgen.ban.matcher import Mark, Match, Matcher
 from sfgen.ban.scan import scan
+from sfgen.ban.seam import SeamMark, SeamMatcher, read_prompt
 from sfgen.ban.words import BannedWords, MatchMode, read_words, split_words
 
-__all__ = ["BannedWords", "Mark", "Match", "MatchMode", "Matcher", "read_words", "scan", "split_words"]
+__all__ = [
+    "BannedWords", "Mark", "Match", "MatchMode", "Matcher", "SeamMark", "SeamMatcher", "read_prompt", "read_words",
+    "scan", "split_words",
+]  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sfgen.ban.allow import AllowedMark, AllowedSpans, Span, UnderWay
 from sfgen.ban.characters import MARK, NON_WORD, unit_table
@@ -39,6 +39,18 @@ class Match:
     end: int
 
 
+class Certain(NamedTuple):
+    """A match, and the position from which on it was certain: what follows does not matter any more.
+
+    Args:
+        position: The end of the character that made it certain, in bytes.
+        found: The match.
+    """
+
+    position: int
+    found: Found
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """All that a matcher knows at one moment. Valid for as long as its matcher lives, whatever is fed or reset."""
@@ -54,7 +66,9 @@ class Mark:
 
 
 class Matcher:
-    """Banned words in one text: the prompt, and the bytes that are generated after it. Not for sharing.
+    """Banned words in one text that is read after its prompt. Not for sharing.
+
+    Whoever sees the text alone reads it in another way: see :class:`~sfgen.ban.seam.SeamMatcher`.
 
     The bytes may be cut anywhere, within characters too. What is not UTF-8 counts as U+FFFD, just as
     ``bytes.decode("utf-8", "replace")`` would have it.
@@ -65,7 +79,7 @@ class Matcher:
             begins and the generated text ends is.
 
     >>> from sfgen.ban import BannedWords
-    >>> matcher = BannedWords(["talk"]).matcher(b"we t")
+    >>> matcher = Matcher(BannedWords(["talk"]), b"we t")
     >>> matcher.advance(b"al"), matcher.open_from()
     (None, -1)
     >>> mark = matcher.mark()
@@ -100,20 +114,35 @@ class Matcher:
             same character makes certain the one that ends first, then the one that begins first, then the first in the
             list; patterns come after words. With ``allow`` only the earliest of several pending matches is reported.
         """
-        first: list[Found] = []
-        for character, width in self._decode(data):
-            found = self._read(character, width)
-            if found and not first:
-                first = found
-        return self._first(first)
+        first = self.first_certain(data)
+        return None if first is None else self.named(first.found)
 
     def finish(self) -> Match | None:
         """The banned match that the end of the text at this place would make certain, if any. Changes nothing."""
+        found = self.first_at_end()
+        return None if found is None else self.named(found)
+
+    def first_certain(self, data: bytes) -> Certain | None:
+        """As :meth:`advance`; and where the match was certain."""
+        first: Certain | None = None
+        for character, width in self._decode(data):
+            found = self._read(character, width)
+            if found and first is None:
+                first = Certain(self._position, min(found))
+        return first
+
+    def first_at_end(self) -> Found | None:
+        """As :meth:`finish`."""
         mark = self.mark()
         found = self._read("\ufffd", len(self._pending)) if self._pending else []
         found = found or self._at_end()
         self.reset(mark)
-        return self._first(found)
+        return min(found, default=None)
+
+    def named(self, found: Found) -> Match:
+        """A match for readers."""
+        end, _, start, number = found
+        return Match(self.banned.name(number), start, end)
 
     def mark(self) -> Mark:
         """The state, to come back to."""
@@ -160,7 +189,7 @@ class Matcher:
         They are for views: of many, some; and none while a word is complete that a longer one may still excuse.
 
         >>> from sfgen.ban import BannedWords
-        >>> BannedWords(["talk", "tall tales", "all"]).matcher(b"so tal").under_way()
+        >>> Matcher(BannedWords(["talk", "tall tales", "all"]), b"so tal").under_way()
         ('talk', 'tall tales')
         """
         numbers = self._words.under_way(_NAMED) if self._words else []
@@ -277,12 +306,6 @@ class Matcher:
         """What patterns have found, with their numbers behind those of the words."""
         words = len(self.banned.words)
         return ((end, by_boundary, start, words + number) for end, by_boundary, start, number in found)
-
-    def _first(self, found: list[Found]) -> Match | None:
-        if not found:
-            return None
-        end, _, start, number = min(found)
-        return Match(self.banned.name(number), start, end)
 
 
 def _is_surrogate(half: bytes) -> bool:

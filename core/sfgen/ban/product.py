@@ -25,7 +25,8 @@ from sfgen.automata.by_character import ByCharacter, by_bytes, by_character, sma
 from sfgen.automata.character_map import CharacterMap, paired
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
 from sfgen.ban.classes import character_classes
-from sfgen.ban.matcher import Match, Matcher
+from sfgen.ban.matcher import Match
+from sfgen.ban.seam import SeamMatcher
 from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge
 from sfgen.kernels import Int, Int32s, Int32sOut, Int32Table, Int32TableOut, Int64sOut, kernel
@@ -78,7 +79,7 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
 class _Start:
     """A matcher behind a prompt; equal to all in which the same state has been reached."""
 
-    def __init__(self, matcher: Matcher) -> None:
+    def __init__(self, matcher: SeamMatcher) -> None:
         self.matcher = matcher
         self._state = matcher.state
 
@@ -136,7 +137,7 @@ class _MatcherTable:
         members: A character of each class.
     """
 
-    def __init__(self, matcher: Matcher, members: Sequence[str]) -> None:
+    def __init__(self, matcher: SeamMatcher, members: Sequence[str]) -> None:
         self._matcher = matcher
         self._members = [member.encode() for member in members]
         self._numbers = {matcher.state: 0}

@@ -7,6 +7,8 @@ Patterns are looked for by Python's ``re`` (:mod:`sfgen.ban.search`).
 
 from __future__ import annotations
 
+import codecs
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -16,6 +18,8 @@ from sfgen.ban.characters import MARK, NON_WORD, SPACED, folded, kind_of, kinds_
 from sfgen.ban.matcher import Match
 from sfgen.ban.normalize import is_stray
 from sfgen.ban.words import BannedWords, Entry
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _FoldedText:
@@ -81,27 +85,40 @@ class _FoldedText:
         return after
 
 
-def scan(text: str, words: BannedWords, *, prompt: str = "") -> list[Match]:
+def scan(text: str | bytes, words: BannedWords, *, prompt: str | bytes = "") -> list[Match]:
     """All banned matches that end in ``text``, for checking a text that is finished.
 
+    It is read twice: by itself, and after its prompt; see :mod:`sfgen.ban.seam`.
+
     Args:
-        text: What was generated.
+        text: What was generated. Bytes that are no UTF-8 count as U+FFFD.
         words: What is banned.
         prompt: The text before it. It can bound a banned word or begin it, and an allowed one.
 
     Returns:
         Every match of a word, each once, but for those that an allowed word excuses; of a pattern matches that do not
-        overlap, one at least if it matches anywhere. They come in the order of their ends, which is that in which a
-        :class:`~sfgen.ban.matcher.Matcher` would report words if nothing was allowed. Offsets are bytes from the end of
-        the prompt.
+        overlap within one reading, one at least if it matches anywhere. They come in the order of their ends, which is
+        that in which a :class:`~sfgen.ban.seam.SeamMatcher` would report words if nothing was allowed. Offsets are
+        bytes from the end of the prompt.
 
     >>> scan("I talk, you listen", BannedWords(["talk", "listen", "list"]))
     [Match(word='talk', start=2, end=6), Match(word='listen', start=12, end=18)]
     >>> scan("Class, ass", BannedWords(["ass"], match="substring", allow=["class"]))
     [Match(word='ass', start=7, end=10)]
+    >>> scan("talk", BannedWords(["talk"]), prompt="small")
+    [Match(word='talk', start=0, end=4)]
     """
+    prompt, text = _as_bytes(prompt), _as_bytes(text)
+    found = _found("", text.decode("utf-8", "replace"), words)
+    if prompt:
+        found |= _found(*_after(prompt, text), words)
+    return [Match(words.name(number), start, end) for end, _, start, number in sorted(found)]
+
+
+def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, int, int]]:
+    """The matches that end in ``text`` when it is read after ``prompt``: end, kind of end, start, number."""
     whole = prompt + text
-    origin = len(prompt.encode("utf-8", "surrogatepass"))
+    origin = len(prompt.encode())
     written = _FoldedText(whole, words, origin)
     excused = _Excused((start, end) for end, _, start, _ in written.matches(words, allowed=True))
     found = {match for match in written.matches(words) if match[0] > 0 and match[0] > excused.until(match[2])}
@@ -110,14 +127,36 @@ def scan(text: str, words: BannedWords, *, prompt: str = "") -> list[Match]:
 
         places = [-origin]
         for character in whole:
-            places.append(places[-1] + len(character.encode("utf-8", "surrogatepass")))
+            places.append(places[-1] + len(character.encode()))
         wanted = [
             Wanted(bisect_left(places, start), bisect_right(places, max(until, 0)))
             for start, until in excused.steps(-origin)
         ]
         for number, (first, after) in search(words, whole, wanted):
             found.add((places[after], False, places[first], len(words.words) + number))
-    return [Match(words.name(number), start, end) for end, _, start, number in sorted(found)]
+    return found
+
+
+def _as_bytes(text: str | bytes) -> bytes:
+    """UTF-8; what cannot be written in it becomes U+FFFD, which has as many bytes as a surrogate would."""
+    return _SURROGATE.sub("\ufffd", text).encode() if isinstance(text, str) else text
+
+
+def _after(prompt: bytes, data: bytes) -> tuple[str, str]:
+    r"""Prompt and text as one text; a character belongs to the text if its last byte does.
+
+    >>> _after(b"n\xc3", b"\xa9e"), _after(b"n\xc3", b"e")
+    (('n', 'ée'), ('n�', 'e'))
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    before = decoder.decode(prompt)
+    half, _ = decoder.getstate()
+    try:
+        return before, (half + data).decode()
+    except UnicodeDecodeError as error:
+        if error.start == 0 and error.end <= len(half):  # the text does not go on with the character
+            return before + "\ufffd", data.decode("utf-8", "replace")
+    return before, (half + data).decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from sfgen.ban.classes import character_classes
 from sfgen.kernels import FlagsOut, Int, Int32s, Int32sOut, UInt8s, kernel
 
 if TYPE_CHECKING:
-    from sfgen.ban.matcher import Mark, Matcher
+    from sfgen.ban.seam import SeamMark, SeamMatcher
     from sfgen.ban.words import BannedWords
     from sfgen.vocabulary.trie import TokenTrie
 
@@ -35,7 +35,7 @@ _MOST_ANSWERS = 32
 """How many answers are remembered for a list of words and a trie."""
 
 
-def completing(matcher: Matcher, trie: TokenTrie) -> NDArray[np.int32]:
+def completing(matcher: SeamMatcher, trie: TokenTrie) -> NDArray[np.int32]:
     """The tokens that, read next, complete a match that is under way at the matcher's present place.
 
     A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Of the tokens that complete
@@ -85,6 +85,10 @@ class _Characters(NamedTuple):
     texts: tuple[str, ...]
 
 
+_Sets: TypeAlias = "dict[Hashable, tuple[SeamMark, list[NDArray[np.int32]]]]"
+"""Sets of nodes in which the matcher is in the same state, and knows the same matches from before the token."""
+
+
 class _Walk:
     """One walk.
 
@@ -94,7 +98,7 @@ class _Walk:
         table: What the list makes of them.
     """
 
-    def __init__(self, matcher: Matcher, trie: TokenTrie, table: _Table) -> None:
+    def __init__(self, matcher: SeamMatcher, trie: TokenTrie, table: _Table) -> None:
         self._matcher = matcher
         self._trie = trie
         self._table = table
@@ -104,8 +108,7 @@ class _Walk:
 
     def tokens(self) -> NDArray[np.int32]:
         """The tokens that complete a match, rising."""
-        # Sets of nodes in which the matcher is in the same state, and knows the same matches from before the token.
-        sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]] = {}
+        sets: _Sets = {}
         self._begin(sets)
         while sets and self._questions < _MOST_QUESTIONS:
             mark, nodes = sets.pop(next(iter(sets)))
@@ -119,7 +122,7 @@ class _Walk:
         answer.flags.writeable = False
         return answer
 
-    def _begin(self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]]) -> None:
+    def _begin(self, sets: _Sets) -> None:
         """From the root, over the rest of a character that is half read."""
         mark = self._matcher.mark()
         if not mark.pending:
@@ -128,7 +131,7 @@ class _Walk:
         for node in _children(self._trie, -1):
             self._read_half(sets, mark, node)
 
-    def _read_half(self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]], mark: Mark, node: int) -> None:
+    def _read_half(self, sets: _Sets, mark: SeamMark, node: int) -> None:
         """Go on byte by byte until no character is half read."""
         if self._ask(mark, bytes([self._trie.bytes[node]])):
             self._complete.append(np.array([node], dtype=np.int32))
@@ -140,9 +143,7 @@ class _Walk:
         else:
             self._keep(sets, np.array([node], dtype=np.int32))
 
-    def _extend(
-        self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]], mark: Mark, nodes: NDArray[np.int32]
-    ) -> None:
+    def _extend(self, sets: _Sets, mark: SeamMark, nodes: NDArray[np.int32]) -> None:
         """Read the next character behind a set of nodes."""
         table, characters = self._table, self._table.characters
         if len(nodes) == 1 and nodes[0] < 0:
@@ -161,7 +162,7 @@ class _Walk:
             else:
                 self._keep(sets, children)
 
-    def _ask(self, mark: Mark, data: bytes) -> bool:
+    def _ask(self, mark: SeamMark, data: bytes) -> bool:
         self._questions += 1
         self._matcher.reset(mark)
         return self._matcher.advance(data) is not None
@@ -171,7 +172,7 @@ class _Walk:
         open_from = self._matcher.open_from()
         return open_from is not None and open_from < self._place
 
-    def _keep(self, sets: dict[Hashable, tuple[Mark, list[NDArray[np.int32]]]], nodes: NDArray[np.int32]) -> None:
+    def _keep(self, sets: _Sets, nodes: NDArray[np.int32]) -> None:
         """Keep nodes for the next character, if something is left of what was open before the token."""
         if not self._is_open():
             return

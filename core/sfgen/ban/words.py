@@ -19,8 +19,8 @@ from sfgen.ban.threads import WordAutomata
 from sfgen.errors import BannedWordsError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from sfgen.ban.matcher import Matcher
     from sfgen.ban.patterns import PatternThreads
+    from sfgen.ban.seam import SeamMatcher
 
 MatchMode = Literal["word", "prefix", "substring"]
 
@@ -249,11 +249,11 @@ class BannedWords:
         """The word with this number, or the pattern: those are counted behind the words."""
         return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
 
-    def matcher(self, prompt: bytes = b"") -> Matcher:
-        """A matcher for one text that goes on from ``prompt``."""
-        from sfgen.ban.matcher import Matcher
+    def matcher(self, prompt: bytes = b"") -> SeamMatcher:
+        """A matcher for one text, which is read by itself and after ``prompt``."""
+        from sfgen.ban.seam import SeamMatcher
 
-        return Matcher(self, prompt)
+        return SeamMatcher(self, prompt)
 
     def pattern_threads(self, position: int) -> PatternThreads | None:
         """What is known of the patterns in a text that begins at ``position``; ``None`` where there are none."""

@@ -22,6 +22,8 @@ class Ban:
         matcher: Looks for banned words, already fed with the prompt.
         strategy: Says how to go on when there is one.
         completing: Finds the tokens that complete a match which is under way where the matcher stands, ascending.
+        is_dead: Tells whether the text ends inside a character, and whatever follows completes a match.
+        dead_tokens: Finds the tokens behind which it would, ascending.
         clean: A guide through those texts of the pattern that are not banned, where there is one. It walks beside the
             guide of the pattern and shows which tokens lead to banned text only.
         max_rollbacks: After so many rollbacks generation fails.
@@ -30,6 +32,8 @@ class Ban:
     matcher: Matcher
     strategy: Strategy
     completing: Callable[[], Int32]
+    is_dead: Callable[[], bool]
+    dead_tokens: Callable[[], Int32]
     clean: Guide | None = None
     max_rollbacks: int = 10_000
 

@@ -132,11 +132,19 @@ def prepare(
     guide, max_tokens = _guide(model, len(prompt_ids), index, max_tokens)
     ban = None
     if banned is not None:
+        from sfgen.ban.half_character import dead_tokens, is_dead
         from sfgen.ban.siblings import completing
 
         clean = None if index is None else _clean_index(index, banned, prompt_bytes)
         matcher = banned.matcher(prompt_bytes)
-        ban = Ban(matcher, chosen, partial(completing, matcher, model.vocabulary.trie), max_rollbacks=max_rollbacks)
+        ban = Ban(
+            matcher,
+            chosen,
+            partial(completing, matcher, model.vocabulary.trie),
+            partial(is_dead, matcher),
+            partial(dead_tokens, matcher, model.vocabulary),
+            max_rollbacks=max_rollbacks,
+        )
         if clean is not None:
             clean_guide, _ = _guide(model, len(prompt_ids), clean, max_tokens)
             if chosen.is_silent:
@@ -232,7 +240,9 @@ def _encoded(model: Model, prompt: str | Sequence[int]) -> tuple[Sequence[int], 
     unknown = [token for token in prompt_ids if not 0 <= token < len(vocabulary)]
     if unknown:
         raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {len(vocabulary)} tokens")
-    return prompt_ids, b"".join(vocabulary.tokens[token] or b"" for token in prompt_ids)
+    from sfgen.ban.seam import read_prompt
+
+    return prompt_ids, read_prompt(vocabulary, prompt_ids)
 
 
 def _clean_index(index: GuideSource, banned: BannedWords, prompt: bytes) -> Index | None:

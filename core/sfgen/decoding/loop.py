@@ -328,8 +328,8 @@ class Loop:
 
     def _is_at_rest(self, ban: Ban, end: int) -> bool:
         """Whether nothing here can be taken back; what follows ``end`` may be the beginning of a stop string."""
-        if ban.strategy.is_silent:
-            return is_whole(self.path.data)  # the half of a character may be one after which nothing clean follows
+        if ban.strategy.is_silent:  # after half a character, or a word that must go on, nothing clean may follow
+            return is_whole(self.path.data) and not self.text.end_is_banned
         return end == len(self.path.data) and ban.matcher.open_from() is None
 
     def _close_block(self, position: int) -> None:
@@ -348,7 +348,10 @@ class Loop:
         self.ban.strategy.close(position)
 
     def _let_go(self, end: int) -> Generator[Event, None, None]:
-        text = "" if self.hold or end <= self.release.length else self.release.until(self.path.data, end)
+        """Release the text up to ``end``, or as much of it as is clean should the run be cut off here."""
+        if self.hold or end <= self.release.length:
+            return
+        text = self.release.until(self.path.data, self.text.clean_until(end, self.release.length))
         if text:
             yield TextReleased(text)
 

@@ -6,7 +6,6 @@ here is a fault of sfgen, and an error with all that a report needs; the text is
 
 from __future__ import annotations
 
-import codecs
 import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -63,8 +62,7 @@ class Promises:
         if self.banned is not None and data:
             from sfgen.ban import scan
 
-            prompt, text = _decoded(self.prompt, data)
-            found = scan(text, self.banned, prompt=prompt)
+            found = scan(data, self.banned, prompt=self.prompt)
             if found:
                 raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
         for string in self.stops.strings:
@@ -101,23 +99,6 @@ class Promises:
             details=tuple(f"  {name:<10}  {fact}" for name, fact in facts.items()),
             hint="This is a fault of sfgen, so there is no result. Please report it with these lines.",
         )
-
-
-def _decoded(prompt: bytes, data: bytes) -> tuple[str, str]:
-    r"""Prompt and text; a character belongs to the text if its last byte does.
-
-    >>> _decoded(b"n\xc3", b"\xa9e"), _decoded(b"n\xc3", b"e")
-    (('n', 'ée'), ('n�', 'e'))
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    before = decoder.decode(prompt)
-    half, _ = decoder.getstate()
-    try:
-        return before, (half + data).decode()
-    except UnicodeDecodeError as error:
-        if error.start == 0 and error.end <= len(half):  # the text does not go on with the character
-            return before + "\ufffd", data.decode("utf-8", "replace")
-    return before, (half + data).decode("utf-8", "replace")
 
 
 def _shown(text: str) -> str:

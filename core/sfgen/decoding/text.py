@@ -17,6 +17,7 @@ from sfgen.decoding.ban import Ban
 from sfgen.decoding.forward import TAIL, Forward
 from sfgen.decoding.path import Int32, Node, Path
 from sfgen.decoding.protocols import BannedText, Guide
+from sfgen.decoding.release import is_whole, whole_length
 from sfgen.decoding.stops import StopStrings
 from sfgen.vocabulary import Vocabulary
 
@@ -106,7 +107,7 @@ class Text:
     # ---- tokens are taken, and taken back --------------------------------------------------------------------------
 
     def take(self, token: int, *, forced: bool, doomed: bool) -> BannedText | None:
-        """Append a token; the banned match that is then complete, the one included that the end would complete."""
+        """Append a token; the banned match that is then complete, or that whatever follows completes."""
         node = self.path.here
         data = self.vocabulary.tokens[token] or b""
         self.guide.advance(token)
@@ -115,7 +116,15 @@ class Text:
         banned = self.ban.advance(token, data, doomed) if self.ban else None
         self.path.append(token, data, forced=forced, mark=self.ban.matcher.mark() if self.ban else None)
         self.end = self.stops.find(self.path.data, node.offset) if self.stops.strings else None
+        if banned is None and self.ban is not None and self._is_dead(self.ban):
+            return self.ban.matcher.finish()
         return banned
+
+    def _is_dead(self, ban: Ban) -> bool:
+        """Whether the text ends inside a character, and whatever that becomes completes a banned match."""
+        data = self.path.data
+        # A stop string that begins in the character may end the text before it.
+        return not is_whole(data) and self.end is None and self.stops.open_from(data) == len(data) and ban.is_dead()
 
     def cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
         """Take back the tokens from ``position`` on; return them and their bytes."""
@@ -140,10 +149,32 @@ class Text:
             return None
         if self.end is None:
             return self.ban.matcher.finish()
-        # The text ends within what was read: read the last token before the end again, as far as it belongs to it.
-        last = self.path.places[self.path.position_of(self.end)]
-        self.ban.matcher.reset(last.mark)
-        return self.ban.matcher.advance(bytes(self.path.data[last.offset : self.end])) or self.ban.matcher.finish()
+        return self._banned_if_ended(self.ban, self.end)
+
+    def _banned_if_ended(self, ban: Ban, end: int) -> BannedText | None:
+        """The banned match that is complete if the text ends at the byte ``end``. The matcher stands anywhere then."""
+        # Read the last token before the end again, as far as it belongs to the text.
+        last = self.path.places[self.path.position_of(end)]
+        ban.matcher.reset(last.mark)
+        return ban.matcher.advance(bytes(self.path.data[last.offset : end])) or ban.matcher.finish()
+
+    def clean_until(self, end: int, start: int) -> int:
+        """The last place up to ``end`` at which the text has no banned match if it ends there.
+
+        Args:
+            end: Nothing before this byte is taken back.
+            start: Such a place further to the left.
+        """
+        if self.ban is None:
+            return end
+        end = whole_length(self.path.data[:end])
+        mark = self.ban.matcher.mark()
+        try:
+            while end > start and (banned := self._banned_if_ended(self.ban, end)) is not None:
+                end = min(end - 1, max(start, banned.start))
+        finally:
+            self.ban.matcher.reset(mark)
+        return end
 
     def end_tokens(self) -> Int32:
         """The tokens that end the text."""
@@ -151,6 +182,7 @@ class Text:
 
     def guilty(self, node: Node, token: int, *, siblings: bool) -> Callable[[], Int32]:
         """Finds what is known to lead to banned text at a node where ``token`` did; with ``siblings``, all at once."""
+        is_cut = not is_whole(self.path.data)
 
         def find() -> Int32:
             assert self.ban is not None
@@ -160,6 +192,8 @@ class Text:
             elif siblings:
                 self.ban.matcher.reset(node.mark)
                 found.append(self._without_stops(node, self.ban.completing()))
+                if is_cut:
+                    found.append(self._without_stops(node, self.ban.dead_tokens()))
                 if self.ban.matcher.finish() is not None:
                     found.append(self.end_tokens())
             return np.concatenate(found)
@@ -167,9 +201,14 @@ class Text:
         return find
 
     def _without_stops(self, node: Node, tokens: Int32) -> Int32:
-        """The tokens that do not end the text by a stop string before it comes to a match."""
+        """The tokens that cannot end the text by a stop string before it comes to a match."""
         if not self.stops.strings:
             return tokens
         before = bytes(self.path.data[: node.offset])
-        innocent = [self.stops.find(before + (self.vocabulary.tokens[token] or b""), node.offset) for token in tokens]
-        return tokens[[end is None for end in innocent]]
+        texts = [before + (self.vocabulary.tokens[token] or b"") for token in tokens]
+        is_stopped = [
+            self.stops.find(text, node.offset) is not None
+            or (not is_whole(text) and self.stops.open_from(text) < len(text))
+            for text in texts
+        ]
+        return tokens[~np.array(is_stopped, dtype=np.bool_)]

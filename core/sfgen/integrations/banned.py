@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.ban import BannedWords
+from sfgen.ban import BannedWords, read_prompt
 from sfgen.integrations.forbidden import COMPLETE, Forbidden
-from sfgen.integrations.guided import end_tokens_only, prompt_bytes
+from sfgen.integrations.guided import end_tokens_only
 from sfgen.integrations.places import Mask, Place, Stage
 from sfgen.vocabulary import Vocabulary
 
@@ -41,7 +41,7 @@ class Banned:
 
     def begin(self, prompt: Sequence[int]) -> Place:
         """The matcher behind the prompt."""
-        return Place(self._forbidden, self._forbidden.begin(prompt_bytes(self._vocabulary, prompt)))
+        return Place(self._forbidden, self._forbidden.begin(read_prompt(self._vocabulary, prompt)))
 
     def step(self, place: Place, token_id: int) -> Place:
         """The place after one more token. Behind an end token there may be more text, and it is watched as well."""

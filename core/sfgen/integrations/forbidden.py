@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.ban import BannedWords, Mark, Matcher
-from sfgen.ban.characters import kind_of
+from sfgen.ban import BannedWords, SeamMark, SeamMatcher
+from sfgen.ban.half_character import is_dead
 from sfgen.ban.siblings import ranges, table_of
 from sfgen.integrations.spelling import layers
 from sfgen.vocabulary import Vocabulary
@@ -35,7 +35,6 @@ _UNKNOWN = -1
 _MOST_CELLS = 32 << 20
 _BYTES_KEPT = 64 << 20
 _MOST_WALKS = 4  # that are kept to compare others with
-_PLANES = 0x30000  # where there are characters
 _SHARE = 4  # at most one in so many tokens is followed anew
 
 
@@ -97,7 +96,7 @@ class Forbidden:
     def forget(self) -> None:
         """Forget all states."""
         self._numbers: dict[Hashable, int] = {}
-        self._marks: list[tuple[Matcher, Mark] | None] = [None]
+        self._marks: list[tuple[SeamMatcher, SeamMark] | None] = [None]
         self._steps = np.full((64, len(self._table.members)), _UNKNOWN, dtype=np.int32)
         self._steps[COMPLETE] = COMPLETE
         self._verdicts: OrderedDict[tuple[int, bool], Verdict] = OrderedDict()
@@ -217,32 +216,13 @@ class Forbidden:
             return False
         answer = self._hopeless.get(state)
         if answer is None:
-            pending = self._at(state).mark().pending
-            endings = self._endings.get(pending, ()) if self._writes_any_ending else ()
-            answer = all(self._read(state, ending) == COMPLETE for ending in endings)
-            self._hopeless[state] = answer
+            answer = self._hopeless[state] = not self._writes_any_ending or is_dead(self._at(state))
         return answer
 
     @cached_property
     def _writes_any_ending(self) -> bool:
         """Whether a character that was begun can always be written to its end."""
         return bool(self._vocabulary.trie.single_bytes[0x80:0xC0].all())
-
-    @cached_property
-    def _endings(self) -> dict[bytes, list[bytes]]:
-        """For each beginning of a character the bytes that complete it, one for each class of characters."""
-        characters = [*zip(self._table.characters.texts, self._table.classes.tolist(), strict=True)]
-        # Of those that the vocabulary has in no token a sample: neighbours are of one kind.
-        characters += [(chr(code), -1 - kind_of(chr(code))) for code in range(0x80, _PLANES, 16) if code >> 11 != 0x1B]
-        found: dict[tuple[bytes, int], bytes] = {}
-        for text, label in characters:
-            data = text.encode() if len(text) == 1 else b""
-            for length in range(1, len(data)):
-                found.setdefault((data[:length], label), data[length:])
-        endings: dict[bytes, list[bytes]] = {}
-        for (beginning, _), ending in found.items():
-            endings.setdefault(beginning, []).append(ending)
-        return endings
 
     def _halves(self, state: int) -> Iterator[tuple[int, int]]:
         """Where tokens go on with a character that is half read: the stops on that way, and their states.
@@ -299,14 +279,14 @@ class Forbidden:
             answer = self._ends[state] = self._at(state).finish() is not None
         return answer
 
-    def _at(self, state: int) -> Matcher:
+    def _at(self, state: int) -> SeamMatcher:
         """A matcher in a state."""
         kept = self._marks[state]
         assert kept is not None
         kept[0].reset(kept[1])
         return kept[0]
 
-    def _number(self, matcher: Matcher) -> int:
+    def _number(self, matcher: SeamMatcher) -> int:
         """The number of a matcher's state."""
         number = self._numbers.setdefault(matcher.state, len(self._marks))
         if number == len(self._marks):

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.ban import BannedWords
+from sfgen.ban import BannedWords, read_prompt
 from sfgen.ban.product import without
 from sfgen.errors import UsageError
 from sfgen.index import Index
@@ -93,7 +93,7 @@ class Guided:
         return left >= index.longest_way or int(index.distance[target]) <= left
 
     def _without(self, banned: BannedWords, prompt: Sequence[int]) -> Index:
-        data = prompt_bytes(self._index.vocabulary, prompt)
+        data = read_prompt(self._index.vocabulary, prompt)
         start = banned.matcher(data).state
         index = self._clean.get(start)
         if index is None:
@@ -111,12 +111,6 @@ class Guided:
                 self._clean.clear()
             self._clean[start] = index
         return index
-
-
-def prompt_bytes(vocabulary: Vocabulary, prompt: Sequence[int]) -> bytes:
-    """The text of a prompt. Padding, other special tokens and end tokens have none, nor have ids without a token."""
-    tokens, ends = vocabulary.tokens, frozenset(vocabulary.end_token_ids)
-    return b"".join(tokens[token] or b"" for token in prompt if 0 <= token < len(tokens) and token not in ends)
 
 
 def end_tokens_only(vocabulary: Vocabulary) -> Mask:

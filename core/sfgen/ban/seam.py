@@ -1,0 +1,151 @@
+"""The seam between a prompt and the text after it: two ways to read the text, neither of which may find a banned word.
+
+Some readers have the text alone: it goes through a pipe, or behind the special tokens of a chat. Others have the prompt
+before it. After ``hello`` the text ``talk`` is a part of one word for these, and a whole word for those; after ``ta``
+it is the other way round with ``lk``. So a text is read *by itself* and *after its prompt*, and a match in either way
+is a match.
+
+A few characters behind the seam both readings nearly always know the same. From there on one of them is enough.
+
+A special token of a prompt is no text, but it bounds what is: it counts as the character U+FFFC (object replacement),
+which is no letter, no mark and no white space. What is generated has none: there, a special token writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sfgen.ban.matcher import Certain, Mark, Match, Matcher
+
+if TYPE_CHECKING:
+    from sfgen.ban.words import BannedWords
+    from sfgen.vocabulary import Vocabulary
+
+SPECIAL: Final = "\ufffc".encode()
+"""What a special token of a prompt is read as."""
+
+
+def read_prompt(vocabulary: Vocabulary, token_ids: Sequence[int]) -> bytes:
+    r"""The text of a prompt's tokens; special tokens, end tokens and ids without a token are boundaries.
+
+    >>> from sfgen import Vocabulary
+    >>> read_prompt(Vocabulary([b"we", b" ta", None], end_token_ids=[2]), [2, 0, 2, 2, 1]).decode()
+    '\ufffcwe\ufffc ta'
+    """
+    tokens, ends = vocabulary.tokens, frozenset(vocabulary.end_token_ids)
+    pieces: list[bytes] = []
+    for token in token_ids:
+        text = tokens[token] if 0 <= token < len(tokens) and token not in ends else None
+        if text is not None:
+            pieces.append(text)
+        elif not pieces or pieces[-1] is not SPECIAL:  # several in a row, as padding is, are one boundary
+            pieces.append(SPECIAL)
+    return b"".join(pieces)
+
+
+class SeamMark(NamedTuple):
+    """All that a matcher knows at one moment.
+
+    Args:
+        after: What the reading after the prompt knows.
+        alone: What the reading of the text by itself knows; ``None`` where that is the same.
+    """
+
+    after: Mark
+    alone: Mark | None
+
+    @property
+    def pending(self) -> bytes:
+        """The half of a character at the end of the text. What the prompt had begun belongs to one reading only."""
+        return max(self.after.pending, self.alone.pending if self.alone else b"", key=len)
+
+
+class SeamMatcher:
+    """Banned words in one text, read by itself and after its prompt. Not for sharing.
+
+    Its methods are those of :class:`~sfgen.ban.matcher.Matcher`, for both readings at once: a match is one of either.
+
+    Args:
+        words: What is banned.
+        prompt: The bytes before the generated text. A word in the prompt alone is not reported.
+
+    >>> from sfgen.ban import BannedWords
+    >>> words = BannedWords(["talk"])
+    >>> words.matcher(b"we ta").advance(b"lk."), words.matcher(b"small").advance(b"talk.")
+    (Match(word='talk', start=-2, end=2), Match(word='talk', start=0, end=4))
+    """
+
+    def __init__(self, words: BannedWords, prompt: bytes = b"") -> None:
+        self.banned = words
+        self._after = Matcher(words, prompt)
+        self._alone = Matcher(words)
+        self._differ = bool(prompt)
+        self._compare()
+
+    def _compare(self) -> None:
+        """See whether both readings still differ: in equal states, they find the same from now on."""
+        self._differ = self._differ and self._after.state != self._alone.state
+
+    def advance(self, data: bytes) -> Match | None:
+        """Read the bytes of one token; the banned match that was certain first."""
+        certain = self._after.first_certain(data)
+        if self._differ:
+            certain = _first(certain, self._alone.first_certain(data))
+            self._compare()
+        return None if certain is None else self._after.named(certain.found)
+
+    def finish(self) -> Match | None:
+        """The banned match that the end of the text at this place would make certain, if any. Changes nothing."""
+        found = [match for reading in self._readings if (match := reading.first_at_end()) is not None]
+        return self._after.named(min(found)) if found else None
+
+    def mark(self) -> SeamMark:
+        """The state, to come back to."""
+        return SeamMark(self._after.mark(), self._alone.mark() if self._differ else None)
+
+    def reset(self, mark: SeamMark) -> None:
+        """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
+        self._after.reset(mark.after)
+        self._differ = mark.alone is not None
+        if mark.alone is not None:
+            self._alone.reset(mark.alone)
+
+    def open_from(self) -> int | None:
+        """Where the earliest match that may still become certain begins; ``None`` if none is under way."""
+        starts = [start for reading in self._readings if (start := reading.open_from()) is not None]
+        return min(starts, default=None)
+
+    def under_way(self) -> tuple[str, ...]:
+        """Banned words and patterns that what was read may be the beginning of, as the user gave them; some of many."""
+        return tuple(dict.fromkeys(word for reading in self._readings for word in reading.under_way()))
+
+    @property
+    def length(self) -> int:
+        """The number of bytes read after the prompt."""
+        return self._after.length
+
+    @property
+    def state(self) -> Hashable:
+        """What decides the future, without any offset; see :attr:`Matcher.state`."""
+        after = self._after.state
+        alone = self._alone.state if self._differ else after
+        return after, (None if alone == after else alone)
+
+    def forget_from(self, place: int) -> None:
+        """Let go of the banned words that begin at ``place`` or later, as far as they can be told from the others."""
+        for reading in self._readings:
+            reading.forget_from(place)
+
+    def origins(self, place: int) -> Hashable:
+        """Which of all that is under way began before ``place``, in an order that ``state`` tells."""
+        return tuple(reading.origins(place) for reading in self._readings)
+
+    @property
+    def _readings(self) -> Sequence[Matcher]:
+        return (self._after, self._alone) if self._differ else (self._after,)
+
+
+def _first(one: Certain | None, other: Certain | None) -> Certain | None:
+    """The one that was certain first."""
+    return min((certain for certain in (one, other) if certain is not None), default=None)
