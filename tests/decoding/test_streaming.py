@@ -9,6 +9,7 @@ import pytest
 from banned_text import BannedText, characters
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
@@ -27,8 +28,9 @@ from sfgen import (
     generate,
     stream,
 )
+from sfgen.ban import scan
 from sfgen.decoding.strategies import StrategyName
-from sfgen.errors import DeadEnd, UsageError
+from sfgen.errors import DeadEnd, ModelError, UsageError
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 LETTERS = ["a", "b", " ", ".", "é", "聊"]
@@ -112,19 +114,20 @@ def test_a_stream_is_the_text_bit_by_bit(
                 if at_rest:
                     assert reader.text == data.decode("utf-8", "replace")
                 text, starts = characters(data, ended=False)
-                if strategy == "mask" and not stops and starts[-1] == len(data):
+                if strategy == "mask" and not stops and starts[-1] == len(data) and not oracle.is_in(data):
                     assert reader.text == text
             reader.read(event)
             if isinstance(event, BlockMoved):
                 moved = True
             if isinstance(event, TextReleased):
                 parts.append(event.text)
+                assert not oracle.is_in(reader.text.encode())  # if the run is cut off here, the reader has this
                 if strategy != "mask" and not moved and not stops and event.text[-1] != "\ufffd":
                     data = reader.data()
                     is_whole = len(reader.path) == 9 or oracle.open_from(data) is not None
                     assert is_whole or reader.text == data.decode("utf-8", "replace")
     except DeadEnd:
-        assert not oracle.is_in(reader.text.encode(), ended=False)
+        assert not oracle.is_in(reader.text.encode())
         return
     assert reader.result is not None
     assert reader.text == "".join(parts) == reader.result.text
@@ -169,6 +172,68 @@ def test_half_a_character_waits_for_the_other_half() -> None:
         events = list(stream(model, "x", banned=BannedWords(["聊天"]), strategy=strategy))
         texts = [event.text for event in events if isinstance(event, TextReleased)]
         assert texts == (["a", "聊", "a"] if strategy == "mask" else ["a", "聊a"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("tokens", "words", "pattern", "stop", "cut"),
+    [
+        ([b"we ", b"talk", b"ing", b" on"], ["talk"], [], [], "we "),
+        ([b"we ", b"ta", b"lk", b"ing"], ["talk"], [], [], "we ta"),
+        ([b"small ", b"talk", b"ative"], ["talk"], [], [], "small "),
+        ([b"a", b"b", b"c"], [], ["ab$"], [], "a"),
+        ([b"we ", b"talk", b"ed!"], ["talk"], [], ["ed?"], "we "),
+        ([b"a talk", b"ing small", b" x"], ["talk", "small talk"], [], [], "a talking small"),
+        (["聊".encode(), b"talk", "é".encode()], ["talk"], [], [], "聊"),
+    ],
+)
+@pytest.mark.parametrize("failure", ["not a number", "stopped"])
+def test_a_run_that_is_cut_off_has_written_no_banned_word(
+    strategy: StrategyName, tokens: list[bytes], words: list[str], pattern: list[str], stop: list[str], cut: str,
+    failure: str,
+) -> None:  # fmt: skip
+    """Whatever is a match if the text ends here waits for what follows."""
+    vocabulary = Vocabulary([b"x ", *tokens, None], end_token_ids=[len(tokens) + 1])
+    wish = preferring(vocabulary, tokens, prompt_length=1)
+    banned = BannedWords(words, pattern)
+    for length in range(1, len(tokens)):
+
+        def score(read: tuple[int, ...], length: int = length) -> NDArray[np.floating]:
+            if len(read) <= length:
+                return wish(read)
+            if failure == "stopped":
+                raise KeyboardInterrupt
+            return np.full(len(vocabulary), np.nan, dtype=np.float32)
+
+        written = ""
+        try:
+            for event in stream(
+                ScriptedModel(vocabulary, score), [0], banned=banned, stop=stop, strategy=strategy, max_block=1
+            ):
+                written += event.text if isinstance(event, TextReleased) else ""
+        except (ModelError, KeyboardInterrupt):
+            pass
+        else:
+            pytest.fail("the run was to be cut off")
+        assert scan(written, banned) == []
+        if strategy == "mask" and length == 2:
+            assert written == cut
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_dead_end_is_not_looked_for_in_every_half_of_a_character(strategy: StrategyName) -> None:
+    """After ``talk`` everything is banned, and every half of a character becomes something."""
+    halves = [bytes([byte]) for byte in range(0x80, 0xF5)] + ["🙂".encode()[:3], "聊".encode()[:2]]
+    tokens = [b"x ", b"we ", b"talk", b"ok", *halves]
+    vocabulary = Vocabulary([*tokens, None], end_token_ids=[len(tokens)])
+    model = ScriptedModel(vocabulary, preferring(vocabulary, [b"we ", b"talk", b"\xf0", b"\x9f"], prompt_length=1))
+    banned = BannedWords(["talk"], ["(?s)talk."])
+    result = generate(model, [0], banned=banned, strategy=strategy, max_tokens=4)
+    assert "talk" not in result.text
+    assert result.forward_passes < 12
+    # A stop string may end the text before such a half, so then it is tried.
+    stopped = generate(model, [0], banned=BannedWords(patterns=["(?s)talk."]), strategy=strategy, stop=["🙂"])
+    assert "talk" in stopped.text or strategy != "mask"
 
 
 # ---- long blocks -----------------------------------------------------------------------------------------------------
