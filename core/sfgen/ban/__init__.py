@@ -2,7 +2,7 @@
 
 ::
 
-    words ── BannedWords ── Matcher ── decode loop (rewinds when a match is complete)
+    words ── BannedWords ── SeamMatcher ── decode loop (rewinds when a match is complete)
                   └──────── scan (checks the finished text)
 
 A banned word is looked for in the bytes of the text, never in tokens, so it does not matter how a tokenizer cuts it:
@@ -18,6 +18,7 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 * :mod:`~sfgen.ban.matcher`: all of that over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.siblings`: the tokens that complete an open match;
+* :mod:`~sfgen.ban.half_character`: texts that end inside a character, and whether any way to finish it is left;
 * :mod:`~sfgen.ban.product`: what is left of a constraint's automaton when the banned texts are taken out;
 * :mod:`~sfgen.ban.routes`: the token sequences that spell a word;
 * :mod:`~sfgen.ban.scan`: an independent check of a finished text, with :mod:`~sfgen.ban.search` for patterns.

@@ -49,7 +49,7 @@ def stream(
             bounds the prompt and ``max_tokens``.
         prompt: Text, or the ids of its tokens.
         index: What the text must match: an ``Index``, or another engine (``sfgen.reference``); free text without.
-        banned: Words that the text must not contain.
+        banned: Words that the text must not contain, read by itself and read after the prompt.
         sampler: How tokens are chosen; greedy without.
         stop: The text ends before the first of these that would be in it; see ``sfgen.decoding.stops``. Not with an
             index.

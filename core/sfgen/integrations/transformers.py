@@ -139,7 +139,7 @@ class GuidedLogitsProcessor(_Processor):
 
     Args:
         index: What the text after the prompt must match, for the model's vocabulary.
-        banned: Words that it must not contain. A match may begin in the prompt.
+        banned: Words that it must not contain, when it is read by itself and when it is read after the prompt.
         max_tokens: The tokens that the text may have, its end token not counted: ``generate``'s ``max_new_tokens``.
 
     Raises:
@@ -176,8 +176,9 @@ class BannedWordsLogitsProcessor(_Processor):
     """Makes ``generate`` never write a banned word, however the tokenizer cuts it.
 
     No token is taken that completes a banned match: the ``mask`` strategy of ``sfgen.generate``. As nothing can be
-    taken back here, nor is one that begins a character of which every ending completes a match. A match may begin in
-    the prompt; one in the prompt alone is not looked at. Padding and other special tokens have no text.
+    taken back here, nor is one that begins a character of which every ending completes a match. The text is read by
+    itself and after the prompt; a match in the prompt alone is not looked at. Special tokens of the prompt, padding
+    among them, are boundaries; in the text they write nothing.
 
     Args:
         banned: What must not be written.
