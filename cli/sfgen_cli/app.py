@@ -69,7 +69,7 @@ def _show(shell: _Shell | None) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
     install_completion: Annotated[
         _Shell | None,

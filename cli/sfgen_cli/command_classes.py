@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+from itertools import pairwise
 from typing import Any
 
 from typer._click.core import ParameterSource
+from typer._click.exceptions import NoSuchOption
 from typer.core import TyperCommand, TyperGroup
 
 from sfgen.errors import ModelError, SfgenError
-from sfgen_cli import completion, help
+from sfgen_cli import completion, help, usage
 
 
 class Command(TyperCommand):
@@ -22,6 +24,16 @@ class Command(TyperCommand):
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """The options that begin so."""
         return completion.brief(super().shell_complete(ctx, incomplete))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments. ``-regex`` is refused, which else would be ``-r egex``."""
+        options = usage.options_of(self)
+        for before, argument in pairwise(["", *args]):
+            if argument == "--":
+                break
+            if usage.one_dash_too_few(argument, options) and not options.get(before):
+                raise NoSuchOption(argument, ctx=ctx)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run it. An error about what came from the environment names the variable."""
@@ -45,7 +57,14 @@ class Group(TyperGroup):
         return completion.brief(super().shell_complete(ctx, incomplete))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the shell after an option of completion for its value, and no shell for the user's."""
+        """Read ``help`` and ``version`` as the options that they are elsewhere, and no shell as the user's.
+
+        The shell after an option of completion is its value.
+        """
+        while args and args[0] == "help":
+            args = [*args[1:], "--help"]
+        if args and args[0] == "version":
+            args = ["--version"]
         if args and args[0] in (completion.INSTALL, completion.SHOW) and (len(args) == 1 or args[1].startswith("-")):
             args.insert(1, "auto")
         return super().parse_args(ctx, args)

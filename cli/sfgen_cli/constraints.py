@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfgen.errors import UsageError
+from sfgen.errors import BannedWordsError, UsageError
 from sfgen_cli.prompts import read_text
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, Vocabulary
-    from sfgen.ban import MatchMode
     from sfgen.decoding import GuideSource
     from sfgen_cli.options import BanOptions, ReferenceName
 
@@ -110,50 +109,56 @@ def split_choices(option: str) -> list[str]:
     return [re.sub(r"\\([\\,])", r"\1", piece) for piece in pieces]
 
 
-def read_banned(
-    words: list[str] | None,
-    words_file: Path | None,
-    patterns: list[str] | None = None,
-    *,
-    match: MatchMode = "word",
-    case_sensitive: bool = False,
-    normalize: bool = False,
-    allow: list[str] | None = None,
-) -> BannedWords | None:
+def read_bans(bans: BanOptions, *, prefix: str = "") -> BannedWords | None:
     """The banned words and patterns of the options; ``None`` if none were given.
 
+    Args:
+        bans: The options.
+        prefix: What stands before their names in this command.
+
     Raises:
+        UsageError: An option has no word in it, or says how words are banned where none are.
         BannedWordsError: The list means nothing.
         PatternError: A pattern cannot be read.
         InputError: The file cannot be read.
     """
-    if not words and words_file is None and not patterns:
+    if not bans:
+        _refuse_without_words(bans, prefix)
         return None
     from sfgen.ban import BannedWords, read_words, split_words
 
-    listed = [word for option in words or () for word in split_words(option)]
-    if words_file is not None:
-        listed += read_words(str(words_file))
-    return BannedWords(
-        listed,
-        patterns or (),
-        match=match,
-        ignore_case=not case_sensitive,
-        normalize=normalize,
-        allow=[word for option in allow or () for word in split_words(option)],
-    )
+    words = [word for option in bans.words or () for word in split_words(option)]
+    allowed = [word for option in bans.allow or () for word in split_words(option)]
+    if not words and bans.words_file is None and not bans.pattern:
+        raise UsageError(f"--{prefix}words names no word", hint=f"For example: --{prefix}words talk,listen")
+    if bans.allow and not allowed:
+        raise UsageError(f"--{prefix}allow names no word", hint=f"For example: --{prefix}allow 'small talk'")
+    try:
+        if bans.words_file is not None:
+            words += read_words(str(bans.words_file))
+        return BannedWords(
+            words,
+            bans.pattern or (),
+            match=bans.match,
+            ignore_case=not bans.case_sensitive,
+            normalize=bans.normalize,
+            allow=allowed,
+        )
+    except BannedWordsError as error:
+        error.exit_code = UsageError.exit_code  # as for --words that names none
+        raise
 
 
-def read_bans(options: BanOptions) -> BannedWords:
-    """The banned words and patterns of ``ban`` and ``check``; errors as for ``read_banned``."""
-    banned = read_banned(
-        options.words,
-        options.words_file,
-        options.pattern,
-        match=options.match,
-        case_sensitive=options.case_sensitive,
-        normalize=options.normalize,
-        allow=options.allow,
-    )
-    assert banned is not None, "the command has refused to go on without words or patterns"
-    return banned
+def _refuse_without_words(bans: BanOptions, prefix: str) -> None:
+    given = {
+        "match": bans.match != "word",
+        "case-sensitive": bans.case_sensitive,
+        "normalize": bans.normalize,
+        "allow": bool(bans.allow),
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(
+                f"--{prefix}{name} says how words are banned, and none are",
+                hint=f"Add them, for example: --{prefix}words talk,listen",
+            )

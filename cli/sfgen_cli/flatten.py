@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
+
+
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """How the options of a group are named in one command, said beside the group's type.
+
+    Attributes:
+        prefix: What stands before each name: with ``ban-`` the field ``words`` is ``--ban-words``.
+        short: Whether the name without the prefix is the option's, too.
+
+    >>> import typer
+    >>> @dataclasses.dataclass
+    ... class Size:
+    ...     width: Annotated[int, typer.Option(help="In metres.")] = 1
+    >>> def draw(size: Annotated[Size, Named("box-", short=True)]) -> None: ...
+    >>> get_args(inspect.signature(flattened(draw)).parameters["width"].annotation)[1].param_decls
+    ('--width', '--box-width')
+    """
+
+    prefix: str
+    short: bool = False
+
+    def option(self, field: str, hint: Any) -> Any:
+        """The type of a field with its option named so."""
+        kind, option = get_args(hint)
+        named = copy.copy(option)
+        names = (*(() if option.default is ... else (option.default,)), *(option.param_decls or ()))  # as Typer has it
+        names = names or (f"--{field.replace('_', '-')}",)
+        prefixed = [f"--{self.prefix}{name.removeprefix('--')}" for name in names if name.startswith("--")]
+        named.default, named.param_decls = ..., (*(names if self.short else ()), *prefixed)
+        return Annotated[kind, named]
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
@@ -24,7 +56,8 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     box Size(width=1, height=5) red
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
+    plain = get_type_hints(command)
+    groups: dict[str, Any] = {name: hint for name, hint in plain.items() if dataclasses.is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         group = groups.get(parameter.name)
@@ -32,6 +65,8 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(annotation=hints[parameter.name]))
             continue
         types = get_type_hints(group, include_extras=True)
+        for named in getattr(hints[parameter.name], "__metadata__", ()):
+            types |= {field.name: named.option(field.name, types[field.name]) for field in dataclasses.fields(group)}
         parameters += [
             inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=types[field.name])
             for field in dataclasses.fields(group)

@@ -148,6 +148,7 @@ def _names(param: Any, ctx: Context) -> Text:
         return Text(_argument(param), style="green")
     short = [name for name in param.opts if not name.startswith("--")]
     long = [name for name in param.opts if name.startswith("--")]
+    long = [name for name in long if f"--{name.removeprefix('--ban-')}" not in long]  # --ban-words beside --words
     text = Text(", ".join([*short, *long]) if short else "    " + ", ".join(long), style="cyan")
     for name in param.secondary_opts:
         text.append(f", {name}")

@@ -78,15 +78,12 @@ class ManyOptions:
     batch_size: BatchSize = 1
     strict: Strict = False
 
-    def check(
-        self, prompt: str | None, options: GenerationOptions, *, words_file: Path | None, instead: str = ""
-    ) -> None:
+    def check(self, prompt: str | None, options: GenerationOptions, *, instead: str = "") -> None:
         """Refuse what has no meaning together.
 
         Args:
             prompt: The argument of the command.
             options: Its other options.
-            words_file: Where the banned words come from.
             instead: The option, if one was given, that asks for something else than texts.
 
         Raises:
@@ -96,8 +93,6 @@ class ManyOptions:
             self._check_without_input()
             return
         self._check_beside_input(prompt, options, instead)
-        if str(self.input) == str(words_file) == STDIN_OR_STDOUT:
-            raise UsageError("the prompts and the words cannot both come from stdin", hint="Give one of them as file.")
         self._check_resume(options)
         self._check_files(options.trace)
 

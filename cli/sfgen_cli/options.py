@@ -20,8 +20,9 @@ Prompt = Annotated[
     str | None,
     typer.Argument(
         metavar="PROMPT",
-        help="The text to continue; [bold]-[/] reads stdin, which is also read when it is piped. One that begins with "
-        "[bold]-[/] is put after [bold]--[/].",
+        help="The text to continue. What is piped in is read to its end and stands before it, a blank line between; "
+        "[bold]-[/] is what is piped in alone. Where stdin is somebody else's, as in a shell's loop, add "
+        "[bold]</dev/null[/]. One that begins with [bold]-[/] is put after [bold]--[/].",
         rich_help_panel=_PROMPT,
         show_default=False,
     ),
@@ -29,7 +30,9 @@ Prompt = Annotated[
 PromptFile = Annotated[
     Path | None,
     typer.Option(
-        help="Read the prompt from a file; one trailing newline is removed.", metavar="FILE", rich_help_panel=_PROMPT
+        help="The prompt from a file in place of the argument; one trailing newline is removed.",
+        metavar="FILE",
+        rich_help_panel=_PROMPT,
     ),
 ]
 
@@ -39,7 +42,11 @@ Regex = Annotated[
 ]
 RegexFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The pattern from a file, newlines and all.", rich_help_panel=_CONSTRAINT),
+    typer.Option(
+        metavar="FILE",
+        help="The pattern from a file, newlines and all; [bold]-[/] is stdin.",
+        rich_help_panel=_CONSTRAINT,
+    ),
 ]
 Choices = Annotated[
     list[str] | None,
@@ -51,7 +58,7 @@ Choices = Annotated[
 ]
 ChoicesFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="One of the lines of a file.", rich_help_panel=_CONSTRAINT),
+    typer.Option(metavar="FILE", help="One of the lines of a file; [bold]-[/] is stdin.", rich_help_panel=_CONSTRAINT),
 ]
 IndexFile = Annotated[
     Path | None,
@@ -193,7 +200,15 @@ Stop = Annotated[
     ),
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on each line.", rich_help_panel=_OUTPUT)]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="One JSON object about each text: the text, its tokens, its seed and more. To make the model write JSON, "
+        "give a pattern.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
 Echo = Annotated[bool, typer.Option("--echo", help="Put the prompt before the text.", rich_help_panel=_OUTPUT)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.", rich_help_panel=_OUTPUT)]
 Live = Annotated[
@@ -309,7 +324,7 @@ MaxRollbacks = Annotated[
 
 @dataclass(frozen=True)
 class BanOptions:
-    """What ``ban`` and ``check`` look for; each field is an option."""
+    """What must not come out; each field is an option of ``ban``, ``check`` and, with ``ban-`` before it, ``gen``."""
 
     words: Words = None
     words_file: WordsFile = None

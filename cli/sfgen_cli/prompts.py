@@ -1,21 +1,51 @@
-"""Where the prompt comes from: the argument, a file, a pipe, or nowhere."""
+"""Where the prompt comes from: the argument, a file, a pipe, several of them, or nowhere.
+
+What is piped in is read to its end, as ``cat`` and ``ssh`` do it, since nobody can know that a pipe that is still open
+is not meant: who calls sfgen from a program or in a loop of a shell gives it ``</dev/null``. A regular file that
+somebody else has begun to read is the exception: ``while read -r line; do sfgen gen "$line"; done < lines.txt`` is so
+common, and reading the rest of the lines into the first prompt so wrong, that it is left alone beside a prompt.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import select
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from sfgen.errors import InputError, UsageError
+from sfgen_cli.output import note
 
 _STDIN = "-"
+_PATIENCE = 3.0  # seconds without a byte, until a person is told what is waited for
 
 
-def read_prompt(argument: str | None, file: Path | None, *, stdin_taken: bool = False) -> str:
-    """The prompt: the argument; else the file; else stdin when it is piped (``-`` asks for it); else empty.
+def reader_of_stdin(files: Mapping[str, Path | None]) -> str:
+    """The option that reads stdin; empty if none does. ``files``: what each option names.
 
-    ``stdin_taken``: stdin is wanted for something else.
+    Raises:
+        UsageError: Two of them do.
+    """
+    readers = [name for name, file in files.items() if file is not None and str(file) == _STDIN]
+    if len(readers) > 1:
+        raise UsageError(
+            f"{readers[0]} and {readers[1]} cannot both come from stdin", hint="It is read once: give one as a file."
+        )
+    return readers[0] if readers else ""
+
+
+def read_prompt(argument: str | None, file: Path | None, *, reader: str = "", quiet: bool = False) -> str:
+    """The prompt: what is piped in, and after a blank line the argument or the file; what there is of them.
+
+    Args:
+        argument: The text itself; ``-`` is stdin alone, piped or not.
+        file: What has it; ``-`` as for the argument.
+        reader: The option that reads stdin for something else, which is then no part of the prompt.
+        quiet: Whether nobody is told that stdin is waited for.
 
     Raises:
         UsageError: Both an argument and a file; or stdin is asked for and taken.
@@ -23,26 +53,46 @@ def read_prompt(argument: str | None, file: Path | None, *, stdin_taken: bool = 
     """
     if argument is not None and file is not None:
         raise UsageError("the prompt was given twice: as an argument and as --prompt-file", hint="Give one of them.")
-    if argument is not None and argument != _STDIN:
-        return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if file is not None and str(file) != _STDIN:
-        return without_newline(read_text(file))
-    asked_for = argument == _STDIN or file is not None
-    if asked_for and stdin_taken:
-        raise UsageError("the prompt and the words cannot both come from stdin", hint="Give the prompt as argument.")
-    if stdin_taken:
-        return ""
-    if asked_for or (sys.stdin is not None and not sys.stdin.isatty()):
-        return without_newline(read_stdin())
-    return ""
+    if _STDIN in (argument, str(file)):
+        if reader:
+            raise UsageError(
+                f"the prompt and {reader} cannot both come from stdin", hint="Give the prompt as argument."
+            )
+        return _piped(quiet=quiet)
+    own = ""
+    if argument is not None:
+        own = argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    elif file is not None:
+        own = without_newline(read_text(file))
+    piped = "" if reader or not _is_piped(beside_prompt=bool(own)) else _piped(quiet=quiet)
+    return "\n\n".join(part for part in (piped, own) if part)
+
+
+def _is_piped(*, beside_prompt: bool) -> bool:
+    """Whether stdin is meant for this command; see above."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return False
+    with contextlib.suppress(OSError, ValueError):  # a pipe has no position, and a replaced stdin no descriptor
+        return not (beside_prompt and os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR) > 0)
+    return True
+
+
+def _piped(*, quiet: bool) -> str:
+    if sys.stdin is not None and not sys.stdin.isatty():
+        with contextlib.suppress(OSError, ValueError):
+            if not select.select([sys.stdin.fileno()], [], [], _PATIENCE)[0]:
+                note("sfgen: waiting for the end of stdin, a part of the prompt (none with </dev/null)", quiet=quiet)
+    return without_newline(read_stdin())
 
 
 def read_text(file: Path) -> str:
-    """The text of a UTF-8 file (a byte order mark is dropped).
+    """The text of a UTF-8 file, or of stdin for ``-`` (a byte order mark is dropped).
 
     Raises:
         InputError: It cannot be read, or is no UTF-8.
     """
+    if str(file) == _STDIN:
+        return read_stdin()
     try:
         return _decoded(file.read_bytes(), str(file))
     except OSError as error:
@@ -50,11 +100,18 @@ def read_text(file: Path) -> str:
 
 
 def read_stdin() -> str:
-    """All of stdin as text; empty if it is closed."""
+    """All of stdin as text; empty if it is closed.
+
+    Raises:
+        InputError: It cannot be read, or is no UTF-8.
+    """
     if sys.stdin is None:
         return ""
     stream = getattr(sys.stdin, "buffer", None)
-    return sys.stdin.read() if stream is None else _decoded(stream.read(), "stdin")
+    try:
+        return sys.stdin.read() if stream is None else _decoded(stream.read(), "stdin")
+    except OSError as error:
+        raise InputError(f"cannot read stdin: {error.strerror}") from error
 
 
 def looks_like_a_pattern(prompt: str) -> bool:

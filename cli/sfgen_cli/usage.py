@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 # Typer carries its own copy of click, whose exceptions are not those of the package click.
 from typer._click.exceptions import NoSuchOption, UsageError
 
 _LONGEST_QUOTED = 60
+_PREFIX = "ban-"  # of the options of a ban in gen
+SAME_MEANING = {
+    "--max-new-tokens": "--max-tokens",
+    "--max-length": "--max-tokens",
+    "--n-predict": "--max-tokens",
+    "--num-return-sequences": "--samples",
+    "--verbose": "--live",
+}
+"""What options of other programs are called here."""
+
 _WORDS = {
     "a valid int range": "a whole number",
     "a valid int": "a whole number",
@@ -60,16 +69,17 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def _meant(error: UsageError, commands: dict[str, Any], arguments: Sequence[str], path: str) -> str:
-    prompt = _prompt_taken_for_an_option(error, arguments) if path in ("sfgen gen", "sfgen ban") else ""
-    if isinstance(error, NoSuchOption) and " " not in prompt and (option := _option_meant(error, commands)):
+    if isinstance(error, NoSuchOption) and (option := _option_meant(error, commands, arguments)):
         return option
+    prompt = _prompt_taken_for_an_option(error, arguments) if path in ("sfgen gen", "sfgen ban") else ""
     if prompt:
         return f"If it is the prompt, put -- before it: {path} … -- {quoted(prompt)}"
     if error.message.startswith("No such command "):
-        return _command_meant(next(argument for argument in arguments if not argument.startswith("-")), commands)
+        typed = next(argument for argument in arguments if not argument.startswith("-") and argument != "help")
+        return _command_meant(typed, commands)
     if found := re.match(r"'(.*)' is not one of ", error.message, re.DOTALL):
         choices = getattr(getattr(getattr(error, "param", None), "type", None), "choices", ())
-        if near := _near(found[1].casefold(), [str(getattr(choice, "value", choice)) for choice in choices]):
+        if near := near_names(found[1].casefold(), [str(getattr(choice, "value", choice)) for choice in choices]):
             return f"Did you mean {one_of(near)}?"
     return ""
 
@@ -80,42 +90,121 @@ def _quotes_forgotten(error: UsageError, path: str) -> str:
     return ""
 
 
-def _option_meant(error: NoSuchOption, commands: dict[str, Any]) -> str:
-    """The option that was perhaps meant, and the commands that have the one that was written."""
+def _option_meant(error: NoSuchOption, commands: dict[str, Any], arguments: Sequence[str]) -> str:
+    """The option that was perhaps meant: of this command, or of another, which is then named."""
+    written = next((argument for argument in arguments if argument.startswith(error.option_name)), error.option_name)
+    own = options_of(error.ctx.command) if error.ctx else {}
+    if not error.option_name.startswith("--"):
+        meant = one_dash_too_few(error.option_name, own) or one_dash_too_few(written, own)
+        return f"Did you mean {meant}?" if meant else ""
+    if " " in written.partition("=")[0]:  # a text
+        return ""
     name = error.option_name
-    has = [command for command, each in commands.items() if name in _options(each)]
-    if error.ctx is not None and error.ctx.parent is None and has:
+    others = {
+        command: options_of(each)
+        for command, each in commands.items()
+        if error.ctx is None or each is not error.ctx.command
+    }
+    has = [command for command, options in others.items() if name in options]
+    is_of_sfgen = error.ctx is not None and error.ctx.parent is None
+    if has and is_of_sfgen:
         return f"Name a command first: sfgen {has[0]} {name} …"
-    near = _near(name, _options(error.ctx.command) if error.ctx else error.possibilities or ())
-    parts = [f"Did you mean {one_of(near)}?"] if near else []
     if has:
-        parts.append(f"{name} is an option of {one_of([f'sfgen {command}' for command in has])}.")
-    return " ".join(parts)
+        return _of_a_sibling(name, has, own, error)
+    if name == "--version":
+        return "It is an option of sfgen itself: sfgen --version"
+    if (meant := SAME_MEANING.get(name, "")) in own:
+        return f"Did you mean {meant}?"
+    takes_value = _takes_value(written, arguments)
+    if near := near_names(name, _of_kind(own, takes_value)):
+        return f"Did you mean {one_of(near)}?"
+    for command, options in others.items():
+        if not is_of_sfgen and (near := near_names(name, _of_kind(options, takes_value))):
+            return f"Did you mean {near[0]}? {_of_a_sibling(near[0], [command], own, error)}"
+    return ""
 
 
-def _options(command: Any) -> list[str]:
-    return [
-        name
+def one_dash_too_few(argument: str, options: Container[str]) -> str:
+    """The long option that was written with one dash; empty if it was not.
+
+    >>> one_dash_too_few("-regex=a", ["--regex", "-r"]), one_dash_too_few("-r", ["--regex", "-r"])
+    ('--regex', '')
+    """
+    name = f"-{argument.partition('=')[0]}"
+    return name if len(name) > 3 and name in options else ""
+
+
+def _of_a_sibling(name: str, has: Sequence[str], own: Mapping[str, bool], error: NoSuchOption) -> str:
+    said = f"{name} is an option of {one_of([f'sfgen {command}' for command in has])}"
+    here = f"--{_PREFIX}{name.removeprefix('--')}"
+    if here in own and error.ctx is not None:
+        return f"{said}; in {error.ctx.info_name} it is {here}."
+    return f"{said}."
+
+
+def options_of(command: Any) -> dict[str, bool]:
+    """The options of a command, and whether each takes a value."""
+    return {
+        name: not (param.is_flag or param.count)
         for param in command.params
         if param.param_type_name == "option" and not param.hidden
         for name in [*param.opts, *param.secondary_opts]
-    ]
+    }
+
+
+def _of_kind(options: Mapping[str, bool], takes_value: bool | None) -> list[str]:
+    return [name for name, takes in options.items() if takes_value in (None, takes)]
+
+
+def _takes_value(written: str, arguments: Sequence[str]) -> bool | None:
+    """Whether an unknown option was given a value; ``None`` if that cannot be told, as before what may be a prompt."""
+    if "=" in written:
+        return True
+    following = [*arguments, "--"][[*arguments, written].index(written) + 1 :][:1]
+    return None if following and not re.match(r"-[^0-9.]", following[0]) else False
 
 
 def _command_meant(typed: str, commands: dict[str, Any]) -> str:
-    if near := _near(typed, commands) or [name for name in commands if typed.startswith(name)]:
+    if near := near_names(typed, commands) or [name for name in commands if typed.startswith(name)]:
         return f"Did you mean {one_of([f'sfgen {name}' for name in near])}?"
     if re.search(r"\s|[^\x00-\x7f]", typed):
         return f"If it is a prompt: sfgen gen {quoted(typed)}"
     return ""
 
 
-def _near(typed: str, known: Iterable[str]) -> list[str]:
-    """What was perhaps meant: what begins so, if that is not much, else the most similar name."""
+def near_names(typed: str, known: Iterable[str]) -> list[str]:
+    """What was perhaps meant: what begins so, if that is not much, else what is a slip or two of the fingers away.
+
+    >>> near_names("--versoin", ["--version", "--verse"]), near_names("--system", ["--step"])
+    (['--version'], [])
+    """
     names = {name.lstrip("-"): name for name in known}  # two dashes that all have would make all alike
-    bare = typed.lstrip("-")
-    begin = [name for name in names.values() if len(bare) > 1 and name.startswith(typed)]
-    return begin if 0 < len(begin) <= 3 else [names[near] for near in difflib.get_close_matches(bare, names, n=1)]
+    bare = typed.lstrip("-").replace("_", "-")
+    begin = [name for short, name in names.items() if len(bare) > 1 and short.startswith(bare)]
+    if 0 < len(begin) <= 3:
+        return begin
+    most = 1 if len(bare) < 6 else 2 if len(bare) < 12 else 3
+    slips = {name: _slips(bare, short) for short, name in names.items() if abs(len(bare) - len(short)) <= most}
+    fewest = min(slips.values(), default=most + 1)
+    return [name for name, count in slips.items() if count == fewest <= most][:3]
+
+
+def _slips(typed: str, meant: str) -> int:
+    """How many letters were left out, put in, changed or swapped with the next (Damerau 1964, Wagner and Fischer 1974).
+
+    >>> _slips("versoin", "version"), _slips("step", "system"), _slips("", "no")
+    (1, 3, 2)
+    """
+    before: list[int] = []
+    last = list(range(len(meant) + 1))
+    for row, letter in enumerate(typed, 1):
+        now = [row]
+        for column, other in enumerate(meant, 1):
+            now.append(min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != other)))
+            if row > 1 and column > 1 and (letter, typed[row - 2]) == (meant[column - 2], other):
+                now[-1] = min(now[-1], before[column - 2] + 1)
+        before, last = last, now
+    return last[-1]
 
 
 def _prompt_taken_for_an_option(error: UsageError, arguments: Sequence[str]) -> str:
@@ -125,7 +214,7 @@ def _prompt_taken_for_an_option(error: UsageError, arguments: Sequence[str]) -> 
         [error.option_name] if isinstance(error, NoSuchOption) else getattr(getattr(error, "param", None), "opts", [])
     )
     for argument in arguments:
-        if not argument.startswith("-"):
+        if not argument.startswith("-") or re.fullmatch(r"--[a-z][a-z0-9_-]*(=.*)?", argument, re.DOTALL):
             continue
         # Of short options that were glued together, the error names one.
         glued = unknown and not argument.startswith("--") and names[0].lstrip("-") in argument

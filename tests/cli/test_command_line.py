@@ -52,11 +52,13 @@ def is_refused(sfgen: Sfgen, *arguments: str | Path) -> bool:
 # ---- prompt ---------------------------------------------------------------------------------------------------------
 
 
-def test_argument_then_file_then_pipe(sfgen: Sfgen, tmp_path: Path) -> None:
+def test_the_pipe_then_the_argument_or_the_file(sfgen: Sfgen, tmp_path: Path) -> None:
     file = tmp_path / "prompt"
     file.write_text("file\n")
-    assert record(sfgen, *GEN, "-r", "a", "argument", stdin="pipe")["prompt"] == "argument"
-    assert record(sfgen, *GEN, "-r", "a", "--prompt-file", file, stdin="pipe")["prompt"] == "file"
+    assert record(sfgen, *GEN, "-r", "a", "argument", stdin="pipe")["prompt"] == "pipe\n\nargument"
+    assert record(sfgen, *GEN, "-r", "a", "--prompt-file", file, stdin="pipe")["prompt"] == "pipe\n\nfile"
+    assert record(sfgen, *GEN, "-r", "a", "argument")["prompt"] == "argument"
+    assert record(sfgen, *GEN, "-r", "a", "--prompt-file", file)["prompt"] == "file"
     assert record(sfgen, *GEN, "-r", "a", stdin="pipe")["prompt"] == "pipe"
     assert record(sfgen, *GEN, "-r", "a", "-", stdin="pipe")["prompt"] == "pipe"
     assert is_refused(sfgen, *GEN, "argument", "--prompt-file", file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pty
 import subprocess
@@ -33,15 +34,58 @@ def prompt(sfgen: Sfgen) -> Callable[..., str]:
     return read
 
 
-def test_the_first_of_argument_file_and_pipe(prompt: Callable[..., str], tmp_path: Path) -> None:
+def test_what_is_piped_in_comes_before_the_argument_or_the_file(prompt: Callable[..., str], tmp_path: Path) -> None:
     file = tmp_path / "prompt.txt"
     file.write_text("from a file\n")
-    assert prompt("given", stdin="from a pipe") == "given"
-    assert prompt("", stdin="from a pipe") == ""
-    assert prompt("--prompt-file", file, stdin="from a pipe") == "from a file"
-    assert prompt("--prompt-file", "-", stdin="from a pipe") == "from a pipe"
-    assert prompt("-", stdin="from a pipe") == prompt(stdin="from a pipe") == "from a pipe"
-    assert prompt(stdin=None) == prompt("-", stdin=None) == ""
+    assert prompt("given", stdin="from a pipe") == "from a pipe\n\ngiven"
+    assert prompt("given", stdin="two\nlines\n") == "two\nlines\n\ngiven"
+    assert prompt("--prompt-file", file, stdin="from a pipe\n") == "from a pipe\n\nfrom a file"
+    for alone in (["-"], ["--prompt-file", "-"], [], [""]):
+        assert prompt(*alone, stdin="from a pipe") == "from a pipe"
+    for nothing in ("", "\n", None):
+        assert prompt("given", stdin=nothing) == "given"
+        assert prompt("--prompt-file", file, stdin=nothing) == "from a file"
+        assert prompt("-", stdin=nothing) == prompt(stdin=nothing) == prompt("", stdin=nothing) == ""
+
+
+def test_ban_reads_the_pipe_too(sfgen: Sfgen) -> None:
+    ban = ["ban", "-m", "uniform", "--max-tokens", "2", "--words", "x", "--json"]
+    assert sfgen(*ban, "Summarise", stdin="An article.\n").records[0]["prompt"] == "An article.\n\nSummarise"
+    compared = sfgen(*ban, "--compare", "Summarise", stdin="An article.\n").records[0]
+    assert {side["prompt"] for side in compared.values()} == {"An article.\n\nSummarise"}
+
+
+def test_what_is_read_for_something_else_is_no_part_of_the_prompt(sfgen: Sfgen) -> None:
+    gen = ["gen", "-m", "uniform", "--json"]
+    for option, stdin, key in (
+        ("--regex-file", "[ab]\n", "pattern"),
+        ("--choices-file", "a\nb\n", "choices"),
+        ("--ban-words-file", "talk\n", "banned"),
+    ):
+        (record,) = sfgen(*gen, option, "-", "--max-tokens", "3", "given", stdin=stdin).records
+        assert record["prompt"] == "given"
+        assert record[key] in ("[ab]", ["a", "b"]) or record[key]["words"] == ["talk"]
+    ban = ["ban", "-m", "uniform", "--json", "--max-tokens", "2"]
+    assert sfgen(*ban, "--words-file", "-", "given", stdin="talk").records[0]["prompt"] == "given"
+    assert sfgen(*ban, "--words-file", "-", stdin="talk").records[0]["prompt"] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "two"),
+    [
+        (["gen", "--regex-file", "-", "--ban-words-file", "-"], "--regex-file and --ban-words-file"),
+        (["gen", "--choices-file", "-", "--input", "-"], "--choices-file and --input"),
+        (["gen", "--regex-file", "-", "-"], "the prompt and --regex-file"),
+        (["gen", "--regex-file", "-", "--prompt-file", "-"], "the prompt and --regex-file"),
+        (["ban", "--words-file", "-", "--input", "-"], "--words-file and --input"),
+        (["ban", "--words-file", "-", "-"], "the prompt and --words-file"),
+        (["index", "--regex-file", "-", "--choices-file", "-"], "--regex-file and --choices-file"),
+    ],
+)
+def test_stdin_is_read_once(sfgen: Sfgen, arguments: list[str], two: str) -> None:
+    done = sfgen(*arguments, stdin="a")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"sfgen: {two} cannot ")
 
 
 @pytest.mark.parametrize(
@@ -89,12 +133,93 @@ class Untouchable(io.StringIO):
         raise AssertionError("stdin was read")
 
 
-@pytest.mark.parametrize(("terminal", "arguments"), [(False, ["given"]), (True, []), (True, ["given"])])
-def test_stdin_is_not_read_where_it_is_not_wanted(
-    monkeypatch: pytest.MonkeyPatch, terminal: bool, arguments: list[str]
-) -> None:
-    monkeypatch.setattr(sys, "stdin", Untouchable(terminal))
+@pytest.mark.parametrize("arguments", [[], ["given"]])
+def test_a_terminal_is_not_read_unasked(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", Untouchable(True))
     assert run(["gen", *SHORT, *arguments]) == 0
+
+
+def test_what_needs_no_prompt_does_not_read_stdin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("a\n")
+    monkeypatch.setattr(sys, "stdin", Untouchable(False))
+    assert run(["ban", "--words", "talk", "--routes"]) == 0
+    assert run(["gen", *SHORT, "--input", str(prompts), "--lines"]) == 0
+    assert run(["gen", *SHORT, "--words", "x", "given"]) == 2  # no such option
+    assert run(["gen", "--choices", ",", "given"]) == 2
+
+
+# ---- as a process, whose stdin is what the shell or a program made of it ---------------------------------------------
+
+
+COMMAND = [sys.executable, "-m", "sfgen_cli", "gen", *SHORT]
+
+
+def prompts_of(script: str, folder: Path, stdin: Any = subprocess.DEVNULL) -> list[str]:
+    """The prompts of the runs of ``$SFGEN`` in a script of the shell, in order."""
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=folder,
+        stdin=stdin,
+        env={**os.environ, "SFGEN": " ".join(COMMAND)},
+        capture_output=True,
+        check=True,
+        timeout=300,
+    )
+    assert done.stderr == b""
+    return [json.loads(line)["prompt"] for line in done.stdout.splitlines()]
+
+
+def test_an_article_and_a_question(tmp_path: Path) -> None:
+    (tmp_path / "article").write_text("It is\nhot.\n")
+    both = ["It is\nhot.\n\nSummarise"]
+    assert prompts_of("cat article | $SFGEN Summarise", tmp_path) == both
+    assert prompts_of("$SFGEN Summarise < article", tmp_path) == both
+    assert prompts_of("{ sleep 1; cat article; } | $SFGEN Summarise", tmp_path) == both
+    with open(tmp_path / "article", "rb") as article:  # that of a script is that of its commands
+        assert prompts_of("$SFGEN Summarise", tmp_path, article) == both
+
+
+def test_a_stdin_without_anything_in_it(tmp_path: Path) -> None:
+    for script in ("$SFGEN given </dev/null", "$SFGEN given <&-", ": | $SFGEN given", "$SFGEN given < empty"):
+        (tmp_path / "empty").touch()
+        assert prompts_of(script, tmp_path) == ["given"]
+
+
+def test_the_lines_of_a_loop_are_left_to_it(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\n")
+    loop = 'while read -r line; do $SFGEN "$line"; done'
+    assert prompts_of(f"{loop} < lines", tmp_path) == ["one", "two"]
+    # A pipe cannot be told from one that is meant: it is read, as by ssh and ffmpeg, and </dev/null helps.
+    assert prompts_of(f"cat lines | {loop}", tmp_path) == ["two\n\none"]
+    assert prompts_of('cat lines | while read -r line; do $SFGEN "$line" </dev/null; done', tmp_path) == ["one", "two"]
+    # Without a prompt of its own, and with -, the rest is what is meant.
+    assert prompts_of("{ read -r line; $SFGEN; } < lines", tmp_path) == ["two"]
+    assert prompts_of("{ read -r line; $SFGEN -; } < lines", tmp_path) == ["two"]
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_a_pipe_that_stays_silent_is_waited_for_with_a_word(quiet: list[str]) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, *quiet, "given"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if not quiet:
+            assert process.stderr.readline().startswith(b"sfgen: waiting for the end of stdin")
+        process.stdin.write(b"late\n")
+        process.stdin.close()
+        assert json.loads(process.stdout.read())["prompt"] == "late\n\ngiven"
+        assert process.stderr.read() == b""
+
+
+def test_a_stdin_that_cannot_be_read() -> None:
+    with open(os.devnull, "wb") as writable:
+        done = subprocess.run([*COMMAND, "given"], stdin=writable, capture_output=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"sfgen: cannot read stdin")
 
 
 def test_on_a_terminal_the_empty_prompt_never_waits() -> None:

@@ -6,8 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfgen_cli.app import app
+from sfgen_cli.usage import SAME_MEANING, near_names, options_of
 
 Sfgen = Callable[..., Any]
+
+SEED_ELSEWHERE = "--seed is an option of sfgen gen or sfgen ban. See: sfgen check --help"
 
 CASES: list[tuple[list[str], str, str]] = [
     # --- commands
@@ -30,8 +38,42 @@ CASES: list[tuple[list[str], str, str]] = [
     (
         ["gen", "--words", "a", "x"],
         "No such option: --words",
-        "Did you mean --ban-words? --words is an option of sfgen ban or sfgen check. See: sfgen gen --help",
+        "--words is an option of sfgen ban or sfgen check; in gen it is --ban-words. See: sfgen gen --help",
     ),
+    (
+        ["gen", "--normalize", "x"],
+        "No such option: --normalize",
+        "--normalize is an option of sfgen ban or sfgen check; in gen it is --ban-normalize. See: sfgen gen --help",
+    ),
+    (
+        ["gen", "--case-sensitve", "x"],
+        "No such option: --case-sensitve",
+        "Did you mean --case-sensitive? --case-sensitive is an option of sfgen ban; "
+        "in gen it is --ban-case-sensitive. See: sfgen gen --help",
+    ),
+    (["check", "--seed", "3"], "No such option: --seed", SEED_ELSEWHERE),
+    # What is near in letters only is not what was meant.
+    (["gen", "--system", "You are", "x"], "No such option: --system", "See: sfgen gen --help"),
+    (["gen", "--grammar", "g", "x"], "No such option: --grammar", "See: sfgen gen --help"),
+    (["gen", "--schema=true", "x"], "No such option: --schema", "See: sfgen gen --help"),
+    # Nor is what takes a value where none was given, or the other way round.
+    (["gen", "x", "--ste"], "No such option: --ste", "Did you mean --step? See: sfgen gen --help"),
+    (["gen", "--stap=x"], "No such option: --stap", "Did you mean --stop? See: sfgen gen --help"),
+    (["gen", "x", "--stpo"], "No such option: --stpo", "See: sfgen gen --help"),
+    (["gen", "x", "--sted", "--json"], "No such option: --sted", "Did you mean --step? See: sfgen gen --help"),
+    (["gen", "--ecoh", "x"], "No such option: --ecoh", "Did you mean --echo? See: sfgen gen --help"),
+    (["gen", "--max_tokens", "3"], "No such option: --max_tokens", "Did you mean --max-tokens? See: sfgen gen --help"),
+    (
+        ["gen", "--max-new-tokens", "3"],
+        "No such option: --max-new-tokens",
+        "Did you mean --max-tokens? See: sfgen gen --help",
+    ),
+    # One dash in place of two, which else would be a short option with a value glued to it.
+    (["gen", "-regex", "a+", "x"], "No such option: -regex", "Did you mean --regex? See: sfgen gen --help"),
+    (["gen", "-seed", "3"], "No such option: -seed", "Did you mean --seed? See: sfgen gen --help"),
+    (["ban", "-words=talk"], "No such option: -words=talk", "Did you mean --words? See: sfgen ban --help"),
+    (["gen", "--version"], "No such option: --version", "It is an option of sfgen itself: sfgen --version"),
+    (["help", "gne"], "No such command 'gne'.", "Did you mean sfgen gen? See: sfgen --help"),
     (["gen", "--save"], "No such option: --save", "--save is an option of sfgen index. See: sfgen gen --help"),
     (["index", "--frobnicate"], "No such option: --frobnicate", "See: sfgen index --help"),
     (["gen", "--regex"], "Option '--regex' requires an argument.", "See: sfgen gen --help"),
@@ -78,6 +120,44 @@ def test_a_mistake_and_what_was_meant(sfgen: Sfgen, arguments: list[str], messag
     assert done.err.splitlines() == [f"sfgen: {message}", hint]
     assert done.out == ""
     assert done.code == (2 if message[0].isupper() else 1)
+
+
+def test_what_other_programs_say_is_known_here() -> None:
+    group: Any = typer.main.get_command(app)
+    for theirs, ours in SAME_MEANING.items():
+        assert not any(theirs in options_of(command) for command in group.commands.values())
+        assert ours in options_of(group.commands["gen"])
+
+
+@given(st.data())
+def test_a_slip_of_the_fingers_is_seen_through(data: st.DataObject) -> None:
+    """One letter left out, put in, changed or swapped: the option itself is among those that are suggested."""
+    group: Any = typer.main.get_command(app)
+    known = list(options_of(group.commands["gen"]))
+    name = data.draw(st.sampled_from([name for name in known if len(name) > 4]))
+    place = data.draw(st.integers(3, len(name) - 1))
+    letter = data.draw(st.sampled_from("aeiou"))
+    swapped = name[: place - 1] + name[place] + name[place - 1] + name[place + 1 :] if place > 3 else name
+    slips = [name[:place] + name[place + 1 :], name[:place] + letter + name[place:], swapped]
+    slip = data.draw(st.sampled_from([*slips, name[:place] + letter + name[place + 1 :]]))
+    near = near_names(slip, known)
+    assert name in near or any(other.startswith(slip) for other in near) or len(near) == 3
+
+
+def test_a_value_that_begins_with_a_dash_is_no_option(sfgen: Sfgen) -> None:
+    done = sfgen("gen", "-m", "uniform", "-r", "-regex", "--json", "x")
+    assert (done.code, done.records[0]["pattern"]) == (0, "-regex")
+    assert sfgen("gen", "-m", "uniform", "-r", "a", "--json", "--", "-regex").records[0]["prompt"] == "-regex"
+
+
+def test_help_and_version_as_they_are_typed_elsewhere(sfgen: Sfgen) -> None:
+    version = sfgen("--version")
+    assert (version.code, version.err) == (0, "")
+    assert version.out == sfgen("version").out == sfgen("-V").out
+    for arguments in (["help"], ["help", "help"], ["help", "--help"]):
+        assert sfgen(*arguments).out == sfgen("--help").out
+    for command in ("gen", "ban", "index", "check", "replay"):
+        assert sfgen("help", command) == sfgen(command, "--help")
 
 
 @pytest.mark.parametrize(("name", "near"), [("tyni", "tiny"), ("Tiny", "tiny"), ("unifrom", "uniform"), ("gpt2", "")])

@@ -10,10 +10,10 @@ import typer
 from sfgen.errors import UsageError
 from sfgen_cli import options
 from sfgen_cli.constraints import Constraint, read_bans
-from sfgen_cli.flatten import flattened
+from sfgen_cli.flatten import Named, flattened
 from sfgen_cli.generation import Request, run
 from sfgen_cli.many_options import ManyOptions
-from sfgen_cli.prompts import read_prompt
+from sfgen_cli.prompts import read_prompt, reader_of_stdin
 
 _INSTEAD = "Instead of a text"
 
@@ -22,7 +22,7 @@ _INSTEAD = "Instead of a text"
 def ban(
     prompt: options.Prompt = None,
     *,
-    bans: options.BanOptions,
+    bans: Annotated[options.BanOptions, Named("ban-", short=True)],
     generation: options.GenerationOptions,
     many: ManyOptions,
     compare: Annotated[
@@ -69,6 +69,8 @@ def ban(
 
     A word is found in the text, however the tokenizer cuts it. When one is complete, the text goes back to where it
     began and takes another way; what was written to stdout is never taken back.
+
+    The options of the ban have the names of [bold]gen[/], too: [bold]--words[/] is also [bold]--ban-words[/].
     """
     if regex is not None:
         raise _no_regex(regex, bans)
@@ -77,19 +79,21 @@ def ban(
     if routes:
         _refuse_with_routes(bans, generation, compare=compare)
     instead = "--routes" if routes else "--compare" if compare else ""
-    many.check(prompt, generation, words_file=bans.words_file, instead=instead)
+    reader = reader_of_stdin({"--words-file": bans.words_file, "--input": many.input})
+    many.check(prompt, generation, instead=instead)
+    banned = read_bans(bans)
+    assert banned is not None, "there are words or patterns"
     if many.input is not None:
         from sfgen_cli.many import run_many
 
-        run_many(Request("", Constraint(), read_bans(bans), generation), many)
+        run_many(Request("", Constraint(), banned, generation), many)
         return
-    text = "" if routes else read_prompt(prompt, generation.prompt_file, stdin_taken=str(bans.words_file) == "-")
-    banned = read_bans(bans)
     if routes:
         from sfgen_cli.routes import write_routes
 
         write_routes(banned.words, generation, max_routes)
         return
+    text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
     request = Request(text, Constraint(), banned, generation)
     if compare:
         from sfgen_cli.compare import write_comparison

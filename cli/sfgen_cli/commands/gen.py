@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from sfgen_cli import options
-from sfgen_cli.constraints import read_banned, read_constraint
-from sfgen_cli.flatten import flattened
+from sfgen_cli.constraints import read_bans, read_constraint
+from sfgen_cli.flatten import Named, flattened
 from sfgen_cli.generation import Request, run
 from sfgen_cli.many_options import ManyOptions
 from sfgen_cli.output import note
-from sfgen_cli.prompts import pattern_hint, read_prompt
+from sfgen_cli.prompts import pattern_hint, read_prompt, reader_of_stdin
 
 
 @flattened
@@ -22,9 +24,7 @@ def gen(
     *,
     engine: options.Engine = None,
     no_fast_forward: options.NoFastForward = False,
-    ban_words: options.Words = None,
-    ban_words_file: options.WordsFile = None,
-    ban_pattern: options.BannedPatterns = None,
+    bans: Annotated[options.BanOptions, Named("ban-")],
     generation: options.GenerationOptions,
     many: ManyOptions,
 ) -> None:
@@ -42,16 +42,27 @@ def gen(
     Free text, with all that is known about it:
         echo 'Tell me a story' | sfgen gen --max-tokens 20 --json | jq '{text, finish_reason}'
     """
-    many.check(prompt, generation, words_file=ban_words_file)
+    files = {
+        "--regex-file": regex_file,
+        "--choices-file": choices_file,
+        "--ban-words-file": bans.words_file,
+        "--input": many.input,
+    }
+    reader = reader_of_stdin(files)
+    many.check(prompt, generation)
     constraint = read_constraint(regex, regex_file, choices, choices_file, index)
+    banned = read_bans(bans, prefix="ban-")
+    text = (
+        ""
+        if many.input is not None
+        else read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
+    )
+    request = Request(text, constraint, banned, generation, engine, not no_fast_forward)
     if many.input is not None:
         from sfgen_cli.many import run_many
 
-        banned = read_banned(ban_words, ban_words_file, ban_pattern)
-        run_many(Request("", constraint, banned, generation, engine, not no_fast_forward), many)
+        run_many(request, many)
         return
-    text = read_prompt(prompt, generation.prompt_file, stdin_taken=str(ban_words_file) == "-")
     if not constraint and (hint := pattern_hint(text)):
         note(f"sfgen: {hint}", quiet=generation.quiet)
-    banned = read_banned(ban_words, ban_words_file, ban_pattern)
-    run(Request(text, constraint, banned, generation, engine, not no_fast_forward))
+    run(request)

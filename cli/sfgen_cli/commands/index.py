@@ -15,6 +15,7 @@ from sfgen_cli.flatten import flattened
 from sfgen_cli.index_options import Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 from sfgen_cli.progress import PREPARING, progress
+from sfgen_cli.prompts import reader_of_stdin
 
 if TYPE_CHECKING:
     from sfgen import Dfa, Index
@@ -71,6 +72,7 @@ def index(
     A text that one pattern matches and another does not:
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
+    reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file})
     constraint = read_constraint(regex, regex_file, choices, choices_file)
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
