@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -16,9 +16,9 @@ from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
 from sfgen.errors import SfgenError
 from sfgen_cli import completion, process, usage
-from sfgen_cli.output import CannotWrite, complain, on_one_line
+from sfgen_cli.output import CannotWrite, ReaderGone, complain
 
-_LONGEST_LINE = 300
+_ANSWERING = "check"  # the command whose exit code 1 is an answer, as grep's, so that what failed has 2
 
 
 class ExitCode(enum.IntEnum):
@@ -38,25 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. ``arguments``: ``sys.argv[1:]`` if not given."""
+    given = sys.argv[1:] if arguments is None else arguments
+    failed = ExitCode.USAGE if given and given[0] == _ANSWERING else ExitCode.FAILED
     try:
         from sfgen_cli.app import app
 
         completion.prepare()
-        code = app(args=list(arguments) if arguments is not None else None, prog_name="sfgen", standalone_mode=False)
+        code = app(args=list(given), prog_name="sfgen", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
         if code == ExitCode.INTERRUPTED:  # what Typer makes of Ctrl-C
             raise KeyboardInterrupt
     except SfgenError as error:
-        _complain(error.message, [*error.details, error.hint])
-        return error.exit_code
+        complain(error.message, [*error.details, error.hint])
+        return max(error.exit_code, failed)
     except NoArgsIsHelpError as error:
         typer.echo(error.message, color=error.ctx.color)
         return ExitCode.USAGE
     except UsageError as error:
         commands: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
-        given = sys.argv[1:] if arguments is None else arguments
-        _complain(usage.what_was_wrong(error), [usage.what_was_meant(error, commands, given)])
+        complain(usage.what_was_wrong(error), [usage.what_was_meant(error, commands, given)])
         return ExitCode.USAGE
     except (Abort, KeyboardInterrupt):
         complain("interrupted", [])
@@ -65,42 +66,26 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # Rich leaves in this way when the reader of its output has gone, and Typer when a shell has been answered.
         if isinstance(exit_.__context__, BrokenPipeError) or exit_.code is None:
             return ExitCode.DONE
-        return exit_.code if isinstance(exit_.code, int) else ExitCode.FAILED
-    except BrokenPipeError:
+        return exit_.code if isinstance(exit_.code, int) else failed
+    except BrokenPipeError as error:
         # The reader has seen enough. Python flushes stdout once more at exit; that must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return ExitCode.DONE
+        return error.exit_code if isinstance(error, ReaderGone) else ExitCode.DONE
     except CannotWrite as error:
-        _complain(f"cannot write the output: {error.strerror}", [])
-        return ExitCode.FAILED
+        complain(f"cannot write the output: {error.strerror}", [])
+        return failed
     except OSError as error:
-        _complain(f"cannot read or write: {error.strerror or error}", [str(error.filename or "")])
-        return ExitCode.FAILED
+        complain(f"cannot read or write: {error.strerror or error}", [str(error.filename or "")])
+        return failed
     except Exception as error:
         if os.environ.get("SFGEN_DEBUG"):
             raise
-        _complain(
+        complain(
             f"internal error: {type(error).__name__}: {error}",
             ["This is a fault of sfgen. Please report it; SFGEN_DEBUG=1 shows where it happened."],
         )
-        return ExitCode.FAILED
+        return failed
     return int(code or 0)
-
-
-def _complain(message: str, lines: Iterable[str]) -> None:
-    """Tell what went wrong, each part on one line whatever the user's own words in it are."""
-    complain(_line(message), [_line(line) for line in lines if line])
-
-
-def _line(text: str) -> str:
-    """The text on one line; of one that is too long the middle is left out.
-
-    >>> _line("two\\nlines")
-    'two\\\\nlines'
-    """
-    if len(text) > _LONGEST_LINE:
-        text = f"{text[: _LONGEST_LINE * 2 // 3]} … {text[-_LONGEST_LINE // 3 :]}"
-    return on_one_line(text)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typer._click.core import ParameterSource
 from typer._click.exceptions import NoSuchOption
 from typer.core import TyperCommand, TyperGroup
 
-from sfgen.errors import ModelError, SfgenError
+from sfgen.errors import ModelError, SfgenError, UsageError
 from sfgen_cli import completion, help, usage
 
 
@@ -26,11 +26,22 @@ class Command(TyperCommand):
         return completion.brief(super().shell_complete(ctx, incomplete))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments. ``-regex`` is refused, which else would be ``-r egex``."""
+        """Read the arguments.
+
+        ``-regex`` is refused, which else would be ``-r egex``, and so is the empty name of a file, which else would be
+        that of the current folder.
+        """
         options = usage.options_of(self)
+        files = {name for param in self.params if param.type.name == "path" for name in param.opts}
         for before, argument in pairwise(["", *args]):
             if argument == "--":
                 break
+            option, is_set, value = argument.partition("=")
+            named = option if is_set and not value else before if not argument else ""
+            if named in files:
+                raise UsageError(
+                    f"{named} names no file: its value is empty", hint="Is a variable of the shell not set?"
+                )
             if usage.one_dash_too_few(argument, options) and not options.get(before):
                 raise NoSuchOption(argument, ctx=ctx)
         return super().parse_args(ctx, args)

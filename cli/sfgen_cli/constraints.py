@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sfgen.errors import BannedWordsError, UsageError
 from sfgen_cli.prompts import read_text
+from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, Vocabulary
@@ -80,6 +82,11 @@ def read_constraint(
             "--index": index_file,
         }
     )
+    if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
+        raise UsageError(
+            f"--index names a file that was saved, and {index_file} looks like a pattern",
+            hint=f"To match it: --regex {quoted(str(index_file), instead='PATTERN')}",
+        )
     if regex_file is not None:
         regex = read_text(regex_file).removesuffix("\n").removesuffix("\r")
     texts: list[str] | None = None
@@ -90,6 +97,15 @@ def read_constraint(
     if texts is not None and not texts:
         raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
     return Constraint(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file)
+
+
+def looks_like_a_pattern_for_a_file(name: str) -> bool:
+    """Whether what should name a file was perhaps meant as a pattern: there is no such file, and letters mean more.
+
+    >>> [looks_like_a_pattern_for_a_file(name) for name in ("[a-z]+", "(hot|cold)", "no-such-file.txt")]
+    [True, True, False]
+    """
+    return bool(re.search(r"[][(){}|*+?^$\\]", name)) and not os.path.exists(name)
 
 
 def at_most_one(given: Mapping[str, object]) -> None:

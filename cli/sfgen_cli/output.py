@@ -19,9 +19,19 @@ from typing import Any
 _DRIVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]")
 """What is escaped on a terminal: all that is said above, and what Unicode has given up for doing the same."""
 
+_LONGEST_LINE = 300  # of what is said about an error
+
 
 class CannotWrite(OSError):
     """What is written to stdout cannot be taken, as on a full disk."""
+
+
+class ReaderGone(BrokenPipeError):
+    """The reader of stdout has gone, of a command whose exit code is an answer; ``exit_code``: what is known of it."""
+
+    def __init__(self, *, exit_code: int) -> None:
+        super().__init__()
+        self.exit_code = exit_code
 
 
 def write(text: str) -> None:
@@ -100,8 +110,19 @@ def note(text: str, *, quiet: bool = False) -> None:
 
 
 def complain(message: str, lines: Iterable[str]) -> None:
-    """Tell a person what went wrong: one line, then what helps."""
-    note("\n".join([f"sfgen: {visible(message)}", *(visible(line) for line in lines if line)]))
+    """Tell a person what went wrong, then what helps; each on one line whatever the user's own words in it are."""
+    note("\n".join([f"sfgen: {_line(message)}", *(_line(line) for line in lines if line)]))
+
+
+def _line(text: str) -> str:
+    """The text on one line; of one that is too long the middle is left out.
+
+    >>> _line("two\\nlines")
+    'two\\\\nlines'
+    """
+    if len(text) > _LONGEST_LINE:
+        text = f"{text[: _LONGEST_LINE * 2 // 3]} … {text[-_LONGEST_LINE // 3 :]}"
+    return on_one_line(text)
 
 
 def _discard(descriptor: int) -> None:

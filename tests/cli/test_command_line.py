@@ -85,7 +85,7 @@ def test_a_prompt_with_a_dash_in_front(sfgen: Sfgen) -> None:
 
 def test_options_after_two_dashes_are_text(sfgen: Sfgen) -> None:
     assert sfgen(*GEN, "-r", "a", "--json", "--", "--json").records[0]["prompt"] == "--json"
-    assert sfgen("check", "-r", "--[a-z]+", "--quiet", "--", "--json", "--quiet").code == 0
+    assert sfgen("check", "-r", "--[a-z]+", "--text", "--json", "--text", "--quiet").code == 0
 
 
 def test_without_a_constraint_the_text_is_free(sfgen: Sfgen) -> None:
@@ -380,8 +380,8 @@ def test_stdout_is_for_data_and_stderr_for_people(sfgen: Sfgen) -> None:
 
 
 def test_check_tells_whether_texts_match(sfgen: Sfgen) -> None:
-    assert sfgen("check", "--regex", "a+", "aa", "a").code == 0
-    done = sfgen("check", "--regex", "a+", "aab")
+    assert sfgen("check", "--regex", "a+", "--text", "aa", "--text", "a").code == 0
+    done = sfgen("check", "--regex", "a+", "--text", "aab")
     assert (done.code, "character 3" in done.out) == (1, True)
 
 

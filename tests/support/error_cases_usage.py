@@ -69,12 +69,24 @@ USAGE = [
     Case("gen -m zip: x", 2, "zip: names no file"),
     # --- ban
     Case("ban x", 2, "no words to ban"),
+    Case("ban --words '' x", 2, "--words names no word"),
+    Case("gen --ban-words ' ,' x", 2, "--ban-words names no word"),
+    Case("ban --words a --allow , x", 2, "--allow names no word"),
+    Case("gen --ban-words a --ban-allow '' x", 2, "--ban-allow names no word"),
+    Case("ban --pattern '' x", 2, "matches the empty text"),
+    Case("ban --words-file f x", 2, "f has no banned word", files(f="# nothing\n\n")),
+    Case("gen --ban-match prefix x", 2, "--ban-match says how words are banned, and none are"),
+    Case("gen --ban-words-file '' x", 2, "--ban-words-file names no file: its value is empty"),
+    Case("gen --trace= x", 2, "--trace names no file: its value is empty"),
     Case("ban --regex a+ --words b x", 2, "sfgen gen --regex a+ --ban-words b"),
     Case("ban --words a --routes --compare", 2, "--routes and --compare cannot be used together"),
     Case("ban --words a --pattern b --routes", 2, "--routes lists the spellings of words"),
     Case("ban --words a --routes --live", 2, "--routes and --live cannot be used together"),
     # --- index
     Case("index", 2, "no pattern and no file"),
+    Case("index '[a-z]+'", 2, "Its index: sfgen index --regex '[a-z]+'"),
+    Case("index --save 'hot|cold'", 2, "Its index: sfgen index --regex 'hot|cold' --save"),
+    Case("gen --index '[a-z]+' x", 2, "To match it: --regex '[a-z]+'"),
     Case("index --save", 2, "sfgen index --regex '(hot|cold|hotel)' --save"),
     Case("index --save f", 2, "--save needs a pattern"),
     Case("index -r a --force", 2, "--force means something with --save only"),
@@ -93,7 +105,11 @@ USAGE = [
     Case("index -r a --path a -m uniform", 2, "--path reads characters, not tokens: --model has no meaning"),
     # --- check
     Case("check abc", 2, "nothing to look for"),
+    Case("check '[a-z]+' f g", 2, "If it is a pattern: sfgen check --regex '[a-z]+' f g"),
     Case("check - --words-file -", 2, "stdin can be read once only"),
+    Case("check --words talk 'Can we talk?'", 2, "sfgen check … --text 'Can we talk?'"),
+    Case("check --words talk .", 2, "cannot read .: Is a directory"),
+    Case("check --words talk --regex-file - --choices-file -", 2, "cannot both come from stdin"),
     Case("check -r a", 2, "no text to look at", stdin=Terminal()),
     # --- completion
     Case(

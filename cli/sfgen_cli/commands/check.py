@@ -4,62 +4,87 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import os
-import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfgen.errors import UsageError, caret_lines
+from sfgen.errors import InputError, UsageError, caret_lines
 from sfgen_cli import options
-from sfgen_cli.constraints import Constraint, read_bans, read_constraint
-from sfgen_cli.flatten import flattened
-from sfgen_cli.output import note, visible, write, write_json
+from sfgen_cli.checked_texts import Source, sources
+from sfgen_cli.constraints import Constraint, looks_like_a_pattern_for_a_file, read_bans, read_constraint
+from sfgen_cli.flatten import Named, flattened
+from sfgen_cli.output import ReaderGone, complain, note, visible, write, write_json
 from sfgen_cli.progress import progress
+from sfgen_cli.prompts import reader_of_stdin
+from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen_cli.findings import Finding
-    from sfgen_cli.matching import Checked
+    from sfgen_cli.matching import Checked, Matching
 
-_STDIN = "-"
-_EXAMPLE = "For example: sfgen check --regex '[a-z]{3}[0-9]' abc0, or: sfgen check --words talk,listen 'Can we talk?'"
+_EXAMPLE = "For example: sfgen check --words talk,listen notes.txt, or: sfgen check --regex '[a-z]{3}' --text abc"
+_TROUBLE = 2
 
 
 @flattened
 def check(
-    texts: Annotated[
+    files: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The texts, each by itself; none or [bold]-[/]: stdin, of which each line is a text. With banned "
-            "words alone all of stdin is one text.",
-            metavar="TEXT…",
+            help="What to look at; none or [bold]-[/]: stdin. With a pattern or choices each line is a text, with "
+            "banned words alone a file is one text.",
+            metavar="FILE…",
             show_default=False,
         ),
     ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT", help="A text itself, in place of a file or after the files; repeatable.", show_default=False
+        ),
+    ] = None,
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines",
+            help="With banned words, too, each line of a file is a text: nothing is found that goes over lines. So "
+            "are those of a file whose name ends in .jsonl, as they stand.",
+        ),
+    ] = False,
     regex: options.Regex = None,
     regex_file: options.RegexFile = None,
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
     *,
-    bans: options.BanOptions,
-    json: options.Json = False,
+    bans: Annotated[options.BanOptions, Named("ban-", short=True)],
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="One JSON object about each text, or with banned words alone about each match.",
+            rich_help_panel="Output",
+        ),
+    ] = False,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", help="Write nothing and stop at the first failure.", rich_help_panel="Output"),
+        typer.Option(
+            "--quiet", "-q", help="Write nothing but errors, and stop at the first failure.", rich_help_panel="Output"
+        ),
     ] = False,
 ) -> None:
     r"""Tell whether texts match a pattern, or find banned words in texts that are already there.
 
     Where and why two of three texts do not match:
-        sfgen check --regex '[a-z]{3}[0-9]' abc0 ab 0
+        sfgen check --regex '[a-z]{3}[0-9]' --text abc0 --text ab --text 0
 
     Each line of a file or a pipe:
         printf '2026\n20x6\n' | sfgen check --regex '[0-9]{4}'
 
-    Banned words in a text:
-        sfgen check --words talk,listen 'Can we talk?'
+    Banned words in a file:
+        echo 'Can we talk?' > notes.txt && sfgen check --words talk,listen notes.txt
 
     A test in a script:
         sfgen ban --words talk 'Can we talk?' | sfgen check --words talk --quiet && echo clean
@@ -71,129 +96,196 @@ def check(
     With banned words it finds what [bold]sfgen ban[/] with the same options would not have written, and tells each
     place: line and column from 1, the byte from 0. With both, a text must match and be clean.
 
-    The exit code is 0 if all is well, else 1. No model is loaded.
+    The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
+    in the way: a file that is not there, a bad pattern. No model is loaded.
     """
     constraint = read_constraint(regex, regex_file, choices, choices_file)
     if not constraint and not bans:
-        raise UsageError("nothing to look for: neither a pattern nor words", hint=_EXAMPLE)
-    sources = list(_sources(texts or [_STDIN], stdin_taken=str(bans.words_file) == _STDIN))
-    banned = read_bans(bans) if bans else None
+        raise _nothing_to_look_for(files or [])
+    reader = reader_of_stdin(
+        {"--regex-file": regex_file, "--choices-file": choices_file, "--words-file": bans.words_file}
+    )
+    given = sources(files or [], text or [], reader=reader)
+    banned = read_bans(bans)
+    matching = None
     if constraint:
-        _check_matches(sources, constraint, banned, json=json, quiet=quiet)
-    elif banned is not None:
-        _check_bans(sources, banned, json=json, quiet=quiet)
+        if constraint.pattern == "":
+            note("sfgen: the pattern is empty: only the empty text matches it", quiet=quiet)
+        matching = _matching(constraint, quiet=quiet)
+    _Check(matching, banned, by_line=lines or bool(constraint), json=json, quiet=quiet, several=len(given) > 1).run(
+        given
+    )
 
 
-def _sources(texts: list[str], *, stdin_taken: bool) -> Iterator[str | None]:
-    """Each argument; ``None`` for stdin.
-
-    Raises:
-        UsageError: Stdin is a terminal, or is wanted twice.
-    """
-    if texts.count(_STDIN) + stdin_taken > 1:
-        raise UsageError("stdin can be read once only", hint="Give the text as argument, or the words as --words.")
-    for text in texts:
-        if text != _STDIN:
-            yield text
-        elif sys.stdin is not None and sys.stdin.isatty():
-            raise UsageError("no text to look at", hint=_EXAMPLE)
-        else:
-            yield None
+def _nothing_to_look_for(files: list[str]) -> UsageError:
+    message = "nothing to look for: neither a pattern nor words"
+    if files and looks_like_a_pattern_for_a_file(files[0]):
+        rest = [quoted(name, instead="FILE") for name in files[1:]]
+        return UsageError(
+            message,
+            hint=" ".join(["If it is a pattern: sfgen check --regex", quoted(files[0], instead="PATTERN"), *rest]),
+        )
+    return UsageError(message, hint=_EXAMPLE)
 
 
-def _stdin_lines() -> Iterable[bytes]:
-    """Line by line, so that what is wrong is told as soon as its line is there."""
-    if sys.stdin is None:
-        return ()
-    stream = getattr(sys.stdin, "buffer", None)
-    return (line.encode() for line in sys.stdin) if stream is None else stream
-
-
-# ---- a pattern -------------------------------------------------------------------------------------------------------
-
-
-def _check_matches(
-    sources: list[str | None], constraint: Constraint, banned: BannedWords | None, *, json: bool, quiet: bool
-) -> None:
-    from sfgen_cli.findings import findings
+def _matching(constraint: Constraint, *, quiet: bool) -> Matching:
     from sfgen_cli.matching import Matching
 
     with progress(quiet=quiet) as say:
         say("reading the pattern")
-        dfa = constraint.dfa()
-    matching = Matching(dfa)
-    count = good = 0
-    for count, (line, text) in enumerate(_each_text(sources), 1):
-        found = []
-        if banned is not None:
-            found = list(findings(io.BytesIO(text.encode("utf-8", "surrogateescape")), banned))
-        if line is not None:
-            found = [dataclasses.replace(finding, line=line) for finding in found]
-        is_good = not found and matching.matches(text)
-        good += is_good
-        if quiet:
-            if not is_good:
+        return Matching(constraint.dfa())
+
+
+@dataclass(frozen=True)
+class _Text:
+    """One text.
+
+    Attributes:
+        number: Its number in the run, from 1.
+        source: Where it comes from.
+        line: The number of its line there, from 1; ``None``: it is all of the source.
+        lines: Its bytes, cut after newlines; to be read once.
+    """
+
+    number: int
+    source: Source
+    line: int | None
+    lines: Iterable[bytes]
+
+
+@dataclass
+class _Check:
+    """A run of the command.
+
+    Attributes:
+        matching: The pattern, if there is one.
+        banned: The banned words, if there are any.
+        by_line: Whether each line of a file is a text.
+        json: Whether data are written, and not words for people.
+        quiet: Whether nothing is written.
+        several: Whether there is more than one source.
+        count: How many texts there were.
+        good: How many of them match and are clean.
+        matches: How many banned matches there were.
+        is_bad: Whether a text is known that does not match or is not clean, be it told or not.
+    """
+
+    matching: Matching | None
+    banned: BannedWords | None
+    by_line: bool
+    json: bool
+    quiet: bool
+    several: bool
+    count: int = 0
+    good: int = 0
+    matches: int = 0
+    is_bad: bool = False
+
+    def run(self, given: list[Source]) -> None:
+        """Look at all texts. A file that cannot be read is told, and the others are looked at.
+
+        Raises:
+            typer.Exit: With 1, a text does not match or is not clean; with 2, something could not be read.
+            ReaderGone: Nobody reads stdout any more.
+        """
+        is_trouble = False
+        for source in given:
+            try:
+                with source.opened() as lines:
+                    self._look(source, lines)
+            except InputError as error:
+                complain(error.message, [error.hint])
+                is_trouble = True
+            except BrokenPipeError as error:
+                raise ReaderGone(exit_code=int(self.is_bad)) from error
+        if self.matching is not None:
+            said = f"{self.good} of {self.count} texts match{'' if self.banned is None else ' and are clean'}"
+            note(f"sfgen: {said}", quiet=self.quiet or not self.count)
+        elif self.matches:
+            note(f"sfgen: {self.matches} match{'es' if self.matches > 1 else ''}", quiet=self.quiet)
+        if is_trouble or self.is_bad:
+            raise typer.Exit(_TROUBLE if is_trouble else 1)
+
+    def _look(self, source: Source, lines: Iterable[bytes]) -> None:
+        before = self.count
+        for text in self._texts(source, lines):
+            self.count += 1
+            is_good = self._is_clean(text) if self.matching is None else self._does_match(text, self.matching)
+            self.good += is_good
+            if self.quiet and not is_good:
                 raise typer.Exit(1)
-        elif json:
-            record = {"text": count, "line": line, **matching.check(text).record()}
-            write_json(record if banned is None else {**record, "banned": [_found(finding) for finding in found]})
-        elif not is_good:
-            number = count if line is None and len(sources) > 1 else None
-            _show_mismatch(matching.check(text), number, line)
-            for finding in found:
-                _show_finding(finding, number)
-    if not count:
-        note("sfgen: stdin is empty: there is no text to look at", quiet=quiet)
-    else:
-        note(f"sfgen: {good} of {count} texts match{'' if banned is None else ' and are clean'}", quiet=quiet)
-    if good < count:
-        raise typer.Exit(1)
+        if self.count == before and self.matching is not None:
+            note(f"sfgen: {source.name} is empty: there is no text to look at", quiet=self.quiet)
 
+    def _texts(self, source: Source, lines: Iterable[bytes]) -> Iterator[_Text]:
+        if not source.is_read_by_line(asked_for=self.by_line):
+            yield _Text(self.count + 1, source, None, lines)
+            return
+        from sfgen_cli.matching import texts_of_lines
 
-def _each_text(sources: list[str | None]) -> Iterator[tuple[int | None, str]]:
-    """Each text with the number of its line; ``None`` for an argument."""
-    from sfgen_cli.matching import texts_of_lines
+        for number, text in enumerate(texts_of_lines(lines), 1):
+            yield _Text(self.count + 1, source, number, io.BytesIO(text.encode("utf-8", "surrogateescape")))
 
-    for source in sources:
-        if source is None:
-            yield from enumerate(texts_of_lines(_stdin_lines()), 1)
-        else:
-            # The locale may have told Python of another encoding.
-            yield None, os.fsencode(source).decode("utf-8", "surrogateescape")
+    # ---- one text ----------------------------------------------------------------------------------------------------
 
-
-def _show_mismatch(checked: Checked, number: int | None, line: int | None) -> None:
-    if checked.matches:
-        return
-    places = {
-        "text": number,
-        "line": line,
-        "character": checked.position + 1 if checked.walk.stopped is not None else None,
-    }
-    where = ", ".join(f"{name} {value}" for name, value in places.items() if value is not None)
-    said = checked.in_words()
-    write("\n".join([f"{where}: {said}" if where else said, *checked.shown(), ""]))
-
-
-# ---- banned words ----------------------------------------------------------------------------------------------------
-
-
-def _check_bans(sources: list[str | None], banned: BannedWords, *, json: bool, quiet: bool) -> None:
-    from sfgen_cli.findings import findings
-
-    count = 0
-    for number, source in enumerate(sources, 1):
-        for finding in findings(_stdin_lines() if source is None else io.BytesIO(os.fsencode(source)), banned):
-            count += 1
-            if quiet:
-                raise typer.Exit(1)
-            if json:
-                write_json({"text": number, **_found(finding)})
+    def _is_clean(self, text: _Text) -> bool:
+        """Look for banned words; each match is told as soon as it is there."""
+        before = self.matches
+        for finding in self._findings(text):
+            self.matches += 1
+            self.is_bad = True
+            if self.quiet:
+                break
+            if self.json:
+                write_json({"file": text.source.file, "text": text.number, **_found(finding)})
             else:
-                _show_finding(finding, number if len(sources) > 1 else None)
-    if count:
-        note(f"sfgen: {count} match{'es' if count > 1 else ''}", quiet=quiet)
-        raise typer.Exit(1)
+                self._show_finding(finding, text)
+        return self.matches == before
+
+    def _does_match(self, text: _Text, matching: Matching) -> bool:
+        """Compare a text with the pattern, and look for banned words if there are any."""
+        data = b"".join(text.lines)
+        content = data.decode("utf-8", "surrogateescape")
+        found = list(self._findings(dataclasses.replace(text, lines=io.BytesIO(data))))
+        is_good = not found and matching.matches(content)
+        self.is_bad |= not is_good
+        if self.json and not self.quiet:
+            heading = {"file": text.source.file, "text": text.number, "line": text.line}
+            banned = {} if self.banned is None else {"banned": [_found(finding) for finding in found]}
+            write_json({**heading, **matching.check(content).record(), **banned})
+        elif not self.quiet and not is_good:
+            self._show_mismatch(matching.check(content), text)
+            for finding in found:
+                self._show_finding(finding, text)
+        return is_good
+
+    def _findings(self, text: _Text) -> Iterator[Finding]:
+        from sfgen_cli.findings import findings
+
+        for finding in findings(text.lines, self.banned) if self.banned is not None else ():
+            yield finding if text.line is None else dataclasses.replace(finding, line=text.line)
+
+    # ---- for people --------------------------------------------------------------------------------------------------
+
+    def _show_mismatch(self, checked: Checked, text: _Text) -> None:
+        if checked.matches:
+            return
+        places: dict[str, object] = {"line": text.line}
+        if checked.walk.stopped is not None:
+            places["character"] = checked.position + 1
+        where, said = self._where(text, places), checked.in_words()
+        write("\n".join([f"{where}: {said}" if where else said, *checked.shown(), ""]))
+
+    def _show_finding(self, finding: Finding, text: _Text) -> None:
+        where = self._where(text, {"line": finding.line, "column": finding.column, "byte": finding.start})
+        write("\n".join([f"{where}: {visible(finding.word)}", *_marked(finding), ""]))
+
+    def _where(self, text: _Text, places: dict[str, Any]) -> str:
+        """A place for people. Of one text alone, and of stdin alone, it is clear where that is."""
+        named = [f"{name} {value}" for name, value in places.items() if value is not None]
+        if text.source.file is None:
+            return ", ".join([*([f"text {text.number}"] if self.several else []), *named])
+        return ", ".join([*([text.source.name] if self.several or text.source.name != "stdin" else []), *named])
 
 
 def _found(finding: Finding) -> dict[str, object]:
@@ -206,12 +298,6 @@ def _found(finding: Finding) -> dict[str, object]:
         "word": finding.word,
         "found": finding.found,
     }
-
-
-def _show_finding(finding: Finding, number: int | None) -> None:
-    text = "" if number is None else f"text {number}, "
-    where = f"{text}line {finding.line}, column {finding.column}, byte {finding.start}"
-    write("\n".join([f"{where}: {visible(finding.word)}", *_marked(finding), ""]))
 
 
 def _marked(finding: Finding) -> tuple[str, str]:

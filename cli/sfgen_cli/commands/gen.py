@@ -51,6 +51,8 @@ def gen(
     reader = reader_of_stdin(files)
     many.check(prompt, generation)
     constraint = read_constraint(regex, regex_file, choices, choices_file, index)
+    if constraint.pattern == "":
+        note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     banned = read_bans(bans, prefix="ban-")
     text = (
         ""

@@ -10,12 +10,13 @@ import typer
 
 from sfgen.errors import UsageError
 from sfgen_cli import options
-from sfgen_cli.constraints import Constraint, read_constraint
+from sfgen_cli.constraints import Constraint, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.flatten import flattened
 from sfgen_cli.index_options import Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 from sfgen_cli.progress import PREPARING, progress
 from sfgen_cli.prompts import reader_of_stdin
+from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen import Dfa, Index
@@ -115,6 +116,12 @@ def index(
 
 
 def _check_source(constraint: Constraint, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:
+    if not constraint and file is not None and looks_like_a_pattern_for_a_file(str(file)):
+        pattern = quoted(str(file), instead="PATTERN")
+        raise UsageError(
+            f"there is no file {file}, which looks like a pattern",
+            hint=f"Its index: sfgen index --regex {pattern}{' --save' if save else ''}",
+        )
     if save and not constraint:
         raise UsageError("--save needs a pattern", hint="For example: sfgen index --regex '(hot|cold|hotel)' --save")
     if force and not save:
