@@ -19,11 +19,8 @@ class Named:
         short: Whether the name without the prefix is the option's, too.
 
     >>> import typer
-    >>> @dataclasses.dataclass
-    ... class Size:
-    ...     width: Annotated[int, typer.Option(help="In metres.")] = 1
-    >>> def draw(size: Annotated[Size, Named("box-", short=True)]) -> None: ...
-    >>> get_args(inspect.signature(flattened(draw)).parameters["width"].annotation)[1].param_decls
+    >>> width = Annotated[int, typer.Option(help="In metres.")]
+    >>> get_args(Named("box-", short=True).option("width", width))[1].param_decls
     ('--width', '--box-width')
     """
 

@@ -107,8 +107,9 @@ class Request:
         return None if self.engine == "fast" else self.engine
 
     def samplers(self) -> list[Sampler]:
-        """How each sample is drawn: sample i uses seed + i."""
+        """How each sample is drawn."""
         from sfgen import Sampler
+        from sfgen_cli.seeds import sampler_of
 
         options = self.options
         temperature = options.temperature
@@ -116,9 +117,8 @@ class Request:
             by_chance = (options.seed, options.top_k, options.top_p, options.min_p)
             temperature = 1.0 if options.samples > 1 or any(value is not None for value in by_chance) else 0.0
         first = Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
-        if first.seed is None:  # greedy: all samples are the same
-            return [first] * options.samples
-        return [replace(first, seed=first.seed + number) for number in range(options.samples)]
+        numbers = range(options.samples)
+        return [sampler_of(first, sample=number, samples=options.samples) for number in numbers]
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
             tally.tell(whole=False)
             raise
         tally.tell(whole=True)
-    if tally.failed:
+    if tally.failed or tally.kept_failed:
         raise typer.Exit(1)
 
 
@@ -126,9 +126,10 @@ class _Tally:
         strict: Whether the first failure is the end.
         quiet: Whether a run without failures says nothing.
         lines: Lines of the input that are done with.
-        written: Texts.
-        failed: Records, or samples of them.
-        kept: Those of the two that an earlier run has written.
+        written: Texts that this run has written.
+        failed: Records, or samples of them, that this run has written an error for.
+        kept: Texts and errors that an earlier run has written.
+        kept_failed: Those of them that are errors.
     """
 
     source: Source
@@ -139,17 +140,19 @@ class _Tally:
     written: int = 0
     failed: int = 0
     kept: int = 0
+    kept_failed: int = 0
     _hints: set[str] = field(default_factory=set)
 
     def seen(self, slot: Slot, error: str | None) -> None:
         """A line of an earlier run."""
         if error is not None and self.strict:
             raise self._fatal(GenerationError(error), slot)
+        self.lines = slot.entry.line
         self.kept += 1
-        self.count(slot, has_failed=error is not None)
+        self.kept_failed += error is not None
 
     def count(self, slot: Slot, *, has_failed: bool) -> None:
-        """A line that is in the output."""
+        """A line that this run has written."""
         self.lines = slot.entry.line
         if has_failed:
             self.failed += 1
@@ -171,13 +174,15 @@ class _Tally:
 
     def tell(self, *, whole: bool) -> None:
         """The last line for people; ``whole``: the run was not cut off."""
-        done = self.written + self.failed
-        if not whole and done == self.kept:
+        is_nothing = self.written + self.failed == 0
+        if not whole and is_nothing:
             return
         where = f" to {self.output.path}" if isinstance(self.output, OutputFile) else ""
         parts = [f"{self.written:,} written{where}", f"{self.failed:,} failed"]
         if self.kept:
-            parts.append(f"{self.kept:,} of them were there before")
+            failed = f" ({self.kept_failed:,} failed)" if self.kept_failed else ""
+            before = f"{self.kept:,} there before{failed}"
+            parts = [f"nothing left to write{where}", before] if is_nothing else [*parts, before]
         if where and not whole:
             parts.append("--resume goes on")
         note(f"sfgen: {', '.join(parts)}", quiet=self.quiet)
@@ -258,7 +263,7 @@ class _Texts:
             self._fail(text, error)
             return None
         if self._trace is not None:
-            text.tracer = self._trace.begin(run.scene(text.slot.sampler))
+            text.tracer = self._trace.begin(replace(run.scene(text.slot.sampler), line=entry.line))
         return loop
 
     def _took(self, text: _Text, step: Event | SfgenError) -> bool:

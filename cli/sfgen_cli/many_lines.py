@@ -17,6 +17,7 @@ from sfgen_cli.many_input import Entry
 from sfgen_cli.many_output import OutputError, OutputFile
 from sfgen_cli.output import json_text, on_one_line
 from sfgen_cli.record import RESULT_KEYS
+from sfgen_cli.seeds import FIRST_SAMPLE, first_seed, sampler_of
 
 if TYPE_CHECKING:
     from sfgen import Result, Sampler
@@ -70,16 +71,13 @@ class Lines:
         """The places in the output, in order."""
         for entry in entries:
             if entry.prompt is None or self.samples == 1:
-                yield Slot(entry, None, self._sampler(entry, 0))
+                yield Slot(entry, None, self._sampler(entry, FIRST_SAMPLE))
             else:
                 for number in range(self.samples):
                     yield Slot(entry, number, self._sampler(entry, number))
 
     def _sampler(self, entry: Entry, number: int) -> Sampler:
-        """Depends on the numbers of line and sample alone, so that it is the same however a run gets there."""
-        if self.sampler.seed is None:
-            return self.sampler
-        return replace(self.sampler, seed=self.sampler.seed + (entry.line - 1) * self.samples + number)
+        return sampler_of(self.sampler, line=entry.line, sample=number, samples=self.samples)
 
     def with_seed_of(self, lines: Iterable[bytes]) -> Lines:
         """The same with the seed that the first of the lines was drawn with, for a run that had to draw one."""
@@ -88,8 +86,9 @@ class Lines:
             seed, number = found.get("seed"), found.get("line")
             if isinstance(seed, int) and isinstance(number, int) and self.sampler.seed is not None:
                 sample = found.get("sample")
-                first = seed - (number - 1) * self.samples - (sample if isinstance(sample, int) else 0)
-                return replace(self, sampler=replace(self.sampler, seed=first)) if first >= 0 else self
+                sample = sample if isinstance(sample, int) else FIRST_SAMPLE
+                first = first_seed(seed, line=number, sample=sample, samples=self.samples)
+                return self if first is None else replace(self, sampler=replace(self.sampler, seed=first))
         return self
 
     def written(self, slot: Slot, result: Result, seconds: float) -> dict[str, Any]:

@@ -24,8 +24,8 @@ Input = Annotated[
         metavar="FILE",
         help='Prompts as JSON Lines: an object with "prompt" on each, and with "id" if you like; other keys are '
         "ignored. [bold]-[/] is stdin. Writes a JSON object for each, in the same order; one that fails has "
-        '"error" in place of "text". With [bold]-n N[/] sample j, from 0 on, of line i, from 1 on, uses the seed '
-        "S + (i - 1) × N + j.",
+        '"error" in place of "text". With [bold]-n N[/] sample j of line i uses the seed '
+        "S + (i − 1)·N + j; lines count from 1, samples from 0.",
         rich_help_panel=_MANY,
     ),
 ]

@@ -175,7 +175,7 @@ Seed = Annotated[
     typer.Option(
         metavar="S",
         envvar="SFGEN_SEED",
-        help="Start of the random choices; sample i, counted from 0, uses S + i.",
+        help="Start of the random choices; sample j, counted from 0, uses S + j.",
         rich_help_panel=_MODEL,
     ),
 ]

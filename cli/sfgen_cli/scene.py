@@ -22,6 +22,7 @@ class Scene:
         words: Banned words.
         banned_patterns: Banned patterns.
         seed: What the text is drawn from; ``None``: nothing is drawn.
+        line: The line of ``--input`` that has the prompt; ``None``: there is no such file.
     """
 
     prompt: str
@@ -32,6 +33,7 @@ class Scene:
     words: tuple[str, ...] = ()
     banned_patterns: tuple[str, ...] = ()
     seed: int | None = None
+    line: int | None = None
 
     @property
     def is_guided(self) -> bool:

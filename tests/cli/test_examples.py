@@ -23,7 +23,7 @@ EXAMPLES = [(name, line) for name, command in COMMANDS.items() for _, lines in e
 WRITES = {
     "sfgen gen --regex '[0-9]+ (EUR|USD)' 'In our shop: '": (0, r"[0-9]+ (EUR|USD)\n"),
     "sfgen gen --choices hot,cold,hotel 'It is very '": (0, r"(hot|cold|hotel)\n"),
-    "sfgen check --regex '[a-z]{3}[0-9]' abc0 ab 0": (
+    "sfgen check --regex '[a-z]{3}[0-9]' --text abc0 --text ab --text 0": (
         1,
         r"text 2: 'ab' is the start of a match: \[a-z\] must follow\n(.*\n)*text 3, character 1: '0' is not (.*\n)+",
     ),
@@ -31,7 +31,10 @@ WRITES = {
         1,
         r"line 2, character 3: '20x6' is not the start of a match: expected \[0-9\]\n  20x6\n    \^\n",
     ),
-    "sfgen check --words talk,listen 'Can we talk?'": (1, r"line 1, column 8, byte 7: talk\n(.*\n)+"),
+    "echo 'Can we talk?' > notes.txt && sfgen check --words talk,listen notes.txt": (
+        1,
+        r"notes\.txt, line 1, column 8, byte 7: talk\n(.*\n)+",
+    ),
     "sfgen ban --words talk 'Can we talk?' | sfgen check --words talk --quiet && echo clean": (0, r"clean\n"),
     "sfgen ban --words talk,listen 'Can we talk?'": (0, r"(?s)(?!.*\b([Tt]alk|[Ll]isten)\b).+"),
     "sfgen ban --words talk,listen --seed 1 --json 'Can we talk?' | jq '.rollbacks | length'": (0, r"[1-9][0-9]*\n"),
@@ -67,7 +70,7 @@ def test_the_examples_work_as_typed(sfgen: Sfgen, tmp_path: Path, name: str) -> 
 def test_an_example_means_the_same_in_zsh(line: str) -> None:
     """Zsh reads ``[``, ``=``, ``~``, ``^``, ``#`` and ``!`` where bash does not: they stand in single quotes."""
     unquoted = re.sub(r"'[^']*'", "", line)
-    assert re.fullmatch(r"[\w ,./|&-]*", unquoted), unquoted
+    assert re.fullmatch(r"[\w ,./|&>-]*", unquoted), unquoted
     assert "=" not in re.sub(r"'[^']*'", "", line)
 
 

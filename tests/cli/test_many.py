@@ -307,7 +307,9 @@ def test_a_trace_has_a_sample_for_each_text(sfgen: Sfgen, small: SmallModel, pro
             (event["sample"], event["result"]["text"]) for event in events if event.get("event") == "finished"
         )
         texts = [record["text"] for record in done.records if "text" in record]
-        assert ends == list(enumerate(texts, 1))
+        assert ends == list(enumerate(texts))
+        lines = [record["line"] for record in done.records if "text" in record]
+        assert [event["line"] for event in events if "trace" in event] == lines == [1, 3, 4]
 
 
 def test_a_trace_tells_what_failed(sfgen: Sfgen, small: SmallModel, prompts: Callable[..., Path]) -> None:
@@ -316,7 +318,7 @@ def test_a_trace_tells_what_failed(sfgen: Sfgen, small: SmallModel, prompts: Cal
     every = ",".join("abcdefgh")
     sfgen("ban", "--words", every, "--match", "substring", "--max-rollbacks", "0", "--trace", trace, "--input", file)
     events = [json.loads(line) for line in trace.read_text().splitlines()]
-    assert [event["sample"] for event in events if event.get("event") == "error"] == [1, 2]
+    assert [event["sample"] for event in events if event.get("event") == "error"] == [0, 1]
 
 
 # ---- batches -------------------------------------------------------------------------------------------------------

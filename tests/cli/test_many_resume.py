@@ -153,7 +153,13 @@ def test_failures_of_before_count(folder: Folder, capfd: pytest.CaptureFixture[s
     capfd.readouterr()
     assert folder.resume(*COMMANDS[1]) == 1
     out, err = capfd.readouterr()
-    assert (out, err) == ("", f"sfgen: 3 written to {folder.output}, 2 failed, 5 of them were there before\n")
+    assert (out, err) == ("", f"sfgen: nothing left to write to {folder.output}, 5 there before (2 failed)\n")
+    lines = folder.data.splitlines(keepends=True)
+    folder.output.write_bytes(b"".join(lines[:2]))
+    assert folder.resume(*COMMANDS[1]) == 1
+    assert capfd.readouterr().err.splitlines()[-1] == (
+        f"sfgen: 2 written to {folder.output}, 1 failed, 2 there before (1 failed)"
+    )
     assert folder.resume(*COMMANDS[1], "--strict") == 1
     assert f"sfgen: {folder.input}, line 3: " in capfd.readouterr().err
 

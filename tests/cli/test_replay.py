@@ -54,7 +54,7 @@ def test_the_text_is_what_the_run_wrote(arguments: list[str], sfgen: Sfgen, tmp_
     piped = sfgen("replay", "-", stdin=path.read_bytes())
     assert piped == again
     if "-n" in arguments:
-        assert sfgen("replay", str(path), "--sample", "2").out == done.out.splitlines(keepends=True)[1]
+        assert sfgen("replay", str(path), "--sample", "1").out == done.out.splitlines(keepends=True)[1]
 
 
 def test_every_frame_is_that_of_the_run(trace: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_killed_run_is_shown_as_far_as_it_came(trace: Path, sfgen: Sfgen, tmp_
     line = data[: len(data) // 2].count(b"\n") + 1
     assert done.err.splitlines() == [
         f"sfgen: line {line} of {path} is cut short, and left out",
-        f"sfgen: the run was killed: {path} has no end of sample 1",
+        f"sfgen: the run was killed: {path} has no end of sample 0",
     ]
     assert sfgen("replay", str(path), "--quiet").err == ""
 
@@ -203,7 +203,7 @@ def test_a_picture_of_a_step(trace: Path, sfgen: Sfgen, tmp_path: Path) -> None:
         done = sfgen("replay", str(trace), "--svg", str(tmp_path / "no.svg"), "--at", str(step))
         assert done.code == 2
         assert done.err == (
-            f"sfgen: there is no step {step} in sample 1: it has {len(steps)} steps\n"
+            f"sfgen: there is no step {step} in sample 0: it has {len(steps)} steps\n"
             f"--at takes 1 to {len(steps)}, or -{len(steps)} to -1 counted from the end.\n"
         )
     assert not (tmp_path / "no.svg").exists()
@@ -252,8 +252,8 @@ def test_a_picture_replaces_pictures_only(trace: Path, sfgen: Sfgen, tmp_path: P
         (["run.jsonl", "--svg", "a", "--slow", "9"], 2, "--slow and --svg cannot be used together"),
         (["run.jsonl", "--svg", "a", "--step"], 2, "--step and --svg cannot be used together"),
         (["run.jsonl", "--quiet", "--slow", "0"], 2, "--slow and --quiet cannot be used together"),
-        (["run.jsonl", "--sample", "2"], 2, "there is no sample 2 in run.jsonl: it has 1 sample"),
-        (["run.jsonl", "--sample", "0"], 2, "--sample"),
+        (["run.jsonl", "--sample", "1"], 2, "there is no sample 1 in run.jsonl: it has 1 sample"),
+        (["run.jsonl", "--sample", "-1"], 2, "--sample"),
         (["-"], 1, "stdin is empty: there is no trace in it"),
     ],
 )

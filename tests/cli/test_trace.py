@@ -158,7 +158,7 @@ def test_a_run_writes_its_scene_and_its_result(
     done = sfgen(*arguments, "--trace", str(tmp_path / "run.jsonl"))
     assert done.code == 0
     recordings = read_trace(tmp_path / "run.jsonl").recordings
-    assert [recording.sample for recording in recordings] == list(range(1, len(recordings) + 1))
+    assert [recording.sample for recording in recordings] == list(range(len(recordings)))
     assert all(recording.result is not None and recording.failure is None for recording in recordings)
     assert dataclasses.replace(recordings[0].scene, **scene) == recordings[0].scene
     for recording in recordings:

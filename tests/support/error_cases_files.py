@@ -144,7 +144,7 @@ TRACES = [
     Case("replay t --svg o --slow 3", 2, "--slow and --svg cannot be used together"),
     Case("replay t --slow 3 --quiet", 2, "--slow and --quiet cannot be used together"),
     Case("replay t --sample 9", 2, "there is no sample 9 in t: it has 1 sample", _traced()),
-    Case("replay t --svg o --at 99", 2, "there is no step 99 in sample 1", _traced()),
+    Case("replay t --svg o --at 99", 2, "there is no step 99 in sample 0", _traced()),
     Case("replay t --svg /no/such/folder/o", 1, "cannot write the picture /no/such/folder/o", _traced()),
     Case("replay t --svg o", 1, "o holds something else than a picture", both(_traced(), files(o="a letter"))),
     Case("replay t", 1, "no JSON", _traced("what is this?\n")),

@@ -57,6 +57,7 @@ def scenes(draw: DrawFn) -> Scene:
         words=draw(WORDS),
         banned_patterns=draw(WORDS),
         seed=draw(NO | COUNTS | st.just(10**30)),
+        line=draw(NO | COUNTS),
     )
 
 

@@ -33,9 +33,9 @@ def replay(
     sample: Annotated[
         int | None,
         typer.Option(
-            min=1,
+            min=0,
             metavar="N",
-            help="One sample of the run, counted from 1. Default: all; for a picture the first.",
+            help="One sample of the run, counted from 0. Default: all; for a picture the first.",
             show_default=False,
         ),
     ] = None,
@@ -130,7 +130,7 @@ def _chosen(trace: Trace, sample: int | None, name: str) -> list[Recording]:
         count = len(trace.recordings)
         raise UsageError(
             f"there is no sample {sample} in {name}: it has {count} sample{'' if count == 1 else 's'}",
-            hint="The numbers count from 1.",
+            hint="The numbers count from 0.",
         )
     return chosen
 

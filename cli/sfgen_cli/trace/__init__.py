@@ -6,7 +6,7 @@ Lines of nothing but white space mean nothing. Readers pass over keys that they 
 be added, none go away, and none change their meaning. A key that is marked with ``?`` may be missing; its value is then
 the one that is told.
 
-Each sample of a run begins with a line that has the key ``trace``, and has a number from 1. All other lines are events
+Each sample of a run begins with a line that has the key ``trace``, and has a number from 0. All other lines are events
 of a sample, in the order in which they happened. The lines of several samples may stand side by side, as they do where
 several texts are generated at once. A sample ends with ``finished`` or ``error``, and nothing follows; one without an
 end was killed.
@@ -21,7 +21,7 @@ would give them if it could). A capitalized type is an object with the keys that
 
     trace              whole            The version of the format: 1.
     sfgen              text             The version of sfgen that wrote it. For people: readers need not look at it.
-    sample             whole            The number of the sample, from 1.
+    sample             whole            The number of the text in the run, from 0.
     prompt             text             The user's text.
     model              text             The model, as the user named it.
     vocabulary_size    whole            Number of tokens, at least 1.
@@ -30,6 +30,7 @@ would give them if it could). A capitalized type is an object with the keys that
     words?             list of text     Banned words; []: none.
     banned_patterns?   list of text     Banned patterns; []: none.
     seed?              whole or null    What the text is drawn from, however large; null: nothing is drawn.
+    line?              whole or null    The line of --input that has the prompt, from 1; null: there is no such file.
 
 **Every other line**::
 

@@ -44,7 +44,7 @@ class Recording:
     """One sample of a trace.
 
     Attributes:
-        sample: Its number, from 1.
+        sample: Its number.
         scene: What was known before the first event.
         events: Each event with its time in seconds, in order.
         failure: The error that it ended in.

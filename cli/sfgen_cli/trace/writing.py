@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import SfgenError, UsageError
 from sfgen_cli.output import json_text
+from sfgen_cli.seeds import FIRST_SAMPLE
 from sfgen_cli.trace.errors import TraceError
 from sfgen_cli.trace.values import to_json
 
@@ -71,10 +72,11 @@ class TraceFile:
 
         if not self._samples:
             self._empty()
+        number = FIRST_SAMPLE + self._samples
         self._samples += 1
-        heading = {"trace": VERSION, "sfgen": __version__, "sample": self._samples}
+        heading = {"trace": VERSION, "sfgen": __version__, "sample": number}
         self.write({**heading, **to_json(scene)})
-        return Tracer(self, self._samples)
+        return Tracer(self, number)
 
     def write(self, fields: dict[str, Any]) -> None:
         """Write one line and let go of it.
@@ -105,7 +107,7 @@ class Tracer:
 
     Args:
         file: Where to.
-        sample: Its number, from 1, which each of its lines has.
+        sample: Its number, which each of its lines has.
     """
 
     def __init__(self, file: TraceFile, sample: int) -> None:
