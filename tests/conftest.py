@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,12 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def nothing_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that run inside the test process read stdin beside their prompt; pytest's raises an error."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
 
 
 @pytest.fixture(scope="session")

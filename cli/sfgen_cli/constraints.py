@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfgen.errors import BannedWordsError, UsageError
+from sfgen.errors import UsageError
 from sfgen_cli.prompts import read_text
 from sfgen_cli.usage import quoted
 
@@ -149,20 +149,18 @@ def read_bans(bans: BanOptions, *, prefix: str = "") -> BannedWords | None:
         raise UsageError(f"--{prefix}words names no word", hint=f"For example: --{prefix}words talk,listen")
     if bans.allow and not allowed:
         raise UsageError(f"--{prefix}allow names no word", hint=f"For example: --{prefix}allow 'small talk'")
-    try:
-        if bans.words_file is not None:
-            words += read_words(str(bans.words_file))
-        return BannedWords(
-            words,
-            bans.pattern or (),
-            match=bans.match,
-            ignore_case=not bans.case_sensitive,
-            normalize=bans.normalize,
-            allow=allowed,
-        )
-    except BannedWordsError as error:
-        error.exit_code = UsageError.exit_code  # as for --words that names none
-        raise
+    if "" in (bans.pattern or ()):
+        raise UsageError(f"--{prefix}pattern is empty: it would ban every text", hint="Leave it out.")
+    if bans.words_file is not None:
+        words += read_words(str(bans.words_file))
+    return BannedWords(
+        words,
+        bans.pattern or (),
+        match=bans.match,
+        ignore_case=not bans.case_sensitive,
+        normalize=bans.normalize,
+        allow=allowed,
+    )
 
 
 def _refuse_without_words(bans: BanOptions, prefix: str) -> None:

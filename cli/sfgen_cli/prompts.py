@@ -24,13 +24,18 @@ _STDIN = "-"
 _PATIENCE = 3.0  # seconds without a byte, until a person is told what is waited for
 
 
-def reader_of_stdin(files: Mapping[str, Path | None]) -> str:
-    """The option that reads stdin; empty if none does. ``files``: what each option names.
+def reader_of_stdin(files: Mapping[str, Path | None], *, prompt: str | None = None) -> str:
+    """What is read from stdin by name; empty if nothing is.
+
+    Args:
+        files: What each option names.
+        prompt: The argument that may be a prompt.
 
     Raises:
-        UsageError: Two of them do.
+        UsageError: Two of them are.
     """
-    readers = [name for name, file in files.items() if file is not None and str(file) == _STDIN]
+    named = {"the prompt": prompt, **files}
+    readers = [name for name, file in named.items() if file is not None and str(file) == _STDIN]
     if len(readers) > 1:
         raise UsageError(
             f"{readers[0]} and {readers[1]} cannot both come from stdin", hint="It is read once: give one as a file."
@@ -44,20 +49,16 @@ def read_prompt(argument: str | None, file: Path | None, *, reader: str = "", qu
     Args:
         argument: The text itself; ``-`` is stdin alone, piped or not.
         file: What has it; ``-`` as for the argument.
-        reader: The option that reads stdin for something else, which is then no part of the prompt.
+        reader: The option that reads stdin, which is then no part of the prompt if that is another one.
         quiet: Whether nobody is told that stdin is waited for.
 
     Raises:
-        UsageError: Both an argument and a file; or stdin is asked for and taken.
+        UsageError: Both an argument and a file.
         InputError: The file or stdin cannot be read, or is no UTF-8.
     """
     if argument is not None and file is not None:
         raise UsageError("the prompt was given twice: as an argument and as --prompt-file", hint="Give one of them.")
     if _STDIN in (argument, str(file)):
-        if reader:
-            raise UsageError(
-                f"the prompt and {reader} cannot both come from stdin", hint="Give the prompt as argument."
-            )
         return _piped(quiet=quiet)
     own = ""
     if argument is not None:
@@ -111,7 +112,7 @@ def read_stdin() -> str:
     try:
         return sys.stdin.read() if stream is None else _decoded(stream.read(), "stdin")
     except OSError as error:
-        raise InputError(f"cannot read stdin: {error.strerror}") from error
+        raise InputError(f"cannot read stdin: {error.strerror or error}") from error
 
 
 def looks_like_a_pattern(prompt: str) -> bool:

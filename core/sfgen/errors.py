@@ -9,6 +9,7 @@
     ├── VocabularyError       a tokenizer or vocabulary that is missing or not understood
     ├── IndexFileError        a saved index that is damaged, foreign, or cannot be written
     ├── BannedWordsError      a list of banned words that means nothing
+    │   └── NothingBanned     a list without a word in it (exit code 2)
     ├── ModelError            a model that is missing, cannot be loaded, or gives unusable scores
     ├── InputError            a prompt or a file that cannot be read
     ├── GenerationError       generation that cannot go on
@@ -82,6 +83,12 @@ class IndexFileError(SfgenError):
 
 class BannedWordsError(SfgenError):
     """A list of banned words that means nothing: empty, or with an empty word."""
+
+
+class NothingBanned(BannedWordsError):
+    """A list of banned words without a word in it."""
+
+    exit_code = 2
 
 
 class ModelError(SfgenError):

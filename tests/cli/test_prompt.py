@@ -76,7 +76,7 @@ def test_what_is_read_for_something_else_is_no_part_of_the_prompt(sfgen: Sfgen) 
         (["gen", "--regex-file", "-", "--ban-words-file", "-"], "--regex-file and --ban-words-file"),
         (["gen", "--choices-file", "-", "--input", "-"], "--choices-file and --input"),
         (["gen", "--regex-file", "-", "-"], "the prompt and --regex-file"),
-        (["gen", "--regex-file", "-", "--prompt-file", "-"], "the prompt and --regex-file"),
+        (["gen", "--regex-file", "-", "--prompt-file", "-"], "--regex-file and --prompt-file"),
         (["ban", "--words-file", "-", "--input", "-"], "--words-file and --input"),
         (["ban", "--words-file", "-", "-"], "the prompt and --words-file"),
         (["index", "--regex-file", "-", "--choices-file", "-"], "--regex-file and --choices-file"),

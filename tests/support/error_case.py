@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import shlex
 from collections.abc import Callable
@@ -19,6 +20,13 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+class Broken(io.StringIO):
+    """A stdin that cannot be read."""
+
+    def read(self, *_: Any) -> str:
+        raise OSError(errno.EIO, "Input/output error")
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ MANY = [
     Case("gen --input p --echo", 2, "--echo and --input cannot be used together"),
     Case("gen --input p --live", 2, "--live and --input cannot be used together"),
     Case("ban --input p --words a --routes", 2, "--routes and --input cannot be used together"),
-    Case("ban --input - --words-file -", 2, "the prompts and the words cannot both come from stdin"),
+    Case("ban --input - --words-file -", 2, "--words-file and --input cannot both come from stdin"),
     Case("gen --input p --resume", 2, "--resume needs --output FILE"),
     Case("gen --input p --output o --resume --force", 2, "--resume and --force cannot be used together"),
     Case("gen --input - --output o --resume", 2, "--resume needs an --input that can be read"),

@@ -79,7 +79,8 @@ def ban(
     if routes:
         _refuse_with_routes(bans, generation, compare=compare)
     instead = "--routes" if routes else "--compare" if compare else ""
-    reader = reader_of_stdin({"--words-file": bans.words_file, "--input": many.input})
+    files = {"--words-file": bans.words_file, "--input": many.input, "--prompt-file": generation.prompt_file}
+    reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation, instead=instead)
     banned = read_bans(bans)
     assert banned is not None, "there are words or patterns"

@@ -47,8 +47,9 @@ def gen(
         "--choices-file": choices_file,
         "--ban-words-file": bans.words_file,
         "--input": many.input,
+        "--prompt-file": generation.prompt_file,
     }
-    reader = reader_of_stdin(files)
+    reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation)
     constraint = read_constraint(regex, regex_file, choices, choices_file, index)
     if constraint.pattern == "":

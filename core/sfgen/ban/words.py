@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, TextIO, get_args
 from sfgen.ban.automaton import BOUNDARY, GAP
 from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, fold, kinds_of
 from sfgen.ban.threads import WordAutomata
-from sfgen.errors import BannedWordsError, InputError, UsageError
+from sfgen.errors import BannedWordsError, InputError, NothingBanned, UsageError
 
 if TYPE_CHECKING:
     from sfgen.ban.patterns import PatternThreads
@@ -194,7 +194,7 @@ class BannedWords:
         self.normalize: Final = normalize
         self.allow: Final = _listed(allow, "allowed word")
         if not self.words and not self.patterns:
-            raise BannedWordsError("there is no banned word and no banned pattern", hint="Give at least one.")
+            raise NothingBanned("there is no banned word and no banned pattern", hint="Give at least one.")
         self.entries: Final = self._parse(self.words, "banned", match)
         self.allowed_entries: Final = self._parse(self.allow, "allowed", "word" if match == "word" else "substring")
         self.word_automata: Final = WordAutomata(self.entries) if self.entries else None
@@ -322,7 +322,7 @@ def read_words(source: str | Path | TextIO) -> list[str]:
         check_word(word, f"{name}, line {number}: the banned word")
         words.append(word)
     if not words:
-        raise BannedWordsError(f"{name} has no banned word", hint="Write one on each line.")
+        raise NothingBanned(f"{name} has no banned word", hint="Write one on each line.")
     return words
 
 
