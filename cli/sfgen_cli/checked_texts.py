@@ -16,7 +16,7 @@ from sfgen_cli.output import on_one_line
 from sfgen_cli.usage import quoted
 
 _STDIN = "-"
-_LINE_BY_LINE = ".jsonl"
+_JSON_LINES = ".jsonl"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,12 @@ class Source:
 
     def is_read_by_line(self, *, asked_for: bool) -> bool:
         """Whether each of its lines is a text. ``asked_for``: lines are, where there are any."""
-        return self.file is not None and (asked_for or PurePath(self.file).suffix == _LINE_BY_LINE)
+        return self.file is not None and (asked_for or self.is_json_lines)
+
+    @property
+    def is_json_lines(self) -> bool:
+        """Whether the name says that each line is JSON."""
+        return PurePath(self.file or "").suffix == _JSON_LINES
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Iterable[bytes]]:

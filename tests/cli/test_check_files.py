@@ -115,6 +115,13 @@ def test_lines_by_themselves(sfgen: Sfgen) -> None:
         assert sfgen("check", "--words", "listen to", *arguments).code == 0  # goes over two lines
         assert sfgen("check", "--pattern", r"\Aand", *arguments).code == 1
     assert sfgen("check", "--pattern", r"\Aand", "bad.txt").code == 0
+    # In JSON the word may stand after an escape, where it is another one: a person is told.
+    Path("text.jsonl").write_text('{"text": "we\\ntalk"}\n')
+    done = sfgen("check", "--words", "talk", "text.jsonl")
+    assert done.code == 0
+    assert "its texts alone: jq -r .text text.jsonl | sfgen check" in done.err
+    assert sfgen("check", "--words", "talk", "--quiet", "text.jsonl").err == ""
+    assert "jq" not in sfgen("check", "--regex", ".*", "text.jsonl").err
     assert sfgen("check", "--words", "listen to", "--lines", "--text", "listen\nto").code == 1  # a text is one text
     assert sfgen("check", "--words", "listen to", "--lines", stdin="listen\nto").code == 0
 

@@ -72,7 +72,7 @@ def test_the_prompt_from_everywhere(sfgen: Sfgen, tmp_path: Path) -> None:
     assert prompt(stdin="from a pipe\n\n") == "from a pipe\n"
     assert prompt("-", stdin="from a pipe\r\n") == "from a pipe"
     assert prompt("--prompt-file", "-", stdin="x") == "x"
-    assert prompt("Hello", stdin="ignored") == "Hello"
+    assert prompt("Hello", stdin="from a pipe\n") == "from a pipe\n\nHello"
     assert prompt(stdin="") == prompt(stdin=None) == ""
     assert prompt("--", "-5 degrees") == "-5 degrees"
     assert prompt(stdin="žluťoučký kůň") == "žluťoučký kůň"

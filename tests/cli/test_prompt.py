@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from terminal import Terminal, in_a_terminal
 
 from sfgen_cli.__main__ import run
 
@@ -290,3 +291,32 @@ def test_echo_writes_the_prompt_as_it_was_given(sfgen: Sfgen) -> None:
     # Free text, which is written while it comes.
     plain = sfgen("gen", "-m", "uniform", "--max-tokens", "5", "--seed", "1", "x").out
     assert sfgen("gen", "-m", "uniform", "--max-tokens", "5", "--seed", "1", "--echo", "x").out == "x" + plain
+
+
+# ---- in a terminal ---------------------------------------------------------------------------------------------------
+
+
+def test_with_the_live_view_the_pipe_and_the_argument_are_both_the_prompt() -> None:
+    free = ["gen", "-m", "uniform", "--max-tokens", "3", "--seed", "1", "--echo", "Summarise"]
+    with Terminal(*free, stdin=b"An article.\n") as terminal:
+        seen = terminal.finish()
+    assert seen.code == 0
+    assert seen.screen[:2] == ["An article.", next(line for line in seen.screen if line.startswith("Summarise"))]
+    assert any("An article.↵↵Summarise" in row for row in seen.frames[-1])
+
+
+def test_in_a_terminal_a_prompt_waits_for_nothing() -> None:
+    for arguments in (["given"], []):
+        seen = in_a_terminal("gen", *SHORT, *arguments, stdout_piped=True)
+        assert (seen.code, json.loads(seen.piped)["prompt"]) == (0, "".join(arguments))
+
+
+def test_in_a_terminal_check_without_a_text_does_not_wait() -> None:
+    seen = in_a_terminal("check", "--words", "talk")
+    assert seen.code == 2
+    assert seen.screen[0] == "sfgen: no text to look at: no file, no --text and nothing piped in"
+    with Terminal("check", "--words", "talk", "-") as terminal:
+        terminal.press("we talk\n\x04")
+        typed = terminal.finish()
+    assert typed.code == 1
+    assert "line 1, column 4, byte 3: talk" in typed.screen

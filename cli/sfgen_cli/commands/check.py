@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _EXAMPLE = "For example: sfgen check --words talk,listen notes.txt, or: sfgen check --regex '[a-z]{3}' --text abc"
 _TROUBLE = 2
+_TEXTS = "Texts"
 
 
 @flattened
@@ -37,13 +38,17 @@ def check(
             help="What to look at; none or [bold]-[/]: stdin. With a pattern or choices each line is a text, with "
             "banned words alone a file is one text.",
             metavar="FILE…",
+            rich_help_panel=_TEXTS,
             show_default=False,
         ),
     ] = None,
     text: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TEXT", help="A text itself, in place of a file or after the files; repeatable.", show_default=False
+            metavar="TEXT",
+            help="A text itself, in place of a file or after the files; repeatable.",
+            rich_help_panel=_TEXTS,
+            show_default=False,
         ),
     ] = None,
     lines: Annotated[
@@ -52,6 +57,7 @@ def check(
             "--lines",
             help="With banned words, too, each line of a file is a text: nothing is found that goes over lines. So "
             "are those of a file whose name ends in .jsonl, as they stand.",
+            rich_help_panel=_TEXTS,
         ),
     ] = False,
     regex: options.Regex = None,
@@ -208,6 +214,9 @@ class _Check:
 
     def _look(self, source: Source, lines: Iterable[bytes]) -> None:
         before = self.count
+        if self.banned is not None and source.is_json_lines:
+            hint = f"its texts alone: jq -r .text {quoted(source.file or '')} | sfgen check …"
+            note(f"sfgen: {source.name} is read as it stands, with JSON's escapes; {hint}", quiet=self.quiet)
         for text in self._texts(source, lines):
             self.count += 1
             is_good = self._is_clean(text) if self.matching is None else self._does_match(text, self.matching)
