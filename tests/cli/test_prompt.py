@@ -277,6 +277,8 @@ def test_a_prompt_that_looks_like_a_pattern(sfgen: Sfgen) -> None:
     assert sfgen(*free, "[0-9]{4}").err == f"{hint} '[0-9]{{4}}'\n"
     assert sfgen(*free, stdin="it's \\d+\n").err == f"""{hint} 'it'"'"'s \\d+'\n"""
     assert sfgen(*free, "[a-z]+\n" * 40).err == f"{hint} PATTERN\n"
+    assert sfgen(*free, "[0-9]{4}", stdin="a word").err == f"{hint} '[0-9]{{4}}'\n"
+    assert sfgen(*free, "Summarise", stdin="x = re.compile('[a-z]+')").err == ""
     for arguments in (["-q", "[0-9]{4}"], ["-r", "a", "[0-9]{4}"], ["It is (very) hot."], ["Is it [sic] so?"]):
         done = sfgen(*free, *arguments)
         assert (done.code, done.err) == (0, "")

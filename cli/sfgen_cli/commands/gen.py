@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from sfgen_cli import options
@@ -55,17 +56,15 @@ def gen(
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     banned = read_bans(bans, prefix="ban-")
-    text = (
-        ""
-        if many.input is not None
-        else read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
-    )
-    request = Request(text, constraint, banned, generation, engine, not no_fast_forward)
+    request = Request("", constraint, banned, generation, engine, not no_fast_forward)
     if many.input is not None:
         from sfgen_cli.many import run_many
 
         run_many(request, many)
         return
-    if not constraint and (hint := pattern_hint(text)):
+    text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
+    # What is piped in may be a program, which has much in it that patterns have.
+    typed = text if prompt in (None, "-") else prompt
+    if not constraint and (hint := pattern_hint(typed)):
         note(f"sfgen: {hint}", quiet=generation.quiet)
-    run(request)
+    run(replace(request, prompt=text))
