@@ -138,11 +138,11 @@ def mapping(name: str, value: object, *, error: type[SfgenError] = UsageError) -
 
 def path(name: str, value: object, *, error: type[SfgenError] = UsageError) -> Path:
     """The path of a file or directory."""
-    if isinstance(value, (str, PathLike)):
-        place = Path(value)
-        if "\0" not in str(place):
-            return place
-    raise refusal(name, "a path", value, error=error)
+    if not isinstance(value, (str, PathLike)):
+        raise refusal(name, "a path", value, error=error)
+    if "\0" in str(value):
+        raise error(f"there is no {str(value)!r:.80}: a null byte is part of no name")
+    return Path(value)
 
 
 def one_of(name: str, value: object, choices: Iterable[str]) -> None:

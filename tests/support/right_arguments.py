@@ -237,7 +237,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _is_row_of_floats(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 1
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim == 1 and value.size
 
 
 KINDS: dict[str, Callable[[Any], bool]] = {

@@ -141,7 +141,8 @@ def _begin(running: dict[int, _Row], place: int, waiting: Iterator[tuple[int, Lo
     """Give a place to the next loop; to none if there is no other."""
     running.pop(place, None)
     for number, loop in waiting:
-        running[place] = _Row(number, arguments.instance("each of loops", loop, Loop).run())
+        arguments.given("each of loops", loop, "what sfgen.decoding.prepare made", "run")
+        running[place] = _Row(number, loop.run())
         return
 
 

@@ -192,7 +192,7 @@ class Draws:
         if self.sampler.temperature == 0:
             return best, None
         weights = self.sampler._weights(scores, best)
-        chosen = self._draw(weights)
+        chosen = self.draw(weights)
         return chosen, float(weights[chosen] / weights.sum())
 
     def draw(self, weights: NDArray[np.float64]) -> int:
@@ -202,9 +202,6 @@ class Draws:
             weights: float64, none negative, at least one positive; they need not sum to 1.
         """
         _check_scores(weights)
-        return self._draw(weights)
-
-    def _draw(self, weights: NDArray[np.float64]) -> int:
         if weights.size <= _BLOCK:
             return _at(weights, self._random.random())
         # First the block that it lies in, by the sums of the blocks, then its place there: most sums are never needed.
@@ -248,8 +245,8 @@ def best_of(scores: Scores) -> int:
 
 def _check_scores(scores: Scores, best: int = 0) -> None:
     """Refuse what is no row of scores, and an index into it that is none."""
-    if not isinstance(scores, np.ndarray) or scores.dtype.kind != "f" or scores.ndim != 1 or not scores.size:
-        raise arguments.refusal("scores", "an array of floats, [allowed], with at least one", scores)
+    if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu" or scores.ndim != 1 or not scores.size:
+        raise arguments.refusal("scores", "an array of numbers, [allowed], with at least one", scores)
     if best.__class__ is not int or not 0 <= best < scores.size:
         raise arguments.refusal("best", f"an index into {scores.size} scores", best)
 

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.errors import VocabularyError
 from sfgen.kernels import Int, Int32sOut, Int64s, UInt8s, UInt8sOut, kernel
-from sfgen.vocabulary.vocabulary import checked_id, checked_tokens
+from sfgen.vocabulary.vocabulary import checked_tokens
 
 Token = bytes | None
 """The bytes of a token; ``None`` for one that is never text."""
@@ -112,8 +112,7 @@ class TokenTrie:
             VocabularyError: A token that is no bytes, or an id that is no whole number.
         """
         tokens = checked_tokens(tokens)
-        ids_out = arguments.token_ids("excluded", excluded, error=VocabularyError)
-        left_out = frozenset(checked_id(token_id, len(tokens)) for token_id in ids_out)
+        left_out = frozenset(arguments.token_ids("excluded", excluded, error=VocabularyError))
         texts = [token or b"" for token in tokens]
         ids = [token_id for token_id, token in enumerate(texts) if token and token_id not in left_out]
         ids.sort(key=texts.__getitem__)  # a stable sort: equal bytes keep their ids rising
