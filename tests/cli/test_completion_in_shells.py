@@ -57,7 +57,8 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
         "LANG": "C.UTF-8",
     }
     subprocess.run([*SFGEN, "--install-completion", name], env={**os.environ, **environment}, check=True, timeout=60)
-    with Terminal(command=("env", f"--chdir={folder}", *START[name]), **environment) as terminal:
+    settings_of_shell = [f"{variable}={value}" for variable, value in environment.items()]
+    with Terminal(command=("env", f"--chdir={folder}", *settings_of_shell, *START[name])) as terminal:
         terminal.until(lambda screen: screen and screen[-1].startswith(PROMPT.strip()))
         yield terminal
 

@@ -232,12 +232,14 @@ def _is(*kinds: Any) -> Callable[[Any], bool]:
 
 
 def _is_float(value: Any) -> bool:
-    is_number: bool = isinstance(value, (int, float, np.floating)) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    is_number: bool = isinstance(value, (int, float, np.floating)) or (
+        isinstance(value, np.ndarray) and value.ndim == 0
+    )
     return is_number and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_row_of_floats(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim == 1 and value.size
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim == 1 and value.size > 0
 
 
 KINDS: dict[str, Callable[[Any], bool]] = {
