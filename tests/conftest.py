@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,3 +39,12 @@ def real_tokenizer_directory() -> Callable[[str], Path]:
         return directory
 
     return find
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say at the end, on one line, what was skipped for lack of a program, and how to get it."""
+    from programs import advice
+
+    reports = terminalreporter.stats.get("skipped", [])
+    if line := advice(report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple)):
+        terminalreporter.write_line(line, yellow=True)

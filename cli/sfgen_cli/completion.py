@@ -20,6 +20,11 @@ SHELLS = ("bash", "zsh", "fish")
 INSTALL, SHOW = "--install-completion", "--show-completion"
 _VARIABLE = "_SFGEN_COMPLETE"
 _LONGEST_HELP = 60
+_ZSH_FIRST_TAB = """
+
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _sfgen_completion "$@"
+fi"""
 
 
 def models(incomplete: str) -> list[tuple[str, str]]:
@@ -65,11 +70,9 @@ def _first_words(text: str) -> str:
 
 def show(shell: str) -> None:
     """Write the completion script of a shell to stdout."""
-    from typer._completion_shared import get_completion_script
-
     from sfgen_cli.output import write
 
-    write(get_completion_script(prog_name="sfgen", complete_var=_VARIABLE, shell=_named(shell, SHOW)) + "\n")
+    write(_script(_named(shell, SHOW)) + "\n")
 
 
 def install(shell: str) -> None:
@@ -81,6 +84,7 @@ def install(shell: str) -> None:
     name = _named(shell, INSTALL)
     try:
         _, path = install_for(name, prog_name="sfgen", complete_var=_VARIABLE)
+        path.write_text(_script(name) + "\n", encoding="utf-8")
     except OSError as error:
         raise SfgenError(
             f"cannot install the completion of {name}: {error.strerror}: {error.filename}",
@@ -88,6 +92,14 @@ def install(shell: str) -> None:
         ) from error
     write(f"{path}\n")
     note(f"sfgen: the completion of {name} works from the next {name} on")
+
+
+def _script(shell: str) -> str:
+    """Typer's script. In zsh it would only be read at the first press of Tab, and not answer before the second."""
+    from typer._completion_shared import get_completion_script
+
+    script = get_completion_script(prog_name="sfgen", complete_var=_VARIABLE, shell=shell)
+    return script + _ZSH_FIRST_TAB if shell == "zsh" else script
 
 
 def _named(shell: str, option: str) -> str:

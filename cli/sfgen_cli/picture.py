@@ -15,7 +15,6 @@ WIDTH = 90
 
 _HEIGHT = 50  # rows that a view may take
 _CHARACTER = 12.2  # the width of a column in Rich's pictures
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | None = None) -> str:
@@ -31,6 +30,8 @@ def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | Non
     from rich._export_format import CONSOLE_SVG_FORMAT
     from rich.console import Console
 
+    from sfgen.automata.svg_text import for_any_reader
+
     # Whatever terminal this runs on, the picture is the same.
     console = Console(
         record=True,
@@ -45,7 +46,7 @@ def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | Non
     # Without the fonts that Rich would fetch from elsewhere.
     frame = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     picture = console.export_svg(title=title, code_format=frame, unique_id=name)
-    return _NOT_IN_XML.sub("\ufffd", _with_true_widths(picture))
+    return for_any_reader(_with_true_widths(picture))
 
 
 def _with_true_widths(picture: str) -> str:

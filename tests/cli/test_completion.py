@@ -151,31 +151,6 @@ def test_a_home_that_cannot_be_written(sfgen: Sfgen, monkeypatch: pytest.MonkeyP
     assert lines[1] == "This prints it, to be put somewhere else: sfgen --show-completion fish"
 
 
-def test_the_tab_key_in_bash(tmp_path: Path) -> None:
-    """The function that the script defines, called as bash calls it."""
-    if not shutil.which("bash"):
-        pytest.skip("bash is not installed")
-    binary = tmp_path / "sfgen"
-    binary.write_text(f'#!/bin/sh\nexec {sys.executable} -m sfgen_cli "$@"\n')
-    binary.chmod(0o755)
-    script = """
-        eval "$(sfgen --show-completion bash)"
-        COMP_WORDS=(sfgen gen "'It is'" --choices-) COMP_CWORD=3
-        _sfgen_completion sfgen; echo "${COMPREPLY[*]}"
-        COMP_WORDS=(sfgen gen -m '') COMP_CWORD=3
-        _sfgen_completion sfgen; echo "${COMPREPLY[*]}"
-    """
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script],
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout == "--choices-file\ntiny uniform zip:\n"
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_imports_nothing_heavy(shell: str) -> None:
     script = (

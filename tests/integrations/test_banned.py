@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfgen import BannedWords, Vocabulary
 from sfgen.ban import scan
-from sfgen.errors import DeadEnd, UsageError
+from sfgen.errors import BannedWordsError, DeadEnd, UsageError
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor
 
 VOCABULARY = small_vocabulary()
@@ -222,9 +222,9 @@ def test_many_states_are_forgotten_between_two_texts(monkeypatch: pytest.MonkeyP
 
 def test_arguments_that_mean_nothing() -> None:
     banned = BannedWords(["a"])
-    with pytest.raises(UsageError, match=r"banned must be an sfgen.BannedWords, not list"):
-        BannedWordsLogitsProcessor(["a"], VOCABULARY)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"vocabulary must be an sfgen.Vocabulary, not int"):
+    with pytest.raises(BannedWordsError, match=r"banned words must be a text or a list of texts, not 7"):
+        BannedWordsLogitsProcessor(7, VOCABULARY)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"vocabulary must be an sfgen.Vocabulary, not 3"):
         BannedWordsLogitsProcessor(banned, 3)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="max_tokens must be at least 0"):
         BannedWordsLogitsProcessor(banned, VOCABULARY, max_tokens=-1)

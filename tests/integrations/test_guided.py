@@ -330,10 +330,10 @@ def test_another_vocabulary_is_an_error() -> None:
 
 def test_arguments_that_mean_nothing() -> None:
     index = index_of("ab{3}")
-    with pytest.raises(UsageError, match=r"index must be an sfgen.Index, not Dfa"):
+    with pytest.raises(UsageError, match=r"index must be an sfgen.Index, not Dfa\("):
         GuidedLogitsProcessor(index.dfa)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"banned must be an sfgen.BannedWords, not list"):
-        GuidedLogitsProcessor(index, banned=["a"])  # type: ignore[arg-type]
+    with pytest.raises(BannedWordsError, match=r"banned words must be a text or a list of texts, not 7"):
+        GuidedLogitsProcessor(index, banned=7)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="max_tokens must be at least 0, not -1"):
         GuidedLogitsProcessor(index, max_tokens=-1)
     with pytest.raises(LimitTooSmall):

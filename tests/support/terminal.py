@@ -14,7 +14,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import pyte
 
 COLUMNS, LINES = 100, 30
+SFGEN = (sys.executable, "-m", "sfgen_cli")
 
 _FRAME_ENDS = "\x1b[?2026l"  # the live view says so
 _NOT_FOR_PYTE = re.compile("\u200e")  # which takes no room; pyte drops all that follows it
@@ -54,6 +55,7 @@ class Terminal:
         size: Columns and lines.
         stdin: What is piped into it; ``None``: stdin is the terminal.
         stdout_piped: stdout is a pipe.
+        command: What is run instead of sfgen.
         environment: Changes of the environment.
     """
 
@@ -63,6 +65,7 @@ class Terminal:
         size: tuple[int, int] = (COLUMNS, LINES),
         stdin: bytes | None = None,
         stdout_piped: bool = False,
+        command: Sequence[str] = SFGEN,
         **environment: str,
     ) -> None:
         self.master, slave = pty.openpty()
@@ -75,7 +78,7 @@ class Terminal:
         self._modes = termios.tcgetattr(slave)
         self._slave = slave  # kept open, to look at its modes at the end
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "sfgen_cli", *arguments],
+            [*command, *arguments],
             stdin=slave if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE if stdout_piped else slave,
             stderr=slave,

@@ -30,9 +30,9 @@ def test_tokens_and_end_tokens_are_normalised() -> None:
         (([b"a", 7],), "token 1 is int"),
         (([b"a"], [1]), "there is no token 1: the vocabulary has 1 tokens"),
         (([b"a"], [-1]), "there is no token -1"),
-        (([b"a"], [True]), "True is not"),
-        (([b"a"], ["0"]), "'0' is not"),
-        (([b"a"], [0.0]), "0.0 is not"),
+        (([b"a"], [True]), "whole number, not True"),
+        (([b"a"], ["0"]), "whole number, not '0'"),
+        (([b"a"], [0.0]), "whole number, not 0.0"),
         (([], [0]), "there is no token 0"),
     ],
 )

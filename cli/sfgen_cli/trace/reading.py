@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from sfgen import arguments
 from sfgen.errors import SfgenError
 from sfgen_cli.output import on_one_line
 from sfgen_cli.scene import Scene
@@ -92,8 +93,9 @@ def read_trace(path: Path | str) -> Trace:
     Raises:
         TraceError: It cannot be read, is no trace, or is damaged; names the line.
     """
+    path = arguments.path("path", path, error=TraceError)
     try:
-        with Path(path).open("rb") as stream:
+        with path.open("rb") as stream:
             return parse_trace(stream, str(path))
     except OSError as error:
         raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from error
@@ -101,6 +103,8 @@ def read_trace(path: Path | str) -> Trace:
 
 def parse_trace(stream: BinaryIO, name: str) -> Trace:
     """The same from an open stream; ``name`` is what errors call it."""
+    arguments.given("stream", stream, "an open file", "readline")
+    arguments.text("name", name)
     samples: dict[int, _Sample] = {}
     for number, line in _lines(stream, name):
         try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
 from sfgen.automata.acyclic import minimal_acyclic
 from sfgen.automata.algebra import Keep, complement, concatenation, product
 from sfgen.automata.compile import compile_pattern
@@ -51,6 +52,7 @@ class Dfa:
     pattern: str | None = None
 
     def __post_init__(self) -> None:
+        _check_arrays(self)
         for name, kind in (("transitions", np.int32), ("byte_classes", np.uint8), ("accepting", np.bool_)):
             # A view, so that the caller's own array stays as it was.
             array = np.ascontiguousarray(getattr(self, name), dtype=kind).view()
@@ -71,7 +73,7 @@ class Dfa:
         >>> Dfa.from_regex("(?i)yes|no").accepts("YES")
         True
         """
-        minimal = compile_pattern(pattern)
+        minimal = compile_pattern(arguments.text("pattern", pattern, hint="Of a compiled one, give its .pattern."))
         if len(minimal.accepting) == 1 and not minimal.accepting[0]:
             raise PatternError(
                 "the pattern matches no text at all",
@@ -81,7 +83,7 @@ class Dfa:
         return cls(*minimal, pattern)
 
     @classmethod
-    def from_choices(cls, choices: Sequence[str]) -> Dfa:
+    def from_choices(cls, choices: Iterable[str]) -> Dfa:
         """The automaton of a list of literal texts, in UTF-8; the same text twice is the same as once.
 
         The states are numbered as the texts, one after the other, first come to them.
@@ -95,7 +97,7 @@ class Dfa:
         >>> [dfa.walk(text) for text in (b"h", b"ho", b"hot", b"c")]
         [1, 2, 3, 4]
         """
-        if isinstance(choices, str) or not choices:
+        if isinstance(choices, str) or not (choices := arguments.texts("choices", choices)):
             raise UsageError("choices must be a list of at least one text")
         encoded: dict[bytes, None] = {}  # a set that keeps the order
         for choice in choices:
@@ -165,7 +167,9 @@ class Dfa:
         >>> Dfa.from_choices(["a"]).step(0, ord("b"))
         -1
         """
-        return int(self.transitions[state, self.byte_classes[byte]])
+        if not 0 <= arguments.whole_number("byte", byte) < 256:
+            raise UsageError(f"there is no byte {byte}: bytes are 0 to 255")
+        return int(self.transitions[self._state(state), self.byte_classes[byte]])
 
     def walk(self, data: bytes, state: int = 0) -> int:
         """The state after some bytes; -1 when one of them is refused.
@@ -173,6 +177,7 @@ class Dfa:
         >>> Dfa.from_choices(["ab"]).walk(b"ab")
         2
         """
+        state, data = self._state(state), arguments.data("data", data)
         classes, transitions = self.byte_classes.item, self.transitions.item
         for byte in data:
             state = transitions(state, classes(byte))
@@ -187,7 +192,7 @@ class Dfa:
                 text = text.encode()
             except UnicodeEncodeError:
                 return False
-        state = self.walk(text)
+        state = self.walk(arguments.data("text", text))
         return state >= 0 and bool(self.accepting[state])
 
     def shortest(self) -> bytes:
@@ -233,6 +238,7 @@ class Dfa:
         >>> Dfa.from_regex("a|b").equivalent(Dfa.from_choices(["b", "a"]))
         True
         """
+        arguments.instance("other", other, Dfa)
         mine, others = minimize(self._arrays), minimize(other._arrays)
         return (
             np.array_equal(mine.transitions, others.transitions)
@@ -249,6 +255,7 @@ class Dfa:
         >>> Dfa.from_choices(["2026", "07"]).issubset(Dfa.from_regex("[0-9]+"))
         True
         """
+        arguments.instance("other", other, Dfa)
         return not self._product(other, Keep.LEFT_ONLY, "-").accepting.any()
 
     def __le__(self, other: Dfa) -> bool:
@@ -349,6 +356,12 @@ class Dfa:
     def _product(self, other: Dfa, keep: Keep, operator: str) -> Deterministic:
         return product(self._arrays, other._arrays, keep, f"{self._name} {operator} {other._name}")
 
+    def _state(self, state: int) -> int:
+        """A state that there is."""
+        if not 0 <= (number := arguments.whole_number("state", state)) < len(self):
+            raise UsageError(f"there is no state {number}: the automaton has {len(self)}")
+        return number
+
     @property
     def _arrays(self) -> Deterministic:
         return Deterministic(self.transitions, self.byte_classes, self.accepting)
@@ -357,6 +370,40 @@ class Dfa:
     def _name(self) -> str:
         """What stands for this automaton in messages about what is made of it."""
         return f"({len(self):,} states)" if self.pattern is None else f"({self.pattern})"
+
+
+def _check_arrays(dfa: Dfa) -> None:
+    """Refuse arrays that are no automaton; a transition to a state that is not there would be read beyond the end.
+
+    Raises:
+        UsageError: An array of another kind or shape, or with a number outside its range.
+    """
+    transitions = _array(dfa.transitions, "transitions", "whole numbers, [states, classes]", "iu", 2)
+    classes = _array(dfa.byte_classes, "byte_classes", "whole numbers, [256]", "iu", 1)
+    accepting = _array(dfa.accepting, "accepting", "truth values, [states]", "b", 1)
+    states, width = transitions.shape
+    if not transitions.size or transitions.min() < -1 or transitions.max() >= states:
+        raise UsageError(f"transitions must be states from 0 to {states - 1}, or -1", hint=_MAKERS)
+    if classes.shape != (256,) or classes.min() < 0 or classes.max() >= width:
+        raise UsageError(f"byte_classes must be 256 classes from 0 to {width - 1}", hint=_MAKERS)
+    if accepting.shape != (states,):
+        raise UsageError(f"accepting must say of {states} states whether the text may end there", hint=_MAKERS)
+    if dfa.pattern is not None:
+        arguments.text("pattern", dfa.pattern)
+
+
+def _array(value: object, name: str, content: str, kinds: str, dimensions: int) -> NDArray[Any]:
+    """An array of one of these kinds of numbers."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in kinds or array.ndim != dimensions:
+        raise arguments.refusal(name, f"an array of {content}", value, hint=_MAKERS)
+    return array
+
+
+_MAKERS = "An automaton is made by Dfa.from_regex, Dfa.from_choices or Dfa.from_fsm."
 
 
 def _numbered_by(automaton: Deterministic, texts: Iterable[bytes]) -> Deterministic:

@@ -8,6 +8,8 @@ import signal
 import subprocess
 
 from sfgen.automata.graph import Graph
+from sfgen.automata.label import number
+from sfgen.automata.svg_text import NOT_IN_XML, for_any_reader
 from sfgen.errors import SfgenError
 
 # One grey that can be read on white as well as on black.
@@ -54,9 +56,12 @@ def to_dot(graph: Graph) -> str:
 def _quoted(text: str) -> str:
     r"""A text as it is: a backslash would begin an escape sequence, and ``&`` a character's name, as in HTML.
 
-    >>> print(_quoted(r'"\N" &lt;'))
-    "\"\\N\" &amp;lt;"
+    What an SVG cannot hold (it is XML) is written by its number, as in all labels.
+
+    >>> print(_quoted(r'"\N" &lt;'), _quoted("\x01"))
+    "\"\\N\" &amp;lt;" "\\x01"
     """
+    text = NOT_IN_XML.sub(lambda found: number(ord(found[0])), text)
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") + '"'
 
 
@@ -105,7 +110,7 @@ def svg(source: str, *, seconds: float = _SECONDS) -> str:
             details=tuple(f"  {line}" for line in lines),
             hint=hint,
         )
-    return picture
+    return for_any_reader(picture)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

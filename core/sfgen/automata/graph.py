@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sfgen import arguments
 from sfgen.automata.edges import WholeCharacters
 from sfgen.automata.label import CUT, label, visible
 from sfgen.errors import UsageError
@@ -114,7 +115,7 @@ def drawn(
     Raises:
         UsageError: Not even the start may be drawn.
     """
-    if max_states < 1:
+    if arguments.whole_number("max_states", max_states) < 1:
         raise UsageError(f"a graph of {max_states} states has no start", hint="Draw at least one state.")
     queue = [0]
     seen = {0}

@@ -131,7 +131,7 @@ def _range(first: int, last: int) -> list[str]:
         return [_inside(code) for code in range(first, last + 1)]
     one, other = _inside(first), _inside(last)
     if _is_number(one) or (_is_number(other) and not 0x20 < first < 0x80):
-        one, other = _number(first), _number(last)
+        one, other = number(first), number(last)
     if "-" in (one, other):
         one, other = one.replace("-", r"\-"), other.replace("-", r"\-")
     return [f"{one}-{other}"]
@@ -142,7 +142,7 @@ def _inside(code: int) -> str:
     if chr(code) in "[]\\":
         return "\\" + chr(code)
     # Two letters that are written from right to left would seem to change places.
-    return _number(code) if unicodedata.bidirectional(chr(code)) in ("R", "AL", "AN") else _character(code)
+    return number(code) if unicodedata.bidirectional(chr(code)) in ("R", "AL", "AN") else _character(code)
 
 
 def _character(code: int) -> str:
@@ -157,10 +157,11 @@ def _character(code: int) -> str:
         and code not in _UNSEEN
         and character != CUT
     )
-    return character if is_clear else _number(code)
+    return character if is_clear else number(code)
 
 
-def _number(code: int) -> str:
+def number(code: int) -> str:
+    """A character by its number, as a pattern has it."""
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

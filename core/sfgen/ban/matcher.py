@@ -9,17 +9,15 @@ it (:class:`~sfgen.ban.allow.AllowedSpans`).
 from __future__ import annotations
 
 import codecs
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from sfgen import arguments
 from sfgen.ban.allow import AllowedMark, AllowedSpans, Span, UnderWay
 from sfgen.ban.characters import MARK, NON_WORD, unit_table
 from sfgen.ban.threads import Found, WordMark
-
-if TYPE_CHECKING:
-    from sfgen.ban.words import BannedWords
-
+from sfgen.ban.words import BannedWords
 
 _NAMED = 5  # words that may become complete, for views
 
@@ -90,7 +88,8 @@ class Matcher:
     True
     """
 
-    def __init__(self, words: BannedWords, prompt: bytes = b"") -> None:
+    def __init__(self, words: BannedWords | Iterable[str], prompt: bytes = b"") -> None:
+        words, prompt = BannedWords.of(words), arguments.data("prompt", prompt)
         start = -len(prompt)
         self.banned = words
         self._units = unit_table(words.ignore_case, words.normalize)
@@ -124,6 +123,8 @@ class Matcher:
 
     def first_certain(self, data: bytes) -> Certain | None:
         """As :meth:`advance`; and where the match was certain."""
+        if data.__class__ is not bytes:
+            data = arguments.data("data", data)
         first: Certain | None = None
         for character, width in self._decode(data):
             found = self._read(character, width)
@@ -141,6 +142,8 @@ class Matcher:
 
     def named(self, found: Found) -> Match:
         """A match for readers."""
+        if not (isinstance(found, tuple) and len(found) == 4):
+            raise arguments.refusal("found", "what first_at_end() returned", found)
         end, _, start, number = found
         return Match(self.banned.name(number), start, end)
 
@@ -159,6 +162,8 @@ class Matcher:
 
     def reset(self, mark: Mark) -> None:
         """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
+        if mark.__class__ is not Mark:
+            raise arguments.refusal("mark", "what mark() returned", mark)
         self._kind = mark._kind
         self._spelling = mark._spelling
         self._last = mark._last
@@ -221,11 +226,13 @@ class Matcher:
 
     def forget_from(self, place: int) -> None:
         """Let go of the banned words that begin at ``place`` or later, as far as they can be told from the others."""
+        place = arguments.whole_number("place", place)
         if self._words:
             self._words.forget_from(place)
 
     def origins(self, place: int) -> Hashable:
         """Which of all that is under way began before ``place``, in an order that ``state`` tells."""
+        place = arguments.whole_number("place", place)
         starts, waiting = self._under_way()
         allowed = self._allowed.threads.starts() if self._allowed else []
         return tuple(start < place for group in (starts, allowed) for start in group), tuple(

@@ -11,9 +11,10 @@ import codecs
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from sfgen import arguments
 from sfgen.ban.characters import MARK, NON_WORD, SPACED, folded, kind_of, kinds_of
 from sfgen.ban.matcher import Match
 from sfgen.ban.normalize import is_stray
@@ -85,14 +86,14 @@ class _FoldedText:
         return after
 
 
-def scan(text: str | bytes, words: BannedWords, *, prompt: str | bytes = "") -> list[Match]:
+def scan(text: str | bytes, words: BannedWords | Iterable[str], *, prompt: str | bytes = "") -> list[Match]:
     """All banned matches that end in ``text``, for checking a text that is finished.
 
     It is read twice: by itself, and after its prompt; see :mod:`sfgen.ban.seam`.
 
     Args:
         text: What was generated. Bytes that are no UTF-8 count as U+FFFD.
-        words: What is banned.
+        words: What is banned: a ``BannedWords``, or a list of words.
         prompt: The text before it. It can bound a banned word or begin it, and an allowed one.
 
     Returns:
@@ -108,7 +109,8 @@ def scan(text: str | bytes, words: BannedWords, *, prompt: str | bytes = "") -> 
     >>> scan("talk", BannedWords(["talk"]), prompt="small")
     [Match(word='talk', start=0, end=4)]
     """
-    prompt, text = _as_bytes(prompt), _as_bytes(text)
+    words = BannedWords.of(words)
+    prompt, text = _as_bytes(prompt, "prompt"), _as_bytes(text, "text")
     found = _found("", text.decode("utf-8", "replace"), words)
     if prompt:
         found |= _found(*_after(prompt, text), words)
@@ -137,9 +139,9 @@ def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, i
     return found
 
 
-def _as_bytes(text: str | bytes) -> bytes:
+def _as_bytes(text: str | bytes, name: str) -> bytes:
     """UTF-8; what cannot be written in it becomes U+FFFD, which has as many bytes as a surrogate would."""
-    return _SURROGATE.sub("\ufffd", text).encode() if isinstance(text, str) else text
+    return _SURROGATE.sub("\ufffd", text).encode() if isinstance(text, str) else arguments.data(name, text)
 
 
 def _after(prompt: bytes, data: bytes) -> tuple[str, str]:

@@ -13,14 +13,13 @@ which is no letter, no mark and no white space. What is generated has none: ther
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Final, NamedTuple
 
+from sfgen import arguments
 from sfgen.ban.matcher import Certain, Mark, Match, Matcher
-
-if TYPE_CHECKING:
-    from sfgen.ban.words import BannedWords
-    from sfgen.vocabulary import Vocabulary
+from sfgen.ban.words import BannedWords
+from sfgen.vocabulary import Vocabulary
 
 SPECIAL: Final = "\ufffc".encode()
 """What a special token of a prompt is read as."""
@@ -33,6 +32,8 @@ def read_prompt(vocabulary: Vocabulary, token_ids: Sequence[int]) -> bytes:
     >>> read_prompt(Vocabulary([b"we", b" ta", None], end_token_ids=[2]), [2, 0, 2, 2, 1]).decode()
     '\ufffcwe\ufffc ta'
     """
+    arguments.instance("vocabulary", vocabulary, Vocabulary)
+    token_ids = arguments.token_ids("token_ids", token_ids)
     tokens, ends = vocabulary.tokens, frozenset(vocabulary.end_token_ids)
     pieces: list[bytes] = []
     for token in token_ids:
@@ -76,8 +77,8 @@ class SeamMatcher:
     (Match(word='talk', start=-2, end=2), Match(word='talk', start=0, end=4))
     """
 
-    def __init__(self, words: BannedWords, prompt: bytes = b"") -> None:
-        self.banned = words
+    def __init__(self, words: BannedWords | Iterable[str], prompt: bytes = b"") -> None:
+        self.banned = words = BannedWords.of(words)
         self._after = Matcher(words, prompt)
         self._alone = Matcher(words)
         self._differ = bool(prompt)
@@ -106,6 +107,8 @@ class SeamMatcher:
 
     def reset(self, mark: SeamMark) -> None:
         """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
+        if mark.__class__ is not SeamMark:
+            raise arguments.refusal("mark", "what mark() returned", mark)
         self._after.reset(mark.after)
         self._differ = mark.alone is not None
         if mark.alone is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, get_args
 
+from sfgen import arguments
 from sfgen.ban.automaton import BOUNDARY, GAP
 from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, fold, kinds_of
 from sfgen.ban.threads import WordAutomata
@@ -153,7 +154,7 @@ class BannedWords:
     Punctuation that is part of a word is literal (``c++``, ``don't``).
 
     Args:
-        words: What to ban.
+        words: What to ban: a list, or one word or phrase.
         patterns: Patterns of the dialect of :class:`~sfgen.Dfa`, banned as a match anywhere. They are compared with the
             text as it is: ``(?i)`` in a pattern ignores case, ``\b`` bounds a word.
         match: ``"word"``: whole words only, so that *talking* passes when ``talk`` is banned. ``"prefix"``: words that
@@ -185,8 +186,9 @@ class BannedWords:
         normalize: bool = False,
         allow: Iterable[str] = (),
     ) -> None:
-        if match not in get_args(MatchMode):
-            raise UsageError(f"match is {match!r}", hint="It is one of 'word', 'prefix', 'substring'.")
+        arguments.one_of("match", match, get_args(MatchMode))
+        arguments.flag("ignore_case", ignore_case)
+        arguments.flag("normalize", normalize)
         self.words: Final = _listed(words, "banned word")
         self.patterns: Final = _listed(patterns, "banned pattern")
         self.match: Final[MatchMode] = match
@@ -220,6 +222,15 @@ class BannedWords:
         return tuple(entries)
 
     @classmethod
+    def of(cls, banned: BannedWords | Iterable[str]) -> BannedWords:
+        """Banned words as they are, or made of a list of words.
+
+        >>> BannedWords.of(["talk", "listen"])
+        <BannedWords 2: 'talk', 'listen'; match='word', ignore_case=True>
+        """
+        return banned if isinstance(banned, BannedWords) else cls(banned)
+
+    @classmethod
     def from_file(
         cls,
         source: str | Path | TextIO,
@@ -247,6 +258,8 @@ class BannedWords:
 
     def name(self, number: int) -> str:
         """The word with this number, or the pattern: those are counted behind the words."""
+        if not 0 <= arguments.whole_number("number", number) < len(self):
+            raise UsageError(f"there is no number {number}: {len(self)} words and patterns are banned")
         return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
 
     def matcher(self, prompt: bytes = b"") -> SeamMatcher:
@@ -261,22 +274,16 @@ class BannedWords:
             return None
         from sfgen.ban.patterns import PatternThreads
 
-        return PatternThreads(self.pattern_automata, position)
+        return PatternThreads(self.pattern_automata, arguments.whole_number("position", position))
 
 
 def _listed(texts: Iterable[str], sort: str) -> tuple[str, ...]:
-    """A list of texts, each of which is a text."""
-    if isinstance(texts, str):
+    """A list of texts; one text is the list of it, unless it looks like several words."""
+    if isinstance(texts, str) and "word" in sort and len(split_words(texts)) > 1:
         raise BannedWordsError(
-            f"{sort}s must be a list, not the text {texts!r}", hint=f"Put it into a list: [{texts!r}]."
+            f"{sort}s must be a list, not the text {texts!r:.80}", hint=f"Give {split_words(texts)!r:.80}."
         )
-    listed = tuple(texts)
-    for number, text in enumerate(listed, 1):
-        if not isinstance(text, str):
-            raise BannedWordsError(
-                f"{sort} {number} of {len(listed)} is {text!r}, which is no text", hint=f"Give {sort}s as str."
-            )
-    return listed
+    return arguments.texts(f"{sort}s", texts, error=BannedWordsError)
 
 
 def split_words(text: str) -> list[str]:
@@ -289,6 +296,7 @@ def split_words(text: str) -> list[str]:
     """
     pieces = [""]
     escaped = False
+    arguments.text("text", text)
     for character in text:
         if character in _SEPARATORS and escaped:
             pieces[-1] = pieces[-1][:-1] + character
@@ -328,7 +336,7 @@ def read_words(source: str | Path | TextIO) -> list[str]:
 
 def _read(source: str | Path | TextIO) -> tuple[str, str]:
     """The name and the text of a source."""
-    if source == "-":
+    if isinstance(source, str) and source == "-":
         source = sys.stdin
     if isinstance(source, (str, Path)):
         name = str(source)
@@ -339,6 +347,7 @@ def _read(source: str | Path | TextIO) -> tuple[str, str]:
             raise InputError(f"cannot read the banned words in {name}: {reason}", hint="Check the path.") from None
     else:
         name = "standard input" if source is sys.stdin else str(getattr(source, "name", "the stream"))
+        arguments.given("source", source, "a path or an open file", "read")
         buffer = getattr(source, "buffer", None)  # a stream that was opened as another encoding is read as UTF-8 too
         if buffer is None:
             return name, source.read().removeprefix("\ufeff")

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from sfgen import arguments
 from sfgen.decoding.events import Ask, Event
 from sfgen.decoding.loop import Loop, Steps
+from sfgen.decoding.plain_forms import model_of
 from sfgen.decoding.protocols import Model, Scores, Session
 from sfgen.errors import SfgenError
 
@@ -76,11 +79,12 @@ class SeparateRows:
             return error
 
 
-def batch_of(model: Model, rows: int) -> Batch:
+def batch_of(model: Model | str | Path, rows: int) -> Batch:
     """The model's own batch, or a session for each row.
 
     A model's own ``batch(rows)`` costs nothing before its first question, as ``session()`` may do.
     """
+    model, rows = model_of(model), arguments.whole_number("rows", rows, least=1)
     return model.batch(rows) if isinstance(model, HasBatch) else SeparateRows(model, rows)
 
 
@@ -111,6 +115,9 @@ def drive_batch(
     Raises:
         Exception: Whatever is no ``SfgenError`` ends all. The loops are closed then, as they are when the iterator is.
     """
+    loops = arguments.items("loops", loops, "a list of what sfgen.decoding.prepare made")
+    arguments.given("batch", batch, "a batch", "extend", "rewind", hint="Make one with sfgen.decoding.batch_of.")
+    rows = rows if rows is None else arguments.whole_number("rows", rows, least=1)
     if rows is None:
         loops = list(loops)
         rows = len(loops)
@@ -134,6 +141,7 @@ def _begin(running: dict[int, _Row], place: int, waiting: Iterator[tuple[int, Lo
     """Give a place to the next loop; to none if there is no other."""
     running.pop(place, None)
     for number, loop in waiting:
+        arguments.given("each of loops", loop, "what sfgen.decoding.prepare made", "run")
         running[place] = _Row(number, loop.run())
         return
 

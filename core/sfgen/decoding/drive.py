@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfgen import arguments
 from sfgen.decoding.ban import Ban
 from sfgen.decoding.events import Ask, Event, Finished, Result
 from sfgen.decoding.forward import Forward
 from sfgen.decoding.loop import Loop, Steps
+from sfgen.decoding.plain_forms import banned_of, constraint_of, index_of, model_of
 from sfgen.decoding.promises import Promises
 from sfgen.decoding.protocols import Guide, GuideSource, Model, ScoresRows, Session
 from sfgen.decoding.sampler import Sampler
@@ -23,17 +26,16 @@ if TYPE_CHECKING:
     from sfgen.automata import Dfa
     from sfgen.ban import BannedWords
     from sfgen.index import Index
-    from sfgen.vocabulary import Vocabulary
 
 
 def stream(
-    model: Model,
+    model: Model | str | Path,
     prompt: str | Sequence[int] = "",
     *,
-    index: GuideSource | None = None,
-    banned: BannedWords | None = None,
+    index: GuideSource | Dfa | str | None = None,
+    banned: BannedWords | Iterable[str] | None = None,
     sampler: Sampler | None = None,
-    stop: Sequence[str] = (),
+    stop: str | Iterable[str] = (),
     max_tokens: int = 256,
     strategy: StrategyName = "resample",
     max_rollbacks: int = 10_000,
@@ -46,13 +48,15 @@ def stream(
 
     Args:
         model: Anything with ``vocabulary``, ``encode(text)`` and ``session()``. If it has a ``context_length``, that
-            bounds the prompt and ``max_tokens``.
+            bounds the prompt and ``max_tokens``. Or the name of one, which ``load_model`` loads at each call anew.
         prompt: Text, or the ids of its tokens.
-        index: What the text must match: an ``Index``, or another engine (``sfgen.reference``); free text without.
-        banned: Words that the text must not contain, read by itself and read after the prompt.
+        index: What the text must match: an ``Index``, or another engine (``sfgen.reference``), or a pattern or a
+            ``Dfa``, which becomes an ``Index`` over the model's vocabulary; free text without.
+        banned: Words that the text must not contain, read by itself and read after the prompt: a ``BannedWords``, or a
+            list of words.
         sampler: How tokens are chosen; greedy without.
-        stop: The text ends before the first of these that would be in it; see ``sfgen.decoding.stops``. Not with an
-            index.
+        stop: The text ends before the first of these that would be in it, or before this one text; see
+            ``sfgen.decoding.stops``. Not with an index.
         max_tokens: The most tokens to generate; the end token does not count.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
             ``sfgen.decoding.strategies``.
@@ -73,9 +77,11 @@ def stream(
     Raises:
         InputError: The prompt is longer than the model's context.
         LimitTooSmall: ``max_tokens``, or what the context leaves, is below what the shortest match needs.
-        UsageError: The index belongs to another vocabulary, ``max_tokens`` is negative, a stop string is empty, there
-            are stop strings beside an index, words are banned beside an engine without an automaton, or no strategy
-            has that name.
+        UsageError: An argument of another kind, or out of its range; the index belongs to another vocabulary, a stop
+            string is empty, there are stop strings beside an index, words are banned beside an engine without an
+            automaton, or no strategy has that name.
+        SfgenError: As ``load_model``, ``Dfa.from_regex``, ``Index`` and ``BannedWords`` for what is given in a plain
+            form.
         BannedWordsError: Every match of the index has a banned word. All of these are raised by the call itself, before
             there is a session.
         DeadEnd: Nothing that is allowed can follow.
@@ -85,6 +91,7 @@ def stream(
         InternalError: The finished text does not keep a promise: a fault of sfgen. There is no result then, but the
             ``TextReleased`` events of a stream were before it.
     """
+    model = model_of(model)
     loop = prepare(
         model,
         prompt,
@@ -104,13 +111,13 @@ def stream(
 
 
 def prepare(
-    model: Model,
+    model: Model | str | Path,
     prompt: str | Sequence[int] = "",
     *,
-    index: GuideSource | None = None,
-    banned: BannedWords | None = None,
+    index: GuideSource | Dfa | str | None = None,
+    banned: BannedWords | Iterable[str] | None = None,
     sampler: Sampler | None = None,
-    stop: Sequence[str] = (),
+    stop: str | Iterable[str] = (),
     max_tokens: int = 256,
     strategy: StrategyName = "resample",
     max_rollbacks: int = 10_000,
@@ -120,10 +127,14 @@ def prepare(
     look: bool = False,
 ) -> Loop:
     """The loop of one text, for a driver to run; arguments and errors are those of ``stream``."""
-    sampler, stops = sampler or Sampler(), StopStrings.of(stop)
+    model, banned, stops = model_of(model), banned_of(banned), StopStrings.of(stop)
+    index = constraint_of(index, model.vocabulary)
+    sampler = Sampler() if sampler is None else arguments.instance("sampler", sampler, Sampler)
     chosen = make_strategy(strategy, sampler, max_block)
-    if max_tokens < 0:
-        raise UsageError(f"max_tokens must be at least 0, not {max_tokens}")
+    max_tokens = arguments.whole_number("max_tokens", max_tokens, least=0)
+    max_rollbacks = arguments.whole_number("max_rollbacks", max_rollbacks, least=0)
+    for name, value in (("fast_forward", fast_forward), ("hold", hold), ("look", look)):
+        arguments.flag(name, value)
     if index is not None and stops.strings:
         raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
     if index is not None and index.vocabulary.fingerprint != model.vocabulary.fingerprint:
@@ -170,13 +181,13 @@ def _forward(guide: Guide, model: Model) -> Forward | None:
 
 
 def generate(
-    model: Model,
+    model: Model | str | Path,
     prompt: str | Sequence[int] = "",
     *,
-    index: GuideSource | None = None,
-    banned: BannedWords | None = None,
+    index: GuideSource | Dfa | str | None = None,
+    banned: BannedWords | Iterable[str] | None = None,
     sampler: Sampler | None = None,
-    stop: Sequence[str] = (),
+    stop: str | Iterable[str] = (),
     max_tokens: int = 256,
     strategy: StrategyName = "resample",
     max_rollbacks: int = 10_000,
@@ -236,7 +247,7 @@ def _encoded(model: Model, prompt: str | Sequence[int]) -> tuple[Sequence[int], 
     """The tokens of a prompt, and its bytes."""
     if isinstance(prompt, str):
         return model.encode(prompt), prompt.encode("utf-8", "replace")
-    prompt_ids, vocabulary = list(prompt), model.vocabulary
+    prompt_ids, vocabulary = arguments.token_ids("prompt", prompt), model.vocabulary
     unknown = [token for token in prompt_ids if not 0 <= token < len(vocabulary)]
     if unknown:
         raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {len(vocabulary)} tokens")
@@ -256,15 +267,7 @@ def _clean_index(index: GuideSource, banned: BannedWords, prompt: bytes) -> Inde
             hint="Use the default engine, an sfgen.Index, or ban nothing.",
         )
     dfa = without(index.dfa, banned, prompt)
-    return None if dfa is None else _index_of(dfa, index.vocabulary)
-
-
-@lru_cache(maxsize=4)
-def _index_of(dfa: Dfa, vocabulary: Vocabulary) -> Index:
-    """Many samples ask for the same one."""
-    from sfgen.index import Index
-
-    return Index(dfa, vocabulary)
+    return None if dfa is None else index_of(dfa, index.vocabulary)
 
 
 def _guide(model: Model, prompt_tokens: int, index: GuideSource | None, max_tokens: int) -> tuple[Guide, int]:

@@ -26,8 +26,9 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
 from sfgen.decoding.protocols import Scores
-from sfgen.errors import ModelError, UsageError
+from sfgen.errors import ModelError
 
 _BLOCK = 1024
 """More weights than this are looked through in blocks."""
@@ -62,19 +63,21 @@ class Sampler:
     min_p: float | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise UsageError(f"temperature must be a number of at least 0, not {self.temperature}")
-        if self.seed is not None and self.seed < 0:
-            raise UsageError(f"seed must be at least 0, not {self.seed}")
-        if self.top_k is not None and not (isinstance(self.top_k, (int, np.integer)) and self.top_k >= 1):
-            raise UsageError(
-                f"top-k must be a whole number of at least 1, not {self.top_k}", hint="Leave it out to keep all tokens."
-            )
-        for name, share in (("top-p", self.top_p), ("min-p", self.min_p)):
-            if share is not None and not 0 <= share <= 1:  # nor is NaN in the range
-                raise UsageError(f"{name} must be a number from 0 to 1, not {share}")
+        def keep(name: str, value: float | None) -> None:
+            object.__setattr__(self, name, value)
+
+        keep("temperature", arguments.number("temperature", self.temperature, "a number of at least 0"))
+        if self.seed is not None:
+            keep("seed", arguments.whole_number("seed", self.seed, least=0))
+        if self.top_k is not None:
+            hint = "Leave it out to keep all tokens."
+            keep("top_k", arguments.whole_number("top-k", self.top_k, least=1, hint=hint))
+        if self.top_p is not None:
+            keep("top_p", arguments.number("top-p", self.top_p, "a number from 0 to 1", most=1))
+        if self.min_p is not None:
+            keep("min_p", arguments.number("min-p", self.min_p, "a number from 0 to 1", most=1))
         if self.seed is None and self.temperature > 0:
-            object.__setattr__(self, "seed", secrets.randbits(32))
+            keep("seed", secrets.randbits(32))
 
     def start(self) -> Draws:
         """A fresh series of choices from the seed."""
@@ -97,7 +100,7 @@ class Sampler:
             weights = np.zeros(scores.size)
             weights[best] = 1.0
             return weights
-        weights = self.weights(scores, best)
+        weights = self._weights(scores, best)
         weights /= weights.sum()
         return weights
 
@@ -111,6 +114,10 @@ class Sampler:
         Returns:
             float64 ``[allowed]``.
         """
+        _check_scores(scores, best)
+        return self._weights(scores, best)
+
+    def _weights(self, scores: Scores, best: int) -> NDArray[np.float64]:
         weights = self._scaled(scores, best)
         np.exp(weights, out=weights)
         self._truncate(scores, weights)
@@ -169,7 +176,7 @@ class Draws:
     """The choices of one sequence, in order. One random number is drawn for each sampled token."""
 
     def __init__(self, sampler: Sampler) -> None:
-        self.sampler = sampler
+        self.sampler = arguments.instance("sampler", sampler, Sampler)
         self._random = np.random.default_rng(sampler.seed)
 
     def choose(self, scores: Scores) -> tuple[int, float | None]:
@@ -184,7 +191,7 @@ class Draws:
         best = best_of(scores)
         if self.sampler.temperature == 0:
             return best, None
-        weights = self.sampler.weights(scores, best)
+        weights = self.sampler._weights(scores, best)
         chosen = self.draw(weights)
         return chosen, float(weights[chosen] / weights.sum())
 
@@ -194,6 +201,7 @@ class Draws:
         Args:
             weights: float64, none negative, at least one positive; they need not sum to 1.
         """
+        _check_scores(weights)
         if weights.size <= _BLOCK:
             return _at(weights, self._random.random())
         # First the block that it lies in, by the sums of the blocks, then its place there: most sums are never needed.
@@ -225,6 +233,7 @@ def best_of(scores: Scores) -> int:
     Raises:
         ModelError: A score is not a number, or no score is above minus infinity.
     """
+    _check_scores(scores)
     best = int(np.argmax(scores))  # points at the first NaN if there is one
     highest = float(scores[best])
     if math.isnan(highest):
@@ -232,6 +241,14 @@ def best_of(scores: Scores) -> int:
     if math.isinf(highest):
         raise ModelError(f"the model scores every allowed token {highest}", hint="Try --dtype float32.")
     return best
+
+
+def _check_scores(scores: Scores, best: int = 0) -> None:
+    """Refuse what is no row of scores, and an index into it that is none."""
+    if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu" or scores.ndim != 1 or not scores.size:
+        raise arguments.refusal("scores", "an array of numbers, [allowed], with at least one", scores)
+    if best.__class__ is not int or not 0 <= best < scores.size:
+        raise arguments.refusal("best", f"an index into {scores.size} scores", best)
 
 
 def log_sum(logarithms: NDArray[np.float64]) -> float:

@@ -8,9 +8,10 @@ never contains a stop string.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sfgen import arguments
 from sfgen.errors import UsageError
 
 
@@ -26,14 +27,13 @@ class StopStrings:
     strings: tuple[bytes, ...]
 
     @classmethod
-    def of(cls, stop: Sequence[str]) -> StopStrings:
-        """From texts.
+    def of(cls, stop: str | Iterable[str]) -> StopStrings:
+        """From texts, or from one.
 
         Raises:
-            UsageError: A text instead of a list of texts, an empty one, or one that cannot be written in UTF-8.
+            UsageError: Something else, an empty text, or one that cannot be written in UTF-8.
         """
-        if isinstance(stop, str):
-            raise UsageError(f"stop must be a list of texts, not the text {stop!r}", hint=f"Give [{stop!r}].")
+        stop = arguments.texts("stop", stop)
         for text in stop:
             if not text:
                 raise UsageError("a stop string is empty: every text would end at once", hint="Leave it out.")

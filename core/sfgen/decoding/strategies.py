@@ -28,9 +28,9 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
 from sfgen.decoding.path import Int32, Node, Path
 from sfgen.decoding.sampler import Draws, Sampler, log_sum
-from sfgen.errors import UsageError
 
 StrategyName: TypeAlias = Literal["resample", "first-token", "mask"]
 
@@ -250,10 +250,8 @@ def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -
     Raises:
         UsageError: There is none, or ``max_block`` is below 1.
     """
-    if name not in get_args(StrategyName):
-        raise UsageError(f"strategy is {name!r}", hint="It is one of 'resample', 'first-token', 'mask'.")
-    if max_block < 1:
-        raise UsageError(f"max_block must be at least 1, not {max_block}")
+    arguments.one_of("strategy", name, get_args(StrategyName))
+    max_block = arguments.whole_number("max_block", max_block, least=1)
     if name == "resample":
         return Resample(sampler, max_block)
     return FirstToken(sampler) if name == "first-token" else Mask(sampler)

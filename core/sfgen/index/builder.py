@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.automata.graph import STATES_DRAWN
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
@@ -61,8 +62,9 @@ class Index:
     """
 
     def __init__(self, dfa: Dfa, vocabulary: Vocabulary) -> None:
-        self.dfa = dfa
-        self.vocabulary = vocabulary
+        self.dfa = arguments.instance("dfa", dfa, Dfa, hint="Make one of a pattern: sfgen.Dfa.from_regex(pattern).")
+        hint = "A model has one: model.vocabulary."
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary, hint=hint)
         if not dfa.accepting.any():
             raise UsageError("the automaton accepts no text at all", hint="Look at the automata that it was made from.")
         # Where every byte that the pattern can need is a token by itself, no state is a dead end.
@@ -86,6 +88,7 @@ class Index:
         self._width = dfa.transitions.shape[1]
         self._classes = dfa.byte_classes.tobytes()
         self._accepting = dfa.accepting.tobytes()
+        self._size = len(self._accepting)
         self._live = None if goal is None else goal.tobytes()
 
     def __repr__(self) -> str:
@@ -101,8 +104,8 @@ class Index:
         """The pattern; ``None`` where the automaton was made of something else."""
         return self.dfa.pattern
 
-    def accepts(self, data: bytes) -> bool:
-        """Whether the automaton accepts a text, in UTF-8."""
+    def accepts(self, data: str | bytes) -> bool:
+        """Whether the automaton accepts a text; bytes are its UTF-8."""
         return self.dfa.accepts(data)
 
     # ---- what a state allows -----------------------------------------------------------------------------------
@@ -113,12 +116,14 @@ class Index:
         Returns:
             uint32 ``[ceil(len(vocabulary) / 32)]``, read-only and shared.
         """
-        row = self.masks[state] if state >= 0 else None
+        if state.__class__ is not int or not 0 <= state < self._size:
+            state = self._known(state)
+        row = self.masks[state]
         return self._rows.make(state) if row is None else row
 
     def allowed_count(self, state: int) -> int:
         """How many tokens ``state`` allows, end tokens included."""
-        return self._rows.count(state)
+        return self._rows.count(self._known(state))
 
     def allowed_tokens(self, state: int) -> Int32:
         """The ids of the tokens that ``state`` allows, ascending, int32; read-only and shared."""
@@ -126,11 +131,11 @@ class Index:
 
     def is_made(self, state: int) -> bool:
         """Whether the row of ``state`` was made, or read from a file, already."""
-        return self.masks[state] is not None
+        return self.masks[self._known(state)] is not None
 
     def is_ready(self, state: int) -> bool:
         """Whether the row of ``state`` is made; one that takes microseconds is made now."""
-        return self.masks[state] is not None or self._rows.make_narrow(state) is not None
+        return self.masks[self._known(state)] is not None or self._rows.make_narrow(state) is not None
 
     def allows_several(self, state: int) -> bool | None:
         """Whether ``state`` allows more than one token, if that is told within microseconds. End tokens are one.
@@ -138,10 +143,14 @@ class Index:
         Returns:
             ``None`` where it takes longer to tell; then it is known when the row is made.
         """
-        return self._rows.several(state)
+        return self._rows.several(self._known(state))
 
     def next_state(self, state: int, token_id: int) -> int:
         """The state after ``token_id``; -1 where it is not allowed, or is an end token, which leads nowhere."""
+        if state.__class__ is not int or not 0 <= state < self._size:
+            state = self._known(state)
+        if token_id.__class__ is not int:
+            token_id = arguments.whole_number("token_id", token_id)
         data = self._token_bytes[token_id] if 0 <= token_id < len(self._token_bytes) else None
         if data is None or token_id in self._end_tokens:
             return -1
@@ -154,15 +163,19 @@ class Index:
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in ``state``."""
+        if state.__class__ is not int or not 0 <= state < self._size:
+            state = self._known(state)
         return self._accepting[state] > 0
 
     def is_final(self, state: int) -> bool:
         """Whether the text must end in ``state``: it is accepting, and nothing can follow."""
+        if state.__class__ is not int or not 0 <= state < self._size:
+            state = self._known(state)
         return self._accepting[state] > 0 and max(self._steps[state * self._width : (state + 1) * self._width]) < 0
 
     def only_step(self, state: int) -> tuple[int, int] | None:
         """The byte that must follow in ``state`` and the state after it; ``None`` where there is a choice or an end."""
-        if self._accepting[state]:
+        if self._accepting[self._known(state)]:
             return None
         targets = self._steps[state * self._width : (state + 1) * self._width].tolist()
         read = [label for label, target in enumerate(targets) if target >= 0]
@@ -173,16 +186,17 @@ class Index:
 
     def transitions(self, state: int) -> tuple[Int32, Int32]:
         """The text tokens that ``state`` allows, ascending, and the state each leads to: two int32 arrays."""
-        return self._rows.transitions(state)
+        return self._rows.transitions(self._known(state))
 
     def bounded_row(self, state: int, tokens_left: int) -> Row:
         """The mask of ``state`` when at most ``tokens_left`` more tokens (end tokens not counted) may be written.
 
         A token is allowed only if the text can still be completed with the tokens that remain after it.
         """
+        tokens_left = arguments.whole_number("tokens_left", tokens_left)
         if tokens_left > self.longest_way or tokens_left > self._longest_exact:
             return self.row(state)
-        return self._rows.within(state, self.distance < tokens_left)
+        return self._rows.within(self._known(state), self.distance < tokens_left)
 
     # ---- the way to the end ------------------------------------------------------------------------------------
 
@@ -198,6 +212,7 @@ class Index:
 
     def check_limit(self, max_tokens: int) -> None:
         """Raise ``LimitTooSmall`` if no match can be written with ``max_tokens`` tokens."""
+        max_tokens = arguments.whole_number("max_tokens", max_tokens, least=0)
         if self._byte_distance is not None and max_tokens >= self._byte_distance[0]:
             return
         if max_tokens >= self.distance[0]:
@@ -234,6 +249,8 @@ class Index:
 
     def build(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Make the rows of all states now. ``progress`` is called with (states done, states in all)."""
+        if progress is not None:
+            arguments.function("progress", progress)
         self._rows.build(progress)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
@@ -309,11 +326,13 @@ class Index:
 
     def adopt_rows(self, stored: StoredRows) -> None:
         """Read rows from a file when they are asked for, instead of making them."""
-        self._rows.stored = stored
+        from sfgen.index.stored_rows import StoredRows
+
+        self._rows.stored = arguments.instance("stored", stored, StoredRows)
 
     def check_refusal(self, state: int, token_id: int) -> None:
         """Raise ``IndexFileError`` if a row from a file allows ``token_id``, which the automaton refuses."""
-        self._rows.check_refusal(state, token_id)
+        self._rows.check_refusal(self._known(state), arguments.whole_number("token_id", token_id))
 
     @cached_property
     def _byte_distance(self) -> Int32 | None:
@@ -323,6 +342,12 @@ class Index:
     @cached_property
     def _longest_exact(self) -> int:
         return int(self.distance[self.distance != UNREACHABLE].max())
+
+    def _known(self, state: int) -> int:
+        """The state, if there is one of this number."""
+        if not 0 <= (number := arguments.whole_number("state", state)) < self._size:
+            raise UsageError(f"there is no state {number}: the automaton has {self._size}")
+        return number
 
     def _bytes_read(self) -> NDArray[np.intp]:
         """The bytes that label at least one transition."""

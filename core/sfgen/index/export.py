@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.vocabulary import Vocabulary
 
@@ -30,6 +31,7 @@ def to_dict(index: Index, *, ids: bool = False) -> dict[str, Any]:
     >>> to_dict(Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"])))["transitions"]
     {'0': {'a': 1, 'ab': 2}, '1': {'b': 2}, '2': {}}
     """
+    arguments.flag("ids", ids)
     return {**heading(index), "transitions": {str(row["state"]): row["tokens"] for row in rows(index, ids=ids)}}
 
 

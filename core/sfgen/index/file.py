@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sfgen
+from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import DeadEnd, IndexFileError, PatternError
 from sfgen.index.distance import UNREACHABLE, byte_distances
@@ -59,7 +60,8 @@ def save(index: Index, path: str | PathLike[str], *, force: bool = False) -> Non
         IndexFileError: The place cannot be written, or it holds something other than this very index and ``force``
             is false.
     """
-    place = Path(path)
+    place = arguments.path("path", path, error=IndexFileError)
+    arguments.flag("force", force)
     destination = destination_of(place)
     rows = index.stored_rows or _made_rows(index)
     arrays: Arrays = {
@@ -109,7 +111,8 @@ def load(path: str | PathLike[str], vocabulary: Vocabulary) -> Index:
     """
     from sfgen.index.builder import Index
 
-    file = OpenFile(Path(path))
+    arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
+    file = OpenFile(arguments.path("path", path, error=IndexFileError))
     header, arrays = _read(file)
     if header.metadata["vocabulary_fingerprint"] != vocabulary.fingerprint:
         raise IndexFileError(
@@ -150,7 +153,7 @@ def load(path: str | PathLike[str], vocabulary: Vocabulary) -> Index:
 
 def pattern_of(path: str | PathLike[str]) -> str | None:
     """The pattern that a saved index was made from, if it was made from one."""
-    return _read(OpenFile(Path(path)))[0].metadata.get("pattern")
+    return _read(OpenFile(arguments.path("path", path, error=IndexFileError)))[0].metadata.get("pattern")
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.index.builder import Int32, Row
 from sfgen.index.token_ids import tokens_of_row
@@ -22,7 +23,9 @@ class FreeGuide:
     is_accepting = True
 
     def __init__(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> None:
-        self.vocabulary = vocabulary
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
+        if max_tokens is not None:
+            arguments.whole_number("max_tokens", max_tokens, least=0)
         self.max_tokens = max_tokens
         self._taken: list[int] = []
         end = np.array(vocabulary.end_token_ids, dtype=np.int32)
@@ -44,13 +47,26 @@ class FreeGuide:
         return self._allowed if self.mask() is self._row else tokens_of_row(self._end_row)
 
     def advance(self, token_id: int) -> None:
-        """Take a token."""
+        """Take a token.
+
+        Raises:
+            UsageError: The token is not allowed here.
+        """
         if self.is_finished:
             raise UsageError("the sequence has ended; nothing can follow the end token")
+        if token_id.__class__ is not int:
+            token_id = arguments.whole_number("token_id", token_id)
+        if not 0 <= token_id < len(self.vocabulary) or not self.mask()[token_id >> 5] >> (token_id & 31) & 1:
+            raise UsageError(f"token {token_id} is not allowed here")
         self._taken.append(token_id)
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` tokens."""
+        """Take back the last ``count`` tokens.
+
+        Raises:
+            UsageError: Fewer tokens than that were taken.
+        """
+        count = count if count.__class__ is int else arguments.whole_number("count", count)
         if not 0 <= count <= len(self._taken):
             raise UsageError(f"cannot take back {count} tokens: {len(self._taken)} were taken")
         if count:

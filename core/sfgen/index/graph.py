@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from sfgen import arguments
 from sfgen.automata.graph import STATES_DRAWN, Graph, character_graph, drawn
 from sfgen.automata.label import CUT, columns, seen
 from sfgen.index.export import token_names
@@ -22,7 +23,8 @@ _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 
 def graph(index: Index, *, tokens: bool, ids: bool, max_states: int) -> Graph:
     """:func:`token_graph`, or without ``tokens`` what characters read, whatever the vocabulary."""
-    if tokens:
+    arguments.flag("ids", ids)
+    if arguments.flag("tokens", tokens):
         return token_graph(index, ids=ids, max_states=max_states)
     return character_graph(index.dfa, max_states=max_states)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.index.builder import Index, Int32, Row
 from sfgen.index.token_ids import tokens_of_row
@@ -35,7 +36,7 @@ class Guide:
     """
 
     def __init__(self, index: Index, max_tokens: int | None = None) -> None:
-        self.index = index
+        self.index = arguments.instance("index", index, Index)
         self.max_tokens = max_tokens
         self._states = [0]
         self._ended = False
@@ -118,6 +119,7 @@ class Guide:
             UsageError: Fewer tokens than that were taken.
         """
         taken = len(self._states) - 1 + self._ended
+        count = count if count.__class__ is int else arguments.whole_number("count", count)
         if not 0 <= count <= taken:
             raise UsageError(f"cannot take back {count} tokens: {taken} were taken")
         if count and self._ended:

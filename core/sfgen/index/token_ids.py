@@ -7,6 +7,8 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
+
 Int32 = NDArray[np.int32]
 UInt32 = NDArray[np.uint32]
 
@@ -22,6 +24,8 @@ def tokens_of_row(row: UInt32) -> Int32:
     >>> tokens_of_row(np.array([0b1001, 1], dtype=np.uint32)).tolist()
     [0, 3, 32]
     """
+    if not isinstance(row, np.ndarray) or row.dtype != np.uint32 or row.ndim != 1:
+        raise arguments.refusal("row", "a packed row, an array of uint32, [words]", row)
     words = np.flatnonzero(row != 0)
     if 4 * words.size > row.size:
         return np.flatnonzero(bits_of_row(row)).astype(np.int32)

@@ -27,11 +27,13 @@ several sequences for a prompt. Scores of tokens that may not follow become minu
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from torch import Tensor
 
+from sfgen import arguments
 from sfgen.ban import BannedWords
+from sfgen.decoding.plain_forms import banned_of
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.index import Index
 from sfgen.integrations.banned import Banned
@@ -93,6 +95,8 @@ class _Processor(LogitsProcessor):
     def _masks_for(self, input_ids: Tensor, scores: Tensor) -> Masks:
         """The masks for scores like these."""
         masks = self._masks
+        arguments.instance("input_ids", input_ids, Tensor)
+        arguments.instance("scores", scores, Tensor)
         if input_ids.dim() != 2 or scores.dim() != 2 or len(input_ids) != len(scores) or not len(scores):
             raise UsageError(
                 f"ids of shape {list(input_ids.shape)} and scores of shape {list(scores.shape)} are not those of a "
@@ -139,7 +143,8 @@ class GuidedLogitsProcessor(_Processor):
 
     Args:
         index: What the text after the prompt must match, for the model's vocabulary.
-        banned: Words that it must not contain, when it is read by itself and when it is read after the prompt.
+        banned: Words that it must not contain, when it is read by itself and when it is read after the prompt: a
+            ``BannedWords``, or a list of words.
         max_tokens: The tokens that the text may have, its end token not counted: ``generate``'s ``max_new_tokens``.
 
     Raises:
@@ -164,11 +169,11 @@ class GuidedLogitsProcessor(_Processor):
     [True, True]
     """
 
-    def __init__(self, index: Index, *, banned: BannedWords | None = None, max_tokens: int | None = None) -> None:
-        _check_type("index", index, Index)
-        if banned is not None:
-            _check_type("banned", banned, BannedWords)
-        _check_limit(max_tokens)
+    def __init__(
+        self, index: Index, *, banned: BannedWords | Iterable[str] | None = None, max_tokens: int | None = None
+    ) -> None:
+        arguments.instance("index", index, Index, hint="Make one: sfgen.Index(dfa, vocabulary).")
+        banned, max_tokens = banned_of(banned), _limit(max_tokens)
         super().__init__(Guided(index, banned, max_tokens), index.vocabulary)
 
 
@@ -181,7 +186,7 @@ class BannedWordsLogitsProcessor(_Processor):
     among them, are boundaries; in the text they write nothing.
 
     Args:
-        banned: What must not be written.
+        banned: What must not be written: a ``BannedWords``, or a list of words.
         vocabulary: The model's tokens.
         max_tokens: ``generate``'s ``max_new_tokens``: a banned word must not end there either.
 
@@ -204,18 +209,13 @@ class BannedWordsLogitsProcessor(_Processor):
     []
     """
 
-    def __init__(self, banned: BannedWords, vocabulary: Vocabulary, *, max_tokens: int | None = None) -> None:
-        _check_type("banned", banned, BannedWords)
-        _check_type("vocabulary", vocabulary, Vocabulary)
-        _check_limit(max_tokens)
+    def __init__(
+        self, banned: BannedWords | Iterable[str], vocabulary: Vocabulary, *, max_tokens: int | None = None
+    ) -> None:
+        arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
+        banned, max_tokens = BannedWords.of(banned), _limit(max_tokens)
         super().__init__(Banned(banned, vocabulary, max_tokens), vocabulary)
 
 
-def _check_type(name: str, given: Any, wanted: type) -> None:
-    if not isinstance(given, wanted):
-        raise UsageError(f"{name} must be an sfgen.{wanted.__name__}, not {type(given).__name__}")
-
-
-def _check_limit(max_tokens: int | None) -> None:
-    if max_tokens is not None and max_tokens < 0:
-        raise UsageError(f"max_tokens must be at least 0, not {max_tokens}")
+def _limit(max_tokens: int | None) -> int | None:
+    return None if max_tokens is None else arguments.whole_number("max_tokens", max_tokens, least=0)

@@ -41,8 +41,13 @@ def load_model(
         VocabularyError: Its tokenizer is missing or not understood.
         UsageError: ``tokenizer`` with a model that has its own, or ``zip:`` without a file.
     """
-    from sfgen.errors import UsageError
+    from sfgen import arguments
+    from sfgen.errors import ModelError, UsageError
+    from sfgen.models.device import check_names
 
+    arguments.path("name", name, error=ModelError)
+    arguments.flag("trust_remote_code", trust_remote_code)
+    check_names(device, dtype)
     if str(name) == "uniform":
         from sfgen.models.uniform import UniformModel
         from sfgen.vocabulary import Vocabulary
@@ -67,6 +72,9 @@ def load_model(
 
 def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = False) -> Vocabulary:
     """The vocabulary of a model, without its weights; arguments and errors as for ``load_model``."""
+    from sfgen import arguments
+
+    arguments.flag("trust_remote_code", trust_remote_code)
     if str(name) == "tiny":
         from sfgen.models import tiny
 

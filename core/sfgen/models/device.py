@@ -6,6 +6,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from sfgen import arguments
 from sfgen.errors import ModelError
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ def check_names(device: str, dtype: str) -> None:
     Raises:
         ModelError: An unknown name.
     """
+    arguments.text("device", device, error=ModelError)
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", device, re.ASCII):
         raise ModelError(f"no such device: {device}", hint="Use auto, cpu, cuda, cuda:N or mps.")
-    if dtype not in ("auto", *_DTYPES):
+    if arguments.text("dtype", dtype, error=ModelError) not in ("auto", *_DTYPES):
         raise ModelError(f"no such dtype: {dtype}", hint="Use auto, float32, bfloat16 or float16.")
 
 

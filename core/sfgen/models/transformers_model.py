@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfgen import arguments
 from sfgen.errors import ModelError, VocabularyError
 from sfgen.models import architecture, weights
 from sfgen.models.device import check_names, find_device, find_dtype
@@ -63,7 +64,10 @@ class TransformersModel:
         trust_remote_code: bool = False,
         title: str | None = None,
     ) -> None:
-        self.name = title or str(name)
+        self.name = (
+            str(arguments.path("name", name, error=ModelError)) if title is None else arguments.text("title", title)
+        )
+        arguments.flag("trust_remote_code", trust_remote_code)
         check_names(device, dtype)
         self._trust = trust_remote_code
         self._located = self._locate(name)
@@ -95,11 +99,11 @@ class TransformersModel:
         Raises:
             ModelError: The empty prompt, and the model has neither; or a token that the model has no row for.
         """
-        return self._checked(self._prompts.encode(text))
+        return self._checked(self._prompts.encode(arguments.text("text", text)))
 
     def encode_inside(self, text: str) -> list[int]:
         """The token ids of a text that stands in another one: nothing is added around it."""
-        return self._prompts.inside(text)
+        return self._prompts.inside(arguments.text("text", text))
 
     def chat(self, text: str) -> list[int]:
         """The token ids of a user's message in the tokenizer's chat template, up to where the answer begins.
@@ -108,7 +112,7 @@ class TransformersModel:
             UsageError: The tokenizer has no chat template.
             ModelError: The template cannot be used; or as for ``encode``.
         """
-        return self._checked(self._prompts.chat(text))
+        return self._checked(self._prompts.chat(arguments.text("text", text)))
 
     def session(self) -> TransformersSession:
         """A new, empty session with a cache of its own; loads the weights the first time."""
@@ -122,6 +126,7 @@ class TransformersModel:
         from sfgen.decoding.batch import SeparateRows
         from sfgen.models.transformers_batch import TransformersBatch, reads_rows_at_once
 
+        rows = arguments.whole_number("rows", rows, least=1)
         if rows > 1 and reads_rows_at_once(self._config):
             return TransformersBatch(lambda: self.model, rows, self.context_length, name=self.name)
         return SeparateRows(self, rows)

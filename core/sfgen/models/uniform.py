@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sfgen import arguments
 from sfgen.decoding.protocols import Scores
 from sfgen.errors import InputError
 from sfgen.vocabulary import Vocabulary
@@ -33,7 +34,7 @@ class UniformModel:
             from sfgen.models.characters import character_vocabulary
 
             vocabulary = character_vocabulary()
-        self.vocabulary = vocabulary
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
 
     def __repr__(self) -> str:
         return f"UniformModel({self.vocabulary!r})"
@@ -44,7 +45,7 @@ class UniformModel:
         Raises:
             InputError: The vocabulary cannot write the prompt.
         """
-        data, ids = text.encode("utf-8", "replace"), []
+        data, ids = arguments.text("text", text).encode("utf-8", "replace"), []
         start = 0
         while start < len(data):
             for length in range(min(self._longest, len(data) - start), 0, -1):

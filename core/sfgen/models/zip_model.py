@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sfgen import arguments
 from sfgen.decoding.protocols import Scores
 from sfgen.errors import InputError, ModelError, UsageError, caret_lines
 from sfgen.vocabulary import Vocabulary
@@ -72,7 +73,7 @@ class ZipModel:
     """
 
     def __init__(self, text: str, *, name: str = "zip") -> None:
-        if not text:
+        if not arguments.text("text", text) or not arguments.text("name", name):
             raise ModelError(f"no model {name}: the text is empty", hint=_HINT)
         self.name = name
         self.context_length: int | None = None
@@ -107,6 +108,7 @@ class ZipModel:
             UsageError: No file is named.
             ModelError: It cannot be read, is empty, too long, or no UTF-8.
         """
+        arguments.path("file", file, error=ModelError)
         if not str(file):
             raise UsageError("zip: names no file", hint="Write zip:FILE, for example zip:book.txt.")
         name = f"zip:{file}"
@@ -139,7 +141,7 @@ class ZipModel:
         Raises:
             InputError: A character that is neither in the model's text nor printable ASCII.
         """
-        if not text:
+        if not arguments.text("text", text):
             return [self._begin]
         text = _without_surrogates(text)
         joined = text if text[-1].isspace() else f"{text} "
@@ -159,7 +161,7 @@ class ZipModel:
         Raises:
             KeyError: A character that the model cannot read.
         """
-        return [self._ids[character] for character in text]
+        return [self._ids[character] for character in arguments.text("text", text)]
 
     def session(self) -> ZipSession:
         """A new, empty session."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.errors import PatternError
+from sfgen import arguments
+from sfgen.errors import PatternError, UsageError
 from sfgen.reference.agreement import disagreement
 from sfgen.reference.classes import CharacterClasses
 from sfgen.reference.guide import ReferenceGuide
@@ -68,6 +69,9 @@ def reference_fsm(pattern: str) -> FSM:
 
 def fsm_table(fsm: FSM) -> str:
     """A machine as interegular prints it: its table, its final states, its alphabet, and its map."""
+    from interegular.fsm import FSM
+
+    arguments.instance("fsm", fsm, FSM)
     alphabet, transitions = str(fsm.alphabet), str(fsm.map)
     return f"{fsm}\nfinals\n{fsm.finals}\n\nalphabet\n{alphabet}\n\nmap\n{transitions}\n"
 
@@ -100,7 +104,7 @@ class FsmIndex:
 
     def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
         self.pattern = pattern
-        self.vocabulary = vocabulary
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
         self.fsm = reference_fsm(pattern)
         self._machine = Machine(self.fsm)
         self._classes = CharacterClasses(characters_of(self.fsm.alphabet, pattern).values())
@@ -120,11 +124,11 @@ class FsmIndex:
 
     def place(self, state: int) -> tuple[int, bytes]:
         """The state of the machine, and the bytes of the unfinished character, that a number stands for."""
-        return self._places[state]
+        return self._places[self._known(state)]
 
     def transitions(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The text tokens that ``state`` reads, ascending, and the state each leads to: two int32 arrays."""
-        if state not in self._rows:
+        if self._known(state) not in self._rows:
             self._rows[state] = self._row_within(*self._places[state])
         tokens, targets = self._rows[state]
         return np.array(tokens, dtype=np.int32), np.array(targets, dtype=np.int32)
@@ -135,26 +139,32 @@ class FsmIndex:
 
     def next_state(self, state: int, token_id: int) -> int | None:
         """The state after a token; ``None`` if it is not read."""
+        arguments.whole_number("token_id", token_id)
         tokens, targets = self.transitions(state)
         place = int(np.searchsorted(tokens, token_id))
         return int(targets[place]) if place < tokens.size and tokens[place] == token_id else None
 
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in ``state``."""
-        return state in self._machine.finals
+        return self._known(state) in self._machine.finals
 
     def number(self, state: int) -> int:
         """The state is a number."""
-        return state
+        return self._known(state)
 
     def accepts(self, data: bytes) -> bool:
         """Whether the machine accepts a text, in UTF-8."""
-        text = split(data)
+        text = split(arguments.data("data", data))
         return text is not None and not text[1] and bool(self.fsm.accepts(text[0]))
 
     def guide(self, max_tokens: int | None = None) -> ReferenceGuide[int]:
         """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take."""
         return ReferenceGuide(self, max_tokens)
+
+    def _known(self, state: int) -> int:
+        if not 0 <= arguments.whole_number("state", state) < len(self._places):
+            raise UsageError(f"there is no state {state}: {len(self._places)} are known")
+        return state
 
     # ---- Algorithm 4 over bytes ------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
 from sfgen.errors import DeadEnd, GenerationError, UsageError
 from sfgen.vocabulary import Vocabulary
 
@@ -47,7 +48,10 @@ class ReferenceGuide(Generic[State]):
     """
 
     def __init__(self, index: ReferenceIndex[State], max_tokens: int | None = None) -> None:
+        arguments.given("index", index, "an index of sfgen.reference", "start", "next_state", "is_accepting", "number")
         self.index = index
+        if max_tokens is not None:
+            arguments.whole_number("max_tokens", max_tokens, least=0)
         self.max_tokens = max_tokens
         self._states: list[State] = [index.start]
         self._readable: list[NDArray[np.int32] | None] = [None]  # the tokens of each of the states, once asked for
@@ -101,6 +105,7 @@ class ReferenceGuide(Generic[State]):
         """
         if self._ended:
             raise UsageError("the sequence has ended; nothing can follow the end token")
+        token_id = arguments.whole_number("token_id", token_id)
         vocabulary = self.index.vocabulary
         is_end = token_id in vocabulary.end_token_ids
         if is_end and self.is_accepting:
@@ -122,7 +127,7 @@ class ReferenceGuide(Generic[State]):
             UsageError: Fewer tokens than that were taken.
         """
         taken = len(self._states) - 1 + self._ended
-        if not 0 <= count <= taken:
+        if not 0 <= arguments.whole_number("count", count) <= taken:
             raise UsageError(f"cannot take back {count} tokens: {taken} were taken")
         if count and self._ended:
             self._ended = False

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import regex
+from sfgen import arguments
 from sfgen.errors import PatternError
 from sfgen.reference.agreement import character_sets
 from sfgen.reference.classes import CharacterClasses
@@ -59,7 +60,7 @@ class NaiveIndex:
 
     def __init__(self, pattern: str, vocabulary: Vocabulary) -> None:
         self.pattern = pattern
-        self.vocabulary = vocabulary
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
         tree = settle(parse(pattern))
         if is_nothing(tree):
             raise PatternError("it matches no text at all", pattern)
@@ -81,7 +82,7 @@ class NaiveIndex:
 
     def allowed_tokens(self, state: State) -> NDArray[np.int32]:
         """The text tokens after which the text can still become a match, ascending, int32."""
-        completion, pending = state
+        completion, pending = _checked(state)
         if pending:
             candidates = [
                 (token, *parts)
@@ -98,22 +99,24 @@ class NaiveIndex:
 
     def next_state(self, state: State, token_id: int) -> State | None:
         """The text after a token that is no end token; ``None`` if it can become no match."""
-        text, pending = state
+        text, pending = _checked(state)
+        if not 0 <= arguments.whole_number("token_id", token_id) < len(self.vocabulary):
+            return None
         parts = split(pending + (self.vocabulary.tokens[token_id] or b"\xff"))
         return (text + parts[0], parts[1]) if parts is not None and self._can_match(text, *parts) else None
 
     def is_accepting(self, state: State) -> bool:
         """Whether the text is a match."""
-        text, pending = state
+        text, pending = _checked(state)
         return not pending and self._regex.fullmatch(text) is not None
 
     def number(self, state: State) -> int:
         """The algorithm has no states; the number of characters so far stands for one."""
-        return len(state[0])
+        return len(_checked(state)[0])
 
     def accepts(self, data: bytes) -> bool:
         """Whether a text, in UTF-8, is a match."""
-        parts = split(data)
+        parts = split(arguments.data("data", data))
         return parts is not None and self.is_accepting(parts)
 
     def guide(self, max_tokens: int | None = None) -> ReferenceGuide[State]:
@@ -128,3 +131,9 @@ class NaiveIndex:
             return match(text, partial=True) is not None
         letters = self._classes.representatives(*characters_from(pending))
         return any(match(text + letter, partial=True) is not None for letter in letters)
+
+
+def _checked(state: State) -> State:
+    if isinstance(state, tuple) and [type(part) for part in state] == [str, bytes]:
+        return state
+    raise arguments.refusal("state", "the text so far and the bytes of an unfinished character", state)

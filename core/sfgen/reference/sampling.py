@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
 from sfgen.errors import DeadEnd
 
 Probabilities: TypeAlias = NDArray[np.floating]
@@ -28,6 +29,7 @@ def sample_tokens(lm: LanguageModel, length: int, eos: int, random: np.random.Ge
     >>> sample_tokens(lambda s: np.array([0.0, 1.0, 0.0]), 3, 2, np.random.default_rng(0))
     [1, 1, 1]
     """
+    _check(lm, length, eos, random)
     s: list[int] = []
     for _ in range(length):
         alpha = lm(s)
@@ -47,6 +49,8 @@ def sample_masked_tokens(
     >>> sample_masked_tokens(uniform, lambda s: [len(s) < 2, 0, len(s) == 2], 9, 2, np.random.default_rng(0))
     [0, 0]
     """
+    _check(lm, length, eos, random)
+    arguments.function("mask", mask)
     s: list[int] = []
     for _ in range(length):
         alpha = lm(s)
@@ -57,6 +61,13 @@ def sample_masked_tokens(
             break
         s.append(token)
     return s
+
+
+def _check(lm: LanguageModel, length: int, eos: int, random: np.random.Generator) -> None:
+    arguments.function("lm", lm)
+    arguments.whole_number("length", length, least=0)
+    arguments.whole_number("eos", eos)
+    arguments.instance("random", random, np.random.Generator, hint="Give numpy.random.default_rng(seed).")
 
 
 def categorical(weights: Probabilities, random: np.random.Generator) -> int:

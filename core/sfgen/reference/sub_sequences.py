@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from sfgen import arguments
+from sfgen.errors import UsageError
+
 if TYPE_CHECKING:
     from interegular.fsm import FSM
 
@@ -28,7 +31,9 @@ class Machine:
     """
 
     def __init__(self, fsm: FSM) -> None:
-        self.fsm = fsm
+        from interegular.fsm import FSM
+
+        self.fsm = arguments.instance("fsm", fsm, FSM)
         live = _live_states(fsm)
         rows: dict[Any, Any] = {**fsm.map}
         self.states: list[int] = sorted(live)
@@ -49,6 +54,7 @@ class Machine:
         >>> Machine(reference_fsm("[0-9]+a")).symbols("09aé")
         [0, 0, 2, 1]
         """
+        arguments.text("text", text)
         alphabet = self.fsm.alphabet
         numbers: list[int | None] = [alphabet[character] for character in text]
         return [-1 if number is None else number for number in numbers]
@@ -65,6 +71,9 @@ def find_sub_sequences(machine: Machine, v: str) -> list[tuple[int, ...]]:
     [(0, 2, 4), (1, 2, 4), (3, 2, 4)]
     """
     res = []
+    arguments.instance("machine", machine, Machine)
+    if not arguments.text("v", v):
+        raise UsageError("v is the empty string: it is read without reaching any state", hint="Leave it out.")
     symbols = machine.symbols(v)
     for r in machine.inverse.get(symbols[0], ()):
         p = [r]
@@ -86,6 +95,8 @@ def map_states_to_vocab(machine: Machine, vocabulary: Iterable[str]) -> dict[int
     >>> {state: sorted(tokens) for state, tokens in sigma.items()}
     {0: ['1'], 1: ['.', '.2', '1'], 2: ['.', '.2', '1'], 3: ['1'], 4: []}
     """
+    arguments.instance("machine", machine, Machine)
+    vocabulary = arguments.texts("vocabulary", vocabulary)
     sigma: dict[int, set[str]] = {state: set() for state in machine.states}
     for v in vocabulary:
         for z in find_sub_sequences(machine, v):

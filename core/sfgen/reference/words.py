@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sfgen import arguments
 from sfgen.errors import UsageError
 
 END = -1
@@ -37,7 +38,7 @@ class FSMDecoder:
     """
 
     def __init__(self, valid_words: Sequence[str]) -> None:
-        self.valid_words = list(valid_words)
+        self.valid_words = list(arguments.texts("valid_words", valid_words))
         self.states: dict[tuple[int, str], int] = {}
         self.current_state = 0
         last = 0
@@ -53,6 +54,7 @@ class FSMDecoder:
 
     def decode(self, char: str) -> bool:
         """Read a character if it can follow; whether it could."""
+        arguments.text("char", char)
         if (self.current_state, char) in self.states:
             self.current_state = self.states[self.current_state, char]
             return True

@@ -21,6 +21,7 @@ from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any, NoReturn
 
 import regex
+from sfgen import arguments
 from sfgen.errors import PatternError, PatternTooLarge
 from sfgen.regex.characters import Ranges, class_ranges, complement, property_ranges, union
 from sfgen.regex.scan import ANCHORS, Construct, Constructs, scan
@@ -60,6 +61,7 @@ def parse(pattern: str) -> Node:
     >>> parse("a|b")
     Characters(ranges=((97, 98),))
     """
+    arguments.text("pattern", pattern, hint="Of a compiled one, give its .pattern.")
     try:
         constructs = scan(pattern)
         source, properties = replace_properties(pattern, constructs.properties)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
+from sfgen import arguments
 from sfgen.regex.characters import complement
 from sfgen.regex.tree import (
     NOTHING,
@@ -62,9 +63,14 @@ def settle(tree: Node) -> Node:
     Args:
         tree: What :func:`sfgen.regex.parse.parse` made of the whole pattern.
 
+    Raises:
+        UsageError: No tree.
+
     >>> settle(Anchor(AnchorKind.TEXT_START, "^", 0))
     Empty()
     """
+    if not isinstance(tree, Node):
+        raise arguments.refusal("tree", "a syntax tree", tree, hint="sfgen.regex.parse makes one of a pattern.")
     return _settle(tree, _NONE, _NONE) if contains(tree, Anchor) else tree
 
 

@@ -40,7 +40,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
+from sfgen.errors import VocabularyError
 from sfgen.kernels import Int, Int32sOut, Int64s, UInt8s, UInt8sOut, kernel
+from sfgen.vocabulary.vocabulary import checked_tokens
 
 Token = bytes | None
 """The bytes of a token; ``None`` for one that is never text."""
@@ -104,8 +107,12 @@ class TokenTrie:
         Args:
             tokens: The bytes of each id; ``None`` and ``b""`` are no text and are left out.
             excluded: Ids to leave out as well.
+
+        Raises:
+            VocabularyError: A token that is no bytes, or an id that is no whole number.
         """
-        left_out = frozenset(excluded)
+        tokens = checked_tokens(tokens)
+        left_out = frozenset(arguments.token_ids("excluded", excluded, error=VocabularyError))
         texts = [token or b"" for token in tokens]
         ids = [token_id for token_id, token in enumerate(texts) if token and token_id not in left_out]
         ids.sort(key=texts.__getitem__)  # a stable sort: equal bytes keep their ids rising

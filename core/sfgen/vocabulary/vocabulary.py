@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen import arguments
 from sfgen.errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ class Vocabulary:
         *,
         names: Mapping[int, str] | None = None,
     ) -> None:
-        self._tokens = _checked_tokens(tokens)
-        self._end_token_ids = tuple(sorted({_checked_id(token_id, len(self._tokens)) for token_id in end_token_ids}))
-        self._names = {_checked_id(token_id, len(self._tokens)): name for token_id, name in (names or {}).items()}
+        self._tokens = checked_tokens(tokens)
+        size, end_ids = len(self._tokens), arguments.token_ids("end_token_ids", end_token_ids, error=VocabularyError)
+        self._end_token_ids = tuple(sorted({checked_id(token_id, size) for token_id in end_ids}))
+        names = {} if names is None else arguments.mapping("names", names, error=VocabularyError)
+        self._names = {checked_id(token_id, size): _name(name) for token_id, name in names.items()}
 
     @classmethod
     def from_pretrained(cls, name_or_path: str | Path, *, trust_remote_code: bool = False) -> Vocabulary:
@@ -66,6 +69,8 @@ class Vocabulary:
         """
         from sfgen.vocabulary.pretrained import configured, load_tokenizer, locate
 
+        arguments.path("name_or_path", name_or_path, error=VocabularyError)
+        arguments.flag("trust_remote_code", trust_remote_code)
         located = locate(name_or_path)
         hf_tokenizer = load_tokenizer(name_or_path, trust_remote_code=trust_remote_code, located=located)
         end_token_ids, size = configured(located, trust_remote_code=trust_remote_code)
@@ -94,6 +99,8 @@ class Vocabulary:
             end_token_id = getattr(hf_tokenizer, "eos_token_id", None)
             end_token_ids = () if end_token_id is None else (end_token_id,)
         if size is not None:
+            size = arguments.whole_number("size", size, least=0, error=VocabularyError)
+            end_token_ids = arguments.token_ids("end_token_ids", end_token_ids, error=VocabularyError)
             tokens = [*tokens[:size], *[None] * (size - len(tokens))]
             names = {token_id: name for token_id, name in names.items() if token_id < size}
             end_token_ids = [token_id for token_id in end_token_ids if token_id < size]
@@ -110,7 +117,7 @@ class Vocabulary:
         """
         from sfgen.vocabulary.json_file import read_json_file
 
-        return cls(read_json_file(Path(path)), end_token_ids)
+        return cls(read_json_file(arguments.path("path", path, error=VocabularyError)), end_token_ids)
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:
@@ -171,7 +178,7 @@ class Vocabulary:
         >>> vocabulary.text(0), vocabulary.text(1), vocabulary.text(2)
         ('né', '\\xc3\n', '<pad>')
         """
-        token = self._tokens[_checked_id(token_id, len(self._tokens))]
+        token = self._tokens[checked_id(token_id, len(self._tokens))]
         if token is None:
             return self._names.get(token_id, f"<special:{token_id}>")
         return token.decode(errors="backslashreplace")
@@ -192,7 +199,14 @@ class Vocabulary:
         return f"Vocabulary({len(self)} tokens, end_token_ids={list(self._end_token_ids)})"
 
 
-def _checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
+def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
+    """The bytes of each id; ``b""`` becomes ``None``.
+
+    Raises:
+        VocabularyError: No list, or a token that is no bytes; the message names it.
+    """
+    hint = "Give the bytes of each id in a list; Vocabulary.from_tokenizer reads a tokenizer."
+    tokens = list(arguments.items("tokens", tokens, "a list of bytes or None", hint=hint, error=VocabularyError))
     for token_id, token in enumerate(tokens):
         if token is not None and not isinstance(token, bytes):
             raise VocabularyError(
@@ -202,7 +216,16 @@ def _checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
     return tuple(token or None for token in tokens)
 
 
-def _checked_id(token_id: int, size: int) -> int:
+def _name(name: str) -> str:
+    return arguments.text("each of names", name, error=VocabularyError)
+
+
+def checked_id(token_id: int, size: int) -> int:
+    """The id of one of ``size`` tokens.
+
+    Raises:
+        VocabularyError: It is none.
+    """
     if isinstance(token_id, bool):
         raise VocabularyError(f"a token id must be an integer, and {token_id!r} is not")
     try:

@@ -1,0 +1,94 @@
+"""What the Tab key does in real shells that sfgen has installed its completion for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from programs import needs
+from terminal import SFGEN, Terminal
+
+PROMPT = "ready> "
+START = {
+    "bash": ("bash", "-i"),
+    "zsh": ("zsh", "-i"),
+    "fish": ("fish", "-i"),
+}
+SETTINGS = {
+    "bash": (".bashrc", f"PS1='{PROMPT}'\nbind 'set bell-style none'\n"),
+    "zsh": (".zshrc", f"PROMPT='{PROMPT}'\nautoload -Uz compinit; compinit -u\n"),
+    "fish": (
+        ".config/fish/config.fish",
+        f"function fish_prompt; echo -n '{PROMPT}'; end\nset -g fish_greeting\nset -g fish_autosuggestion_enabled 0\n",
+    ),
+}
+SHELLS = [
+    pytest.param("bash", marks=pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")),
+    pytest.param("zsh", marks=needs("zsh")),
+    pytest.param("fish", marks=needs("fish")),
+]
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
+    """A shell at its prompt, in a folder with a few files; its home has what --install-completion has written."""
+    name: str = request.param
+    home, folder, programs = tmp_path / "home", tmp_path / "folder", tmp_path / "bin"
+    for place in (home, folder / "models", programs):
+        place.mkdir(parents=True)
+    (folder / "words.txt").touch()
+    sfgen = programs / "sfgen"
+    sfgen.write_text(f'#!/bin/sh\nexec {sys.executable} -m sfgen_cli "$@"\n')
+    sfgen.chmod(0o755)
+    file, settings = SETTINGS[name]
+    (home / file).parent.mkdir(parents=True, exist_ok=True)
+    (home / file).write_text(settings)
+    environment = {
+        "HOME": str(home),
+        "ZDOTDIR": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_DATA_HOME": str(home / ".data"),
+        "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+    }
+    subprocess.run([*SFGEN, "--install-completion", name], env={**os.environ, **environment}, check=True, timeout=60)
+    settings_of_shell = [f"{variable}={value}" for variable, value in environment.items()]
+    with Terminal(command=("env", f"--chdir={folder}", *settings_of_shell, *START[name])) as terminal:
+        terminal.until(lambda screen: screen and screen[-1].startswith(PROMPT.strip()))
+        yield terminal
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("sfgen ind", "sfgen index "),
+        ("sfgen gen --dt", "sfgen gen --dtype "),
+        ("sfgen gen 'It is' --max-t", "sfgen gen 'It is' --max-tokens "),
+        ("sfgen gen --dtype bf", "sfgen gen --dtype bfloat16 "),
+        ("sfgen ban --words a,b --strategy f", "sfgen ban --words a,b --strategy first-token "),
+        ("sfgen gen -m un", "sfgen gen -m uniform "),
+        ("sfgen gen --regex-file wor", "sfgen gen --regex-file words.txt "),
+        ("sfgen gen -m mod", "sfgen gen -m models/"),
+    ],
+)
+def test_what_can_only_go_on_in_one_way_is_written(shell: Terminal, line: str, completed: str) -> None:
+    shell.press(line + "\t")
+    shell.until(lambda screen: any(f"{PROMPT}{completed}".rstrip() == row for row in screen))
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("sfgen ban --strategy ", ["resample", "first-token", "mask"]),
+        ("sfgen ", ["gen", "ban", "index", "check"]),
+        ("sfgen gen -m ", ["tiny", "uniform", "zip:"]),
+    ],
+)
+def test_what_could_follow_is_offered(shell: Terminal, line: str, offered: list[str]) -> None:
+    shell.press(line + "\t\t")
+    shell.until(lambda screen: all(word in " ".join(screen[1:]) for word in offered))

@@ -1,0 +1,72 @@
+"""Pictures of views: any XML parser takes them, and renderers that are no browsers show them as the terminal does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import needs
+from rendered import rendered
+from rich.text import Text
+
+from sfgen_cli.picture import svg
+
+COLUMN = 12.04  # the width of a column in the font that librsvg finds, about
+
+
+def rows(picture: str) -> list[list[str]]:
+    """The texts of a picture, without those that hold a line's end only."""
+    root = ElementTree.fromstring(picture)
+    texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    return [text.replace("\u00a0", " ").split("\n") for text in texts if text != "\n"]
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+@settings(max_examples=150, deadline=None)
+def test_any_text_makes_a_picture_that_an_xml_parser_takes(view: str, title: str) -> None:
+    ElementTree.fromstring(svg(Text(view), title))
+
+
+@pytest.mark.parametrize("code", [*range(32), *range(0x7F, 0xA0), 0xD800, 0xDFFF, 0xFFFE, 0xFFFF, 0x1FFFE])
+def test_control_characters_are_no_trouble(code: int) -> None:
+    ElementTree.fromstring(svg(Text(f"a{chr(code)}b"), f"a{chr(code)}b"))
+
+
+def test_blanks_are_kept_as_xml_says() -> None:
+    picture = svg(Text("    x  y\n|  |"), "  a title")
+    assert ElementTree.fromstring(picture).get("{http://www.w3.org/XML/1998/namespace}space") == "preserve"
+    assert ["    x  y"] in rows(picture)
+    assert ["  a title"] in rows(picture)
+
+
+@needs("rsvg-convert")
+@pytest.mark.parametrize("indented", ["    x", " x", "  x  y", "│    x", "x    y"])
+def test_leading_blanks_are_shown_outside_of_browsers(indented: str) -> None:
+    """The last letter stands where it does if there are letters in place of the blanks."""
+    boxes = [rendered(svg(Text(text), "")) for text in (indented, indented.replace(" ", "-"))]
+    assert len(boxes[0]) == len(boxes[1])
+    assert boxes[0][-1].right == pytest.approx(boxes[1][-1].right, abs=0.2)
+    assert boxes[0][-1].right > COLUMN * (len(indented) - 1)
+
+
+@needs("rsvg-convert")
+def test_runs_of_several_styles_stand_apart_outside_of_browsers() -> None:
+    """A run that begins with a blank does not touch the one before it."""
+    apart = Text.assemble(("I", "blue"), (" am", "bold red"), (" here", "blue"))
+    picture = rendered(svg(apart, ""))[-3:]
+    assert all(right.left - left.right > COLUMN * 0.8 for left, right in pairwise(picture))
+
+
+@needs("rsvg-convert")
+def test_the_picture_of_a_run_is_rendered(sfgen: Callable[..., Any], tmp_path: Path) -> None:
+    trace, out = tmp_path / "run.jsonl", tmp_path / "run.svg"
+    done = sfgen("gen", "-m", "uniform", "--regex", "a b", "--trace", str(trace), "A\x01 prompt")
+    assert done.code == 0
+    assert sfgen("replay", str(trace), "--svg", str(out)).code == 0
+    assert len(rendered(out.read_text(encoding="utf-8"))) > 10

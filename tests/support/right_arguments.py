@@ -1,0 +1,315 @@
+"""Arguments that are right, and what the kinds are called: for the walk over everything public."""
+
+from __future__ import annotations
+
+import io
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import interegular
+import numpy as np
+import torch
+from interegular.fsm import FSM
+from public_calls import Call
+from transformers import AutoTokenizer
+
+import sfgen
+from sfgen import decoding, reference, regex
+from sfgen.ban import Mark, Matcher, SeamMark
+from sfgen.decoding.loop import Loop
+from sfgen.index.stored_rows import StoredRows
+from sfgen.models.tiny import DIRECTORY
+from sfgen.models.uniform import UniformModel
+from sfgen.models.zip_model import ZipModel
+
+PATTERN = "(ab|ba)+c?"
+TOKENS = [bytes([byte]) for byte in range(256)] + [b"ab", None]
+END = len(TOKENS) - 1
+
+
+@cache
+def vocabulary() -> sfgen.Vocabulary:
+    return sfgen.Vocabulary(TOKENS, [END])
+
+
+def model() -> UniformModel:
+    return UniformModel(vocabulary())
+
+
+def dfa() -> sfgen.Dfa:
+    return sfgen.Dfa.from_regex(PATTERN)
+
+
+def index() -> sfgen.Index:
+    return sfgen.Index(dfa(), vocabulary())
+
+
+def stored_index() -> sfgen.Index:
+    path = Path("stored.safetensors")
+    if not path.exists():
+        index().save(path)
+    return sfgen.Index.load(path, vocabulary())
+
+
+def machine() -> reference.Machine:
+    return reference.Machine(interegular.parse_pattern("ab+").to_fsm())
+
+
+@cache
+def tiny() -> Any:
+    return sfgen.load_model("tiny", device="cpu")
+
+
+def loops() -> list[Loop]:
+    return [decoding.prepare(model(), "a", max_tokens=2)]
+
+
+def shares(read: Sequence[int]) -> Any:
+    return np.full(len(TOKENS), 1 / len(TOKENS))
+
+
+RIGHT: dict[str, Callable[[], Any]] = {
+    "accepting": lambda: np.array([False, True]),
+    "banned": lambda: sfgen.BannedWords(["talk"]),
+    "batch": lambda: decoding.batch_of(model(), 1),
+    "best": lambda: 1,
+    "byte": lambda: 97,
+    "byte_classes": lambda: np.zeros(256, dtype=np.uint8),
+    "char": lambda: "h",
+    "choices": lambda: ["hot", "cold"],
+    "count": lambda: 0,
+    "data": lambda: b"ab",
+    "dfa": dfa,
+    "eos": lambda: END,
+    "file": lambda: _file("words.txt", "talk\n"),
+    "found": lambda: (2, False, 0, 0),
+    "fsm": lambda: interegular.parse_pattern("ab+").to_fsm(),
+    "hf_tokenizer": lambda: AutoTokenizer.from_pretrained(DIRECTORY),
+    "index": index,
+    "input_ids": lambda: torch.tensor([[97]]),
+    "length": lambda: 1,
+    "lm": lambda: shares,
+    "loops": loops,
+    "machine": machine,
+    "mark": lambda: None,  # a matcher knows its own marks only: see ``receiver``
+    "mask": lambda: shares,
+    "max_tokens": lambda: 4,
+    "model": model,
+    "name": lambda: "tiny",
+    "name_or_path": lambda: DIRECTORY,
+    "number": lambda: 0,
+    "other": dfa,
+    "path": lambda: _file("vocabulary.json", '["a", "b"]'),
+    "pattern": lambda: PATTERN,
+    "place": lambda: 0,
+    "position": lambda: 0,
+    "prompt": lambda: "a",
+    "random": lambda: np.random.default_rng(0),
+    "row": lambda: index().row(0),
+    "sampler": sfgen.Sampler,
+    "rows": lambda: 1,
+    "scores": lambda: np.array([0.5, 1.0, 0.25]),
+    "source": lambda: io.StringIO("talk\nlisten\n"),
+    "state": lambda: 0,
+    "stored": lambda: stored_index().stored_rows,
+    "stream": lambda: io.BytesIO(b""),
+    "text": lambda: "ab",
+    "token_id": lambda: 97,
+    "token_ids": lambda: [97],
+    "tokens": lambda: [b"a", None],
+    "tokens_left": lambda: 4,
+    "transitions": lambda: np.array([[1], [-1]]),
+    "tree": lambda: regex.parse(PATTERN),
+    "v": lambda: "a",
+    "valid_words": lambda: ["hot*"],
+    "vocabulary": vocabulary,
+    "weights": lambda: np.array([0.25, 0.75]),
+    "words": lambda: ["talk"],
+}
+"""A right value for each parameter that has no default, by its name."""
+
+RIGHT_HERE: dict[str, Callable[[], Any]] = {
+    "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
+    "sfgen.index.builder.Index.load.path": lambda: stored_index() and Path("stored.safetensors"),
+    "sfgen.index.builder.Index.save.path": lambda: Path("written.safetensors"),
+    "sfgen.integrations.transformers.BannedWordsLogitsProcessor.__call__.scores": lambda: torch.zeros(1, len(TOKENS)),
+    "sfgen.integrations.transformers.GuidedLogitsProcessor.__call__.scores": lambda: torch.zeros(1, len(TOKENS)),
+    "sfgen.models.zip_model.ZipModel.text": lambda: "ishmael went to sea",
+    "sfgen.reference.naive.NaiveIndex.allowed_tokens.state": lambda: ("", b""),
+    "sfgen.reference.naive.NaiveIndex.is_accepting.state": lambda: ("", b""),
+    "sfgen.reference.naive.NaiveIndex.next_state.state": lambda: ("", b""),
+    "sfgen.reference.naive.NaiveIndex.number.state": lambda: ("", b""),
+    "sfgen.models.transformers_model.TransformersModel.name": lambda: DIRECTORY,
+    "sfgen.reference.guide.ReferenceGuide.index": lambda: reference.NaiveIndex("ab+", vocabulary()),
+    "sfgen.reference.sub_sequences.map_states_to_vocab.vocabulary": lambda: ["a", "b"],
+    "sfgen_cli.trace.reading.read_trace.path": lambda: _trace(),
+}
+"""The same where the name means something else."""
+
+RECEIVERS: dict[str, Callable[[], Any]] = {
+    "BannedWords": lambda: sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"]),
+    "BannedWordsLogitsProcessor": lambda: _processors().BannedWordsLogitsProcessor(["talk"], vocabulary()),
+    "Dfa": dfa,
+    "Draws": lambda: sfgen.Sampler(temperature=1, seed=0).start(),
+    "FSMDecoder": lambda: reference.FSMDecoder(["hot*"]),
+    "FreeGuide": lambda: sfgen.index.FreeGuide(vocabulary()),
+    "FsmIndex": lambda: reference.FsmIndex("ab+", vocabulary()),
+    "Guide": lambda: index().guide(),
+    "GuidedLogitsProcessor": lambda: _processors().GuidedLogitsProcessor(index()),
+    "Index": index,
+    "Machine": machine,
+    "Matcher": lambda: Matcher(sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"])),
+    "NaiveIndex": lambda: reference.NaiveIndex("ab+", vocabulary()),
+    "ReferenceGuide": lambda: reference.NaiveIndex("ab+", vocabulary()).guide(),
+    "SeamMatcher": lambda: sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"]).matcher(b"a"),
+    "Sampler": lambda: sfgen.Sampler(temperature=1, seed=0),
+    "TokenTrie": lambda: vocabulary().trie,
+    "TransformersModel": tiny,
+    "UniformModel": UniformModel,
+    "Vocabulary": vocabulary,
+    "ZipModel": lambda: ZipModel("ishmael went to sea"),
+}
+"""An object of each class that has methods."""
+
+
+def _processors() -> Any:
+    import sfgen.integrations.transformers
+
+    return sfgen.integrations.transformers
+
+
+def _file(name: str, content: str) -> Path:
+    path = Path(name)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def _trace() -> Path:
+    from sfgen_cli.__main__ import run
+
+    path = Path("run.jsonl")
+    assert run(["gen", "--model", "uniform", "--choices", "a", "A prompt", "--quiet", "--trace", str(path)]) == 0
+    return path
+
+
+def right(call: Call, receiver: Any) -> dict[str, Any]:
+    """Right arguments for all parameters that need one."""
+    found = {}
+    for parameter in call.parameters:
+        path = f"{call.path}.{parameter.name}"
+        if parameter.name == "mark":
+            found["mark"] = receiver.mark()
+        elif path in RIGHT_HERE:
+            found[parameter.name] = RIGHT_HERE[path]()
+        elif parameter.default is parameter.empty:
+            assert parameter.name in RIGHT, f"{path} is new: give an example of it in tests/support/right_arguments.py"
+            found[parameter.name] = RIGHT[parameter.name]()
+    return found
+
+
+# ---- kinds -----------------------------------------------------------------------------------------------------------
+
+
+def _all(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, Iterable) and not isinstance(value, (Mapping, str, bytes)) and all(map(kind, value))
+    )
+
+
+def _is_int(value: Any) -> bool:
+    try:
+        return not isinstance(value, (bool, np.bool_)) and operator.index(value) >= 0
+    except TypeError:
+        return False
+
+
+def _is(*kinds: Any) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
+def _is_float(value: Any) -> bool:
+    is_number: bool = isinstance(value, (int, float, np.floating)) or (
+        isinstance(value, np.ndarray) and value.ndim == 0
+    )
+    return is_number and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_row_of_floats(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim == 1 and value.size > 0
+
+
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "Any": lambda value: False,  # a tokenizer: nothing that is tried is one
+    "BannedWords": _is(sfgen.BannedWords),
+    "Batch": lambda value: False,
+    "BinaryIO": lambda value: False,
+    "Callable[[int, int], None]": callable,
+    "Collection[int]": _all(_is_int),
+    "Dfa": _is(sfgen.Dfa),
+    "FSM": _is(FSM),
+    "Found": lambda value: False,
+    "GuideSource": _is(sfgen.Index),
+    "Index": _is(sfgen.Index),
+    "Iterable[Loop]": _all(_is(Loop)),
+    "Iterable[int]": _all(_is_int),
+    "Iterable[str]": lambda value: isinstance(value, str) or _all(_is(str))(value),
+    "LanguageModel": callable,
+    "Machine": _is(reference.Machine),
+    "Mapping[int, str]": lambda value: value == {},
+    "Mark": _is(Mark),
+    "Mask": callable,
+    "MatchMode": lambda value: False,
+    "Model": _is(UniformModel),
+    "NDArray[np.bool_]": lambda value: False,
+    "NDArray[np.float64]": _is_row_of_floats,
+    "NDArray[np.int32]": lambda value: False,
+    "NDArray[np.uint8]": lambda value: False,
+    "Node": lambda value: isinstance(value, regex.Node),
+    "None": lambda value: value is None,
+    "Path": _is(Path),
+    "PathLike[str]": _is(Path),
+    "ReferenceIndex[State]": lambda value: False,
+    "Sampler": _is(sfgen.Sampler),
+    "SeamMark": _is(SeamMark),
+    "Scores": _is_row_of_floats,
+    "Sequence[Token]": _all(_is(bytes, type(None))),
+    "Sequence[bytes | None]": _all(_is(bytes, type(None))),
+    "Sequence[int]": _all(_is_int),
+    "Sequence[str]": lambda value: isinstance(value, str) or _all(_is(str))(value),
+    "State": lambda value: False,
+    "StoredRows": _is(StoredRows),
+    "StrategyName": lambda value: False,
+    "Tensor": _is(torch.Tensor),
+    "TextIO": lambda value: False,
+    "UInt32": lambda value: False,
+    "Vocabulary": _is(sfgen.Vocabulary),
+    "bool": _is(bool, np.bool_),
+    "bytes": _is(bytes, bytearray),
+    "float": _is_float,
+    "int": _is_int,
+    "np.random.Generator": _is(np.random.Generator),
+    "str": _is(str),
+}
+"""What a value of each kind is, by how annotations call it."""
+
+
+def accepted(annotation: str, value: Any) -> bool:
+    """Whether a parameter that is annotated so may be given a value.
+
+    >>> accepted("str | Sequence[bytes | None] | None", [b"a", None]), accepted("int | None", 1.5)
+    (True, False)
+    """
+    parts, depth = [""], 0
+    for piece in annotation.split(" "):
+        if piece == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] = f"{parts[-1]} {piece}".strip()
+            depth += piece.count("[") - piece.count("]")
+    for part in parts:
+        assert part in KINDS, f"the kind {part!r} is new: say in tests/support/right_arguments.py what it is"
+    return any(KINDS[part](value) for part in parts)

@@ -1,0 +1,100 @@
+"""Wrong kinds of arguments, to everything public: an error of sfgen that says what is wanted, or the right result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from public_calls import Call, public_calls
+from right_arguments import RECEIVERS, accepted, index, model, right, vocabulary
+
+import sfgen
+from sfgen import SfgenError
+
+MAY_BE_NEGATIVE = {
+    "sfgen.ban.seam.SeamMatcher.forget_from.place": "offsets within the prompt are negative",
+    "sfgen.ban.seam.SeamMatcher.origins.place": "offsets within the prompt are negative",
+    "sfgen.ban.seam.read_prompt.token_ids": "an id without a token is a boundary",
+    "sfgen.ban.matcher.Matcher.forget_from.place": "offsets within the prompt are negative",
+    "sfgen.ban.matcher.Matcher.origins.place": "offsets within the prompt are negative",
+    "sfgen.ban.words.BannedWords.pattern_threads.position": "offsets within the prompt are negative",
+    "sfgen.index.builder.Index.bounded_row.tokens_left": "nothing is left",
+    "sfgen.index.builder.Index.check_refusal.token_id": "no file allows it",
+    "sfgen.index.builder.Index.next_state.token_id": "it leads to no state, -1",
+    "sfgen.reference.fsm.FsmIndex.next_state.token_id": "it leads to no state, None",
+    "sfgen.reference.naive.NaiveIndex.next_state.token_id": "it leads to no state, None",
+    "sfgen.reference.sampling.sample_masked_tokens.eos": "the model has no end token",
+    "sfgen.reference.sampling.sample_tokens.eos": "the model has no end token",
+    "sfgen.vocabulary.trie.TokenTrie.from_tokens.excluded": "ids that are not there need not be left out",
+}
+
+
+NOT_WITH_THIS_ONE = ("sfgen.models.transformers_model.TransformersModel.chat",)
+"""The right call is an error too: the embedded model has no chat template."""
+
+SAID_TO_RAISE = {"sfgen.models.zip_model.ZipModel.encode_inside.text": KeyError}
+"""What the docstring names: a character that the model cannot read, which ``encode`` tells in words."""
+
+PROGRESS = "Callable[[int, int], None] | None"
+LIMITS = ("length", "max_tokens", "rows", "size")
+"""What so much is tried of, or so much memory is taken for."""
+
+
+def values() -> list[Any]:
+    """Things of every kind that people mix up."""
+    plain = [None, True, False, 0, 7, -1, 1.5, math.nan, math.inf, "text", "", "\udc80", "\0", "a,b", b"text", b"\xff"]
+    lists = [[], [None], [1.5], ["a", 1], [True], [-1], (), {}, {"a": 1}, {1}, [[1], [1, 2]], iter([1.5]), range(3)]
+    arrays = [np.array(1.5), np.array([1.5]), np.array([[1.5]]), np.array(["a"]), np.bool_(True), np.float32(2.5)]
+    ours = [index(), index().dfa, index().guide(), vocabulary(), sfgen.Sampler(), sfgen.BannedWords(["talk"]), model()]
+    return [*plain, *lists, *arrays, object(), int, len, Path("nowhere"), bytearray(b"a"), *ours, SfgenError("wrong")]
+
+
+def called(call: Call, receiver: Any, arguments: dict[str, Any]) -> Any:
+    """What comes out, to the end if it comes piece by piece."""
+    given = [] if call.owner is None else [receiver]
+    result = call.target(*given, **arguments)
+    return list(result) if isinstance(result, Iterator) else result
+
+
+def receiver_of(call: Call) -> Any:
+    if call.owner is None:
+        return None
+    assert call.owner.__name__ in RECEIVERS, f"{call.owner} is new: give one in tests/support/right_arguments.py"
+    return RECEIVERS[call.owner.__name__]()
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("call", public_calls(), ids=str)
+def test_wrong_kinds_are_told_and_right_ones_work(call: Call) -> None:
+    receiver = receiver_of(call)
+    if call.path not in NOT_WITH_THIS_ONE:
+        called(call, receiver, right(call, receiver))
+    wrong = []
+    for parameter in call.parameters:
+        path = f"{call.path}.{parameter.name}"
+        for value in [*values(), *([] if parameter.name in LIMITS else [10**30])]:
+            if callable(value) and parameter.annotation in ("LanguageModel", "Mask", PROGRESS):
+                continue  # what such a function raises is its own
+            receiver = receiver_of(call)
+            try:
+                called(call, receiver, {**right(call, receiver), parameter.name: value})
+            except SfgenError as error:
+                if not error.message:
+                    wrong.append(f"{path}={value!r:.60}: an error that says nothing")
+            except SAID_TO_RAISE.get(path, ()):
+                assert accepted(parameter.annotation, value)
+            except Exception as error:
+                wrong.append(f"{path}={value!r:.60}: {type(error).__name__}: {error}")
+            else:
+                is_less = path in MAY_BE_NEGATIVE and repr(value) in ("-1", "[-1]")
+                if not is_less and not accepted(parameter.annotation, value):
+                    wrong.append(f"{path}={value!r:.60}: taken for {parameter.annotation}")
+    assert not wrong, "\n".join(wrong)
