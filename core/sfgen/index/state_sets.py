@@ -60,11 +60,8 @@ def is_worth_joining(
 ) -> Any:  # fmt: skip
     """Whether the characters of a kind lead from the state at ``before`` to different states that are near.
 
-    Not where one of them leads nowhere: then to follow the others alone is best. And the tokens with a certain capital
-    letter or digit are so few that to walk them apart takes less time than to see that they need not be.
+    Not where one of them leads nowhere: then to follow the others alone is best.
     """
-    if kind == 65 or kind == 48:
-        return False
     found = _targets_of_kind(before, kind, np.int64(0), room, table, byte_classes, rules)
     if found < 0:
         return False
