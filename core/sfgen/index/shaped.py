@@ -148,14 +148,20 @@ def _apart_from_usual(
         if table[before + np.uintp(byte_classes[labels[node]])] != usual:
             stack[depths[node] - 1] = before
             end = np.uintp(subtree_ends[node])
-            if usual != dead:
-                more, left = _clear(node, end, left, row, token_starts, token_ids)
+            left -= _ANEW + 1
+            if usual != dead:  # written out: to call a kernel with many arrays takes as long as to clear ten tokens
+                left -= np.int64(token_starts[end] - token_starts[node]) >> 1
+                for position in range(token_starts[node], token_starts[end]):
+                    token = np.uint32(token_ids[position])
+                    word, low = np.uintp(token >> np.uint32(5)), np.uint32(token & np.uint32(31))
+                    count -= np.int64(row[word] >> low & np.uint32(1))
+                    row[word] &= ~(np.uint32(1) << low)
+            if table[before + np.uintp(byte_classes[labels[node]])] != dead:
+                more, left = fill_span(
+                    node, end, left, row, stack,
+                    table, width, byte_classes, labels, depths, subtree_ends, first_tokens,
+                )  # fmt: skip
                 count += more
-            more, left = fill_span(
-                node, end, left - _ANEW, row, stack,
-                table, width, byte_classes, labels, depths, subtree_ends, first_tokens,
-            )  # fmt: skip
-            count += more
             if left < 0:
                 break
             entry += 1
