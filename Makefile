@@ -58,7 +58,7 @@ docs: $(DEV_STAMP)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.bench $(BENCH)
-	$(if $(BENCH),,set -e; for part in masks bans growth forward generation; do $(BIN)/python -m tests.bench.$$part; done)
+	$(if $(BENCH),,set -e; for part in masks letters bans growth forward generation; do $(BIN)/python -m tests.bench.$$part; done)
 
 pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py

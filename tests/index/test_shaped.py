@@ -30,6 +30,10 @@ ATOMS = [
     "é", "日", "😀", "[^A-Z]", "[\\u0000-\\U0010ffff]", *LOOKS,
 ]  # fmt: skip
 COUNTS = ["", "", "*", "+", "?", "{0,3}", "{1,7}", "{2}"]
+STRETCHES = [
+    ".*", ".+", r"[\s\S]+", "[^a]+", "[^b]*", "[^日]*", "(?:(?!ab).)*", "(?:(?!E1).)*", ".{0,3}", "(?:(?!\n).){2,9}",
+    r"\w+", r"[^\W_]+", "", "[a-y]*", r"(?u:\w)*", "[^é]+", r"[^.\n]*", r"[^0]*",
+]  # fmt: skip
 TEXTS = st.text(st.sampled_from(CHARACTERS), min_size=1, max_size=6).map(str.encode)
 
 
@@ -41,6 +45,19 @@ def patterns(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         counted = f"(?:{counted}){draw(st.sampled_from(COUNTS))}"
     return counted + draw(st.sampled_from(["", "END", '[."]', "|true|false"]))
+
+
+@st.composite
+def singled_out(draw: st.DrawFn) -> str:
+    """Some characters between long stretches of nearly any, which may tell them apart, too."""
+    stretches = st.sampled_from(STRETCHES)
+    pieces = [draw(stretches)]
+    for _ in range(draw(st.integers(1, 3))):
+        pieces += [
+            draw(st.sampled_from(["a", "e", "ab", "E", "(?:ab|xy)", "[aeiou]{2}", "é", "日", "[éж]", "(?i:ab)", "7"]))
+        ]
+        pieces += [draw(stretches)]
+    return "".join(pieces)
 
 
 @st.composite
@@ -72,7 +89,9 @@ def by_shapes(budget: int, dense: int) -> Iterator[None]:
 
 @settings(max_examples=120, deadline=None)
 @given(
-    pattern=patterns() | st.integers(0, 10**9).map(lambda seed: RandomPattern(random.Random(seed)).text),
+    pattern=patterns()
+    | singled_out()
+    | st.integers(0, 10**9).map(lambda seed: RandomPattern(random.Random(seed)).text),
     vocabulary=vocabularies(),
     budget=st.sampled_from([10**6, 10**6, 40, 0]),
     dense=st.sampled_from([8, 1, 10**6]),
@@ -106,6 +125,10 @@ WIDE = [
     *CLOSE_LIMIT, r".*", r".{0,2000}", r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]){0,40}"', r"[A-Za-z_][A-Za-z0-9_]{0,63}",
     r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"', r"https?://(www\.)?[a-z]{2,20}\.(com|ai|org)",
     r"[^“”]{3,9}", r"([a-z]{1,12} ){1,5}[a-z]{1,12}\.", r"[^\n日é]{1,30}",
+    # A common letter is singled out.
+    ".+a.+", ".*e.*", r"[\s\S]+the[\s\S]+", "[^a]+a.+", "(?i).*error.*", ".*[aeiou]{2}.*", r"[^\W_]+e[^\W_]+",
+    ".*é.*日.*", "[^e]*", "[^aeiou]+x", "(?:(?!END).)*END", r"(?:(?!the\b).)*a[^b]*", "[^a]+a[^b]+b[^c]+",
+    r"[^.]+e[^,]+\.",
 ]  # fmt: skip
 
 

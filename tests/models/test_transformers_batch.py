@@ -19,6 +19,7 @@ from random_models import random_model
 from sfgen.decoding.batch import Answer
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models import transformers_batch
+from sfgen.models.output_rows import has_rows
 from sfgen.models.transformers_session import TransformersSession
 
 Round = list[tuple[int, int, int]]
@@ -53,7 +54,8 @@ def assert_equals_reading_each_again(model: Any, rows: int, rounds: Sequence[Rou
 def passes(model: Any) -> Iterator[list[tuple[int, int]]]:
     """The texts and the tokens of each, padding included, in each call of the model, as they come."""
     shapes: list[tuple[int, int]] = []
-    hook = model.register_forward_pre_hook(
+    read = model.base_model if has_rows(model) else model  # the output layer is called by itself where it may be
+    hook = read.register_forward_pre_hook(
         lambda _module, _arguments, options: shapes.append(tuple(options["input_ids"].shape)), with_kwargs=True
     )
     try:

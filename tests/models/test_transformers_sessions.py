@@ -17,6 +17,7 @@ from random_models import ARCHITECTURES, random_model
 from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError
 from sfgen.models import transformers_cache
+from sfgen.models.output_rows import has_rows
 from sfgen.models.transformers_session import TransformersSession
 
 # They give nothing back that could be given to them again, or something that cannot be taken back in part.
@@ -48,7 +49,8 @@ def assert_equals_reading_everything_again(model: Any, steps: Steps, seed: int) 
 def reads(model: Any) -> Iterator[list[int]]:
     """The number of tokens in each call of the model, as they come."""
     counts: list[int] = []
-    hook = model.register_forward_pre_hook(
+    read = model.base_model if has_rows(model) else model  # the output layer is called by itself where it may be
+    hook = read.register_forward_pre_hook(
         lambda _module, _arguments, options: counts.append(options["input_ids"].shape[1]), with_kwargs=True
     )
     try:
@@ -272,7 +274,7 @@ class TestWhatCanGoWrong:
         session.extend([5, 6])
         raised = getattr(torch, error, RuntimeError)(message)
         with (
-            patch.object(type(model), "forward", side_effect=raised),
+            patch.object(type(model.base_model), "forward", side_effect=raised),
             pytest.raises(
                 ModelError, match=r"memory on cpu for 4 tokens|small cannot score on cpu in float32"
             ) as caught,

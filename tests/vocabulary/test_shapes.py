@@ -90,8 +90,8 @@ def _check_beginnings(found: Shapes, trie: TokenTrie, shapes_seen: dict[bytes, i
     expected: dict[int, set[int]] = {}
     for prefix in prefixes:
         text = shape(prefix)
-        if text in shapes_seen and text[-1] in KINDS:
-            length = next(rule[1] for rule in RULES_LISTED if rule[0] == text[-1])
+        if text in shapes_seen and text[-1] < 0x80:  # a byte above is by itself no whole character
+            length = next((rule[1] for rule in RULES_LISTED if rule[0] == text[-1]), 1)
             begin = place[prefix[: len(prefix) - length + 1]]
             expected.setdefault(shapes_seen[text], set()).add(begin)
     for node in range(len(found)):

@@ -7,6 +7,7 @@ so the same pattern passes or fails on every machine.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +18,26 @@ from sfgen.errors import PatternTooLarge
 from sfgen.kernels import FlagsOut, Int, Int32s, Int32sOut, Int32TableOut, Int64s, Int64sOut, UInt64sOut, kernel
 
 MAX_DFA_STATES = 200_000
-"""States of the deterministic automaton before it is minimised."""
+"""States of the deterministic automaton before it is minimised, whatever its tables take."""
+
+MAX_STATES = 600_000
+"""The same, where its tables are small: ``.{0,65535}`` has 524,281 states."""
+
+MAX_CELLS = 16_000_000
+"""The numbers in tables that are small: the transitions, and the members of all sets."""
 
 MAX_WORK = 200_000_000
 """Elementary steps of the construction, and cells of the tables that it fills."""
 
 _FIRST_ROOM = 512  # sets
 
-_DONE, _TOO_MANY_STATES, _TOO_MUCH_WORK, _NO_ROOM = 0, 1, 2, 3
+_DONE, _TOO_MANY_STATES, _TOO_LARGE_TABLES, _TOO_MUCH_WORK = 0, 1, 2, 3
+_NO_ROOM_FOR_SETS, _NO_ROOM_FOR_MEMBERS, _NO_ROOM_FOR_TARGETS = 4, 5, 6
+_FULL = {
+    _NO_ROOM_FOR_SETS: ("first_member", "hashes", "slots", "transitions", "accepting"),
+    _NO_ROOM_FOR_MEMBERS: ("members",),
+    _NO_ROOM_FOR_TARGETS: ("targets", "next_target"),
+}
 
 _CURRENT, _COUNT, _STAMP, _WORK = 0, 1, 2, 3
 """Where the kernel keeps how far it has come."""
@@ -52,7 +65,8 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
         pattern: The pattern it came from, for messages.
 
     Raises:
-        PatternTooLarge: It passes :data:`MAX_DFA_STATES` or :data:`MAX_WORK`.
+        PatternTooLarge: It passes :data:`MAX_WORK`, :data:`MAX_STATES`, or both :data:`MAX_DFA_STATES` and
+            :data:`MAX_CELLS`.
     """
     byte_classes = byte_classes_of(nfa.edges)
     edges = nfa.edges[np.argsort(nfa.edges[:, 0], kind="stable")].T
@@ -69,11 +83,16 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
         epsilons[1].copy(),
     )
     tables = _Tables.empty(nfa.states, classes)
-    while (status := _subsets(*arguments, *tables, MAX_DFA_STATES, MAX_WORK)) == _NO_ROOM:
-        tables = tables.doubled()
+    limits = MAX_STATES, MAX_DFA_STATES, MAX_CELLS, MAX_WORK
+    while (status := _subsets(*arguments, *tables, *limits)) in _FULL:
+        tables = tables.doubled(_FULL[status])
         tables.slots.fill(-1)
     if status != _DONE:
-        limit = f"{MAX_DFA_STATES:,} states" if status == _TOO_MANY_STATES else f"{MAX_WORK:,} steps of construction"
+        limit = {
+            _TOO_MANY_STATES: f"{MAX_STATES:,} states",
+            _TOO_LARGE_TABLES: f"{MAX_DFA_STATES:,} states whose tables have more than {MAX_CELLS:,} numbers",
+            _TOO_MUCH_WORK: f"{MAX_WORK:,} steps of construction",
+        }[status]
         raise PatternTooLarge(
             f"the deterministic automaton passes the limit of {limit}",
             pattern,
@@ -123,14 +142,10 @@ class _Tables(NamedTuple):
             cut=np.zeros(classes + 1, dtype=np.bool_),
         )
 
-    def doubled(self) -> _Tables:
-        kept = {"progress", "seen", "set_of", "stack", "head", "cut"}
-        larger = {
-            name: np.concatenate([table, np.empty_like(table)])
-            for name, table in self._asdict().items()
-            if name not in kept
-        }
-        return self._replace(**larger)
+    def doubled(self, full: Iterable[str]) -> _Tables:
+        return self._replace(
+            **{name: np.concatenate([getattr(self, name), np.empty_like(getattr(self, name))]) for name in full}
+        )
 
 
 def byte_classes_of(edges: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -168,7 +183,9 @@ def _subsets(
     stack: Int32sOut,
     head: Int32sOut,
     cut: FlagsOut,
+    most_states: Int,
     max_states: Int,
+    max_cells: Int,
     max_work: Int,
 ) -> Int:
     """Expand one set after another, from where ``progress`` says; see :class:`_Tables`. Returns why it stopped.
@@ -220,7 +237,7 @@ def _subsets(
                         work += 1
                         if cut[label]:
                             if entries == len(targets):
-                                return _NO_ROOM
+                                return _NO_ROOM_FOR_TARGETS
                             targets[entries] = edge_target[edge]
                             next_target[entries] = head[label]
                             head[label] = entries
@@ -255,7 +272,7 @@ def _subsets(
                         state = stack[depth]
                         if edge_first[state] < edge_first[state + 1] or state == accept:
                             if begin + size == len(members):
-                                return _NO_ROOM
+                                return _NO_ROOM_FOR_MEMBERS
                             members[begin + size] = state
                             size += 1
                             mixed = np.uint64(state + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -287,10 +304,12 @@ def _subsets(
                             break
                     slot = (slot + 1) & (len(slots) - 1)
                 if size > 0 and found < 0:
-                    if count == max_states:
+                    if count == most_states:
                         return _TOO_MANY_STATES
+                    if count >= max_states and (count + 1) * classes + begin + size > max_cells:
+                        return _TOO_LARGE_TABLES
                     if count == len(hashes):
-                        return _NO_ROOM
+                        return _NO_ROOM_FOR_SETS
                     found = count
                     slots[slot] = found
                     hashes[found] = total

@@ -32,7 +32,7 @@ from sfgen.regex.tree import (
     contains,
 )
 
-MAX_NFA_SIZE = 1_000_000
+MAX_NFA_SIZE = 1_800_000
 """States and transitions together; known from the tree before anything is built."""
 
 BORDER = 0xFF

@@ -10,6 +10,7 @@ from sfgen.decoding.batch import Batch, batch_of, drive_batch
 from sfgen.decoding.drive import generate, prepare, stream
 from sfgen.decoding.events import (
     Ask,
+    AskAgain,
     BlockClosed,
     BlockMoved,
     Candidate,
@@ -27,6 +28,7 @@ from sfgen.decoding.sampler import Sampler
 
 __all__ = [
     "Ask",
+    "AskAgain",
     "Batch",
     "BlockClosed",
     "BlockMoved",

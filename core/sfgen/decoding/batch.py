@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from sfgen import arguments
-from sfgen.decoding.events import Ask, Event
+from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop, Steps
+from sfgen.decoding.path import Int32
 from sfgen.decoding.plain_forms import model_of
-from sfgen.decoding.protocols import Model, Scores, Session
+from sfgen.decoding.protocols import Model, Scores, ScoresRows, Session
 from sfgen.errors import SfgenError
 
 Answer: TypeAlias = Scores | SfgenError
@@ -40,6 +41,19 @@ class Batch(Protocol):
 
 
 @runtime_checkable
+class BatchScoresRows(Protocol):
+    """What a batch may have besides: it can score a few tokens without all others."""
+
+    def extend_rows(
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
+    ) -> Mapping[int, Answer]:
+        """As ``Batch.extend``, but of each row only the scores of the tokens ``wanted``, or those of all."""
+
+    def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
+        """Other scores of the token of a row that was scored last; see ``ScoresRows.score_again``."""
+
+
+@runtime_checkable
 class HasBatch(Protocol):
     """A model that reads several sequences in one forward pass."""
 
@@ -61,7 +75,21 @@ class SeparateRows:
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """As ``Batch.extend``; an error is always that of its row alone."""
-        return {row: self._read(row, token_ids) for row, token_ids in rows.items()}
+        return self.extend_rows(rows, {})
+
+    def extend_rows(
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
+    ) -> Mapping[int, Answer]:
+        """As ``BatchScoresRows.extend_rows``."""
+        return {row: self._read(row, token_ids, wanted.get(row)) for row, token_ids in rows.items()}
+
+    def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
+        """As ``BatchScoresRows.score_again``."""
+        session = self._sessions[row]
+        try:
+            return session.score_again(wanted) if isinstance(session, ScoresRows) else None
+        except SfgenError as error:
+            return error
 
     def rewind(self, row: int, length: int) -> None:
         """As ``Batch.rewind``."""
@@ -71,10 +99,12 @@ class SeparateRows:
         elif session is not None:
             session.rewind(length)
 
-    def _read(self, row: int, token_ids: Sequence[int]) -> Answer:
+    def _read(self, row: int, token_ids: Sequence[int], wanted: Int32 | None) -> Answer:
         try:
             session = self._sessions[row] = self._sessions[row] or self._model.session()
-            return session.extend(token_ids)
+            if wanted is None or not isinstance(session, ScoresRows):
+                return session.extend(token_ids)
+            return session.extend_rows(token_ids, wanted)
         except SfgenError as error:
             return error
 
@@ -123,15 +153,16 @@ def drive_batch(
         rows = len(loops)
     waiting = enumerate(loops)
     running: dict[int, _Row] = {}
+    narrow = batch if isinstance(batch, BatchScoresRows) else None
     try:
         for place in range(rows):
             _begin(running, place, waiting)
         while running:
             for place in sorted(running):
-                while place in running and not (yield from _to_next_question(running[place])):
+                while place in running and not (yield from _to_next_question(running[place], place, narrow)):
                     batch.rewind(place, 0)
                     _begin(running, place, waiting)
-            _ask(running, batch)
+            _ask(running, batch, narrow)
     finally:
         for row in running.values():
             row.steps.close()
@@ -146,14 +177,19 @@ def _begin(running: dict[int, _Row], place: int, waiting: Iterator[tuple[int, Lo
         return
 
 
-def _to_next_question(row: _Row) -> Generator[tuple[int, Event | SfgenError], None, bool]:
-    """Pass a loop's events on until it asks; false if it is over instead."""
+def _to_next_question(
+    row: _Row, place: int, narrow: BatchScoresRows | None
+) -> Generator[tuple[int, Event | SfgenError], None, bool]:
+    """Pass a loop's events on until it asks; false if it is over instead.
+
+    What it asks again is answered at once, for nothing is read: who looks on does not change who reads with whom.
+    """
     answer, row.answer, row.question = row.answer, None, None
-    if isinstance(answer, SfgenError):
-        row.steps.close()
-        yield row.number, answer
-        return False
     while True:
+        if isinstance(answer, SfgenError):
+            row.steps.close()
+            yield row.number, answer
+            return False
         try:
             step = row.steps.send(answer)
         except StopIteration:
@@ -165,21 +201,25 @@ def _to_next_question(row: _Row) -> Generator[tuple[int, Event | SfgenError], No
         if isinstance(step, Ask):
             row.question = step
             return True
-        yield row.number, step
+        if isinstance(step, AskAgain):
+            answer = narrow.score_again(place, step.rows) if narrow is not None else None
+        else:
+            yield row.number, step
 
 
-def _ask(running: Mapping[int, _Row], batch: Batch) -> None:
+def _ask(running: Mapping[int, _Row], batch: Batch, narrow: BatchScoresRows | None) -> None:
     """Answer all open questions at once."""
     questions: dict[int, Sequence[int]] = {}
+    wanted: dict[int, Int32 | None] = {}
     for place, row in running.items():
         assert row.question is not None, "every loop that runs has come to a question"
         if row.question.keep is not None:
             batch.rewind(place, row.question.keep)
-        questions[place] = row.question.token_ids
+        questions[place], wanted[place] = row.question.token_ids, row.question.rows
     if not questions:
         return
     try:
-        answers = batch.extend(questions)
+        answers = batch.extend(questions) if narrow is None else narrow.extend_rows(questions, wanted)
     except SfgenError as error:
         answers = dict.fromkeys(questions, error)
     for place, row in running.items():

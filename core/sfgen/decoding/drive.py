@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sfgen import arguments
 from sfgen.decoding.ban import Ban
-from sfgen.decoding.events import Ask, Event, Finished, Result
+from sfgen.decoding.events import Ask, AskAgain, Event, Finished, Result
 from sfgen.decoding.forward import Forward
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.plain_forms import banned_of, constraint_of, index_of, model_of
@@ -68,7 +68,7 @@ def stream(
         hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
             was released stays, and if nothing clean can follow it, that is an error.
         look: Somebody looks on: the ``TokenChosen`` events tell what the model found likely and what the ban has under
-            way, which takes a look at all scores of every step.
+            way, which takes a look at all scores of every step. The text is the same as without.
 
     Yields:
         Events; the last is ``Finished`` with the result. The texts of the ``TextReleased`` events, joined, are the
@@ -239,6 +239,8 @@ def drive(steps: Steps, new_session: Callable[[], Session]) -> Generator[Event, 
                 answer = session.extend(step.token_ids)
             else:
                 answer = narrow.extend_rows(step.token_ids, step.rows)
+        elif isinstance(step, AskAgain):
+            answer = narrow.score_again(step.rows) if narrow is not None else None
         else:
             yield step
 

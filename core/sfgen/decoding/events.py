@@ -34,6 +34,21 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class AskAgain:
+    """Asks for other scores of the token that the last answer was about; the session reads nothing.
+
+    A token is chosen by the scores of few rows wherever few are allowed, whatever else is asked: one number of a
+    product over few rows may differ in its last bit from the same number of a product over all of them.
+
+    Attributes:
+        rows: The tokens whose scores are wanted, int32; ``None``: all. The answer is ``None`` where the last one was
+            all that there is.
+    """
+
+    rows: NDArray[np.int32] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A token that the model finds likely at some place.
 
@@ -97,7 +112,8 @@ class TokenChosen:
         probability: The probability with which it was drawn: among the allowed tokens, after temperature and
             truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily.
         forward_passes: How often the model was asked until now.
-        outlook: What the model found likely here; ``None`` if it was not asked, or nobody looks.
+        outlook: What the model found likely here; ``None`` if it was not asked, gives the scores of a few tokens only,
+            or nobody looks.
         watch: What the ban has under way after the token; ``None`` without a ban, or if nobody looks.
     """
 

@@ -29,6 +29,7 @@ from sfgen.decoding import ahead
 from sfgen.decoding.ban import Ban
 from sfgen.decoding.events import (
     Ask,
+    AskAgain,
     BlockClosed,
     BlockMoved,
     Event,
@@ -53,7 +54,7 @@ from sfgen.errors import DeadEnd, GenerationError, ModelError
 _FEW = 1024
 """So many allowed tokens are worth asking for their scores alone."""
 
-Steps: TypeAlias = Generator[Ask | Event, Scores | None, Result]
+Steps: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, Result]
 
 
 @dataclass
@@ -111,7 +112,7 @@ class Loop:
 
     # ---- one step --------------------------------------------------------------------------------------------------
 
-    def _step(self) -> Generator[Ask | Event, Scores | None, FinishReason | None]:
+    def _step(self) -> Generator[Ask | AskAgain | Event, Scores | None, FinishReason | None]:
         """Choose one token, or go back; a reason if that was the end."""
         node = yield from self._open()
         allowed = node.all_allowed()
@@ -122,8 +123,8 @@ class Loop:
             return (yield from self._end_here("complete"))
         forced = allowed.size == 1 and node.scores is None
         if allowed.size > 1 and node.scores is None and not only_ends:
-            few = allowed.size <= _FEW and not self.look  # who looks on is told of all tokens
-            self._keep(node, (yield from self._ask(allowed if few else None)))
+            rows = allowed if allowed.size <= _FEW else None
+            yield from self._keep(node, (yield from self._ask(rows)), rows)
         choice = self._choose(node) if allowed.size and not only_ends else None
         if choice is None:
             return (yield from self._back_out())
@@ -132,14 +133,14 @@ class Loop:
             return (yield from self._end_here("end_token"))
         return (yield from self._take(node, chosen, forced, probability))
 
-    def _open(self) -> Generator[Ask, Scores | None, Node]:
+    def _open(self) -> Generator[Ask | AskAgain, Scores | None, Node]:
         """The place of the next token, with what may stand there; the model may be asked while that is found out."""
         if not self.text.takes_time():
             return self.text.find_allowed()
         finding = ahead.begin(self.text.find_allowed)
         scores = yield from self._ask()
         node = finding.result()
-        self._keep(node, scores)
+        yield from self._keep(node, scores, None)
         return node
 
     def _choose(self, node: Node) -> tuple[int, float | None] | None:
@@ -201,18 +202,35 @@ class Loop:
 
     def _ask(self, rows: Int32 | None = None) -> Generator[Ask, Scores | None, Scores]:
         """Ask for the scores of the next token; only those of ``rows`` are needed, but all of them may come."""
-        answer = yield self.questions.ask(self.text.known, rows)
+        return self._checked((yield self.questions.ask(self.text.known, rows)), rows)
+
+    def _ask_again(self, rows: Int32 | None, scores: Scores) -> Generator[AskAgain, Scores | None, Scores]:
+        """Ask for other scores of the same token; ``scores``, the last ones, if they are all that there is."""
+        answer = yield AskAgain(rows)
+        return scores if answer is None else self._checked(answer, rows)
+
+    def _checked(self, answer: Scores | None, rows: Int32 | None) -> Scores:
         scores: NDArray[np.floating] = np.asarray(answer)
         if scores.shape != (len(self.text.vocabulary),) and (rows is None or scores.shape != rows.shape):
             raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.text.vocabulary)},)")
         return scores
 
-    def _keep(self, node: Node, scores: Scores) -> None:
-        """Keep what is needed of the model's answer for a place."""
-        allowed = node.all_allowed()
+    def _keep(self, node: Node, scores: Scores, asked: Int32 | None) -> Generator[AskAgain, Scores | None, None]:
+        """Keep what is needed of the model's answer for a place, which was asked for the tokens ``asked``.
+
+        Few tokens are always chosen among by scores that were asked for alone, so that who looks on, and whether a mask
+        was there before the model was asked, changes no bit of them.
+        """
+        allowed, every = node.all_allowed(), scores
+        if asked is None and 1 < allowed.size <= _FEW:
+            scores = yield from self._ask_again(allowed, every)
         node.scores = scores if scores.size == allowed.size else scores.take(allowed)
-        if self.look:
-            node.row = Row.of(scores)
+        if not self.look:
+            return
+        if every.size < len(self.text.vocabulary):
+            every = yield from self._ask_again(None, every)
+        if every.size == len(self.text.vocabulary):
+            node.row = Row.of(every)
 
     # ---- banned text -----------------------------------------------------------------------------------------------
 

@@ -31,6 +31,13 @@ class ScoresRows(Protocol):
     def extend_rows(self, token_ids: Sequence[int], rows: NDArray[np.int32]) -> Scores:
         """As ``Session.extend``, but the scores of the tokens ``rows`` only, ``[len(rows)]``; or those of all."""
 
+    def score_again(self, rows: NDArray[np.int32] | None) -> Scores | None:
+        """Other scores of the token that was scored last: of the tokens ``rows``, or of all. Nothing is read.
+
+        Scores of the same rows are the same to the last bit, whichever way they were asked for. ``None``: the session
+        scores all tokens at once, so that the last scores were all that there is.
+        """
+
 
 class Model(Protocol):
     """A language model: a vocabulary, an encoder of prompts, and sessions."""

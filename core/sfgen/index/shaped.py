@@ -2,7 +2,8 @@
 
 Such a state is in the middle of some text, and treats most characters of a kind alike. So the trie of shapes (see
 ``sfgen.vocabulary.shapes``) is walked, which is small, and tells of most tokens whether they are allowed. Where a state
-tells the characters of a kind apart, the token trie is walked from there.
+tells the characters of a kind apart, the token trie is walked from there; or, where the states that they lead to read
+nearly the same, the shapes are walked on with all of them (see ``sfgen.index.state_sets``).
 
 The tokens of the shapes are not written one by one either. The state before mostly allowed nearly the same shapes, so
 its row is taken, and changed by the shapes that tell the two apart; or no token at all, or all of them, whatever is
@@ -17,7 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.index.table import MIXED, NO_END, OFFSET, UNKNOWN
+from sfgen.index.state_sets import (
+    ROOM,
+    UNSURE,
+    image,
+    is_member,
+    is_worth_joining,
+    room_for_sets,
+    set_of_one,
+    state_before,
+)
+from sfgen.index.table import JOINED, MIXED, NO_END, OFFSET, UNKNOWN
 from sfgen.index.walker import digest, fill_span, finish
 from sfgen.kernels import (
     Flags,
@@ -46,16 +57,22 @@ _UNUSUAL = 4
 _ANEW = 4
 """What it takes to begin a walk somewhere in the token trie, in nodes."""
 
+_SEVERAL = np.array([byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum()])
+"""The bytes of characters that are of a kind with others."""
+
+_DOWN = 64
+"""What it takes to find the state before a node, in nodes."""
+
 
 @kernel
 def make_shaped(
     state: Int, budget: Int, row: UInt32sOut, allows: UInt8sOut, text: UInt32sOut, last_allows: UInt8s,
     last_text: UInt32s, stack: UInt32sOut, mixed: Int32sOut, room: Int64sOut,
-    table: UInt32sOut, width: Int, byte_classes: UInt8s, accepting: Flags, end_tokens: Int32s, rules: Int32Table,
-    columns: UInt8s, kinds: UInt8s, shape_depths: Int32s, shape_ends: Int32s, shape_starts: Int32s,
+    sets: UInt32sOut, table: UInt32sOut, width: Int, byte_classes: UInt8s, accepting: Flags, end_tokens: Int32s,
+    rules: Int32Table, columns: UInt8s, kinds: UInt8s, shape_depths: Int32s, shape_ends: Int32s, shape_starts: Int32s,
     shape_tokens: UInt32s, node_starts: Int32s, nodes: Int32s, dense: Int32s, rows: UInt32Table,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
-    first_tokens: UInt32s, repeated_tokens: Int32Table,
+    first_tokens: UInt32s, repeated_tokens: Int32Table, roots: Int32s, shared: Flags,
 ) -> tuple[Int, Int]:  # fmt: skip
     """Make the row of ``state``; its number of tokens, -1 where the budget did not suffice, and its digest.
 
@@ -69,87 +86,237 @@ def make_shaped(
         last_text: Likewise.
         stack: Room for a state at each depth of the token trie, and one more.
         mixed: Room for two numbers for each shape.
-        room: Room for 16 numbers.
+        room: Room for ``state_sets.ROOM`` numbers.
+        sets: Room for the sets of states; see ``state_sets``.
         table: The automaton, flat, with the columns of the kinds; see ``sfgen.index.table``.
         width: This and the next three: see ``walker.make_row``.
         rules: ``shapes.RULES``.
         columns: The column of each label of a shape, ``[256]``.
         kinds: This and the next eight: as in ``Shapes``.
         labels: This and the rest: as in ``TokenTrie``.
+        shared: See ``state_sets.image``.
     """
+    sets[sets.size - 1] = 0
     apart = _walk_shapes(
-        state, allows, stack, mixed, room, table, width, byte_classes, rules, columns, kinds, shape_depths, shape_ends
-    )
+        state, allows, stack, mixed, room, sets,
+        table, width, byte_classes, rules, columns, kinds, shape_depths, shape_ends, shared,
+    )  # fmt: skip
     count = _write_shapes(allows, text, last_allows, last_text, shape_starts, shape_tokens, dense, rows)
     for number in range(row.size):
         row[number] = text[number]
     left = budget
-    dead = np.uint32(np.uint32(table.size - width) | NO_END)
     for place in range(apart - 1, -1, -1):  # what is below comes first, so that what is above has the last word
         shape, before = np.int64(mixed[2 * place]), np.uintp(mixed[2 * place + 1])
-        # The shapes below were taken as those after most characters of one byte, and left out after longer ones.
-        column = np.int64(columns[kinds[shape]])
-        usual = table[before + np.uintp(column + LABELS)] if column - width + COLUMNS < BYTE_KINDS else dead
-        entry, last = np.int64(node_starts[shape]), np.int64(node_starts[shape + 1])
-        while entry < last:
-            node = np.uintp(nodes[entry])
-            if table[before + np.uintp(byte_classes[labels[node]])] != usual:
-                stack[depths[node] - 1] = before
-                end = np.uintp(subtree_ends[node])
-                if usual != dead:
-                    left -= np.int64(token_starts[end] - token_starts[node]) >> 1
-                    for position in range(token_starts[node], token_starts[end]):
-                        token = np.uint32(token_ids[position])
-                        word, low = np.uintp(token >> np.uint32(5)), np.uint32(token & np.uint32(31))
-                        count -= np.int64(row[word] >> low & np.uint32(1))
-                        row[word] &= ~(np.uint32(1) << low)
-                more, left = fill_span(
-                    node, end, left - _ANEW, row, stack,
-                    table, width, byte_classes, labels, depths, subtree_ends, first_tokens,
-                )  # fmt: skip
-                count += more
-                if left < 0:
-                    return -1, np.uint64(0)
-                entry += 1
-                continue
-            # On to the next byte that leads elsewhere.
-            byte = np.int64(labels[node]) + 1
-            while byte < 256 and table[before + np.uintp(byte_classes[byte])] == usual:
-                byte += 1
-            stop = last
-            while entry < stop:
-                middle = (entry + stop) >> 1
-                if labels[nodes[middle]] < byte:
-                    entry = middle + 1
-                else:
-                    stop = middle
+        if before < np.uintp(table.size):
+            more, left = _apart_from_usual(
+                shape, before, left, row, stack, table, width, byte_classes, columns, kinds, node_starts, nodes,
+                labels, depths, subtree_ends, token_starts, token_ids, first_tokens,
+            )  # fmt: skip
+        else:
+            more, left = _apart_in_set(
+                shape, before, left, row, stack, sets, np.uintp(state * width),
+                table, width, byte_classes, columns, kinds, node_starts, nodes,
+                labels, depths, subtree_ends, token_starts, token_ids, first_tokens, roots,
+            )  # fmt: skip
+        count += more
+        if left < 0:
+            return -1, np.uint64(0)
     count += finish(accepting[state], end_tokens, repeated_tokens, row)
     return count, digest(row)
 
 
 @kernel(is_part=True)
+def _apart_from_usual(
+    shape: Int, before: Place, left: Int, row: UInt32sOut, stack: UInt32sOut,
+    table: UInt32s, width: Int, byte_classes: UInt8s, columns: UInt8s, kinds: UInt8s,
+    node_starts: Int32s, nodes: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
+    token_starts: Int32s, token_ids: Int32s, first_tokens: UInt32s,
+) -> tuple[Int, Int]:  # fmt: skip
+    """Walk from where a character leads the state at ``before`` elsewhere than most of its kind do.
+
+    The shapes below were taken as those after most characters of one byte, and left out after longer ones.
+
+    Returns:
+        By how many tokens the row has grown, and what is left of the budget; less than 0: it did not suffice.
+    """
+    dead = np.uint32(np.uint32(table.size - width) | NO_END)
+    column, count = np.int64(columns[kinds[shape]]), np.int64(0)
+    usual = table[before + np.uintp(column + LABELS)] if column - width + COLUMNS < BYTE_KINDS else dead
+    entry, last = np.int64(node_starts[shape]), np.int64(node_starts[shape + 1])
+    while entry < last:
+        node = np.uintp(nodes[entry])
+        if table[before + np.uintp(byte_classes[labels[node]])] != usual:
+            stack[depths[node] - 1] = before
+            end = np.uintp(subtree_ends[node])
+            left -= _ANEW + 1
+            if usual != dead:  # written out: to call a kernel with many arrays takes as long as to clear ten tokens
+                left -= np.int64(token_starts[end] - token_starts[node]) >> 1
+                for position in range(token_starts[node], token_starts[end]):
+                    token = np.uint32(token_ids[position])
+                    word, low = np.uintp(token >> np.uint32(5)), np.uint32(token & np.uint32(31))
+                    count -= np.int64(row[word] >> low & np.uint32(1))
+                    row[word] &= ~(np.uint32(1) << low)
+            if table[before + np.uintp(byte_classes[labels[node]])] != dead:
+                more, left = fill_span(
+                    node, end, left, row, stack,
+                    table, width, byte_classes, labels, depths, subtree_ends, first_tokens,
+                )  # fmt: skip
+                count += more
+            if left < 0:
+                break
+            entry += 1
+        else:
+            # On to the next byte that leads elsewhere.
+            byte = np.int64(labels[node]) + 1
+            while byte < 256 and table[before + np.uintp(byte_classes[byte])] == usual:
+                byte += 1
+            entry = _first_from(byte, entry, last, nodes, labels)
+    return count, left
+
+
+@kernel(is_part=True)
+def _apart_in_set(
+    shape: Int, before: Place, left: Int, row: UInt32sOut, stack: UInt32sOut,
+    sets: UInt32s, start: Place,
+    table: UInt32s, width: Int, byte_classes: UInt8s, columns: UInt8s, kinds: UInt8s,
+    node_starts: Int32s, nodes: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
+    token_starts: Int32s, token_ids: Int32s, first_tokens: UInt32s, roots: Int32s,
+) -> tuple[Int, Int]:  # fmt: skip
+    """Look again where not all states of the set at ``before`` go on to what was taken for all.
+
+    Args:
+        shape: The shape whose last character that is.
+        before: The offset of the set.
+        left: This and ``row``, ``stack``: see ``fill_span``.
+        sets: See ``state_sets``.
+        start: The offset of the state whose row is made.
+        table: This and the rest: see ``make_shaped``.
+
+    Returns:
+        As ``_apart_from_usual``.
+    """
+    dead = np.uint32(np.uint32(table.size - width) | NO_END)
+    kind, count = np.int64(kinds[shape]), np.int64(0)
+    column, classes = np.int64(columns[kind]), np.int64(width - COLUMNS)
+    if column < classes and kind >= 0x80:
+        return count, np.int64(-1)  # the nodes of such a byte are not listed
+    place = before - np.uintp(table.size)
+    states, first = np.int64(sets[place + np.uintp(width)]), place + np.uintp(width + 1)
+    taken = sets[place + np.uintp(column)] & ~UNSURE
+    entry, last = np.int64(node_starts[shape]), np.int64(node_starts[shape + 1])
+    while entry < last and left >= 0:
+        node = np.uintp(nodes[entry])
+        label = np.uintp(byte_classes[labels[node]])
+        dies, differs = np.int64(0), states  # how many states of the set that is so for
+        if column < classes + BYTE_KINDS:
+            differs = np.int64(0)
+            for member in range(states):
+                target = table[np.uintp(sets[first + np.uintp(member)]) + label]
+                dies += np.int64(target == dead)
+                differs += np.int64(target == dead or not is_member(target, taken, sets, table.size, width))
+        if differs == 0:
+            entry = _first_from(np.int64(labels[node]) + 1, entry, last, nodes, labels)
+            continue
+        entry += 1
+        left -= _ANEW
+        end = np.uintp(subtree_ends[node])
+        state = before
+        if dies < states:
+            state = state_before(node, start, table, byte_classes, labels, subtree_ends, roots)
+            left -= _DOWN
+            target = table[state + label]
+            if differs < states and target != dead and is_member(target, taken, sets, table.size, width):
+                continue
+        if taken != dead:
+            more, left = _clear(node, end, left, row, token_starts, token_ids)
+            count += more
+        if dies < states:
+            stack[depths[node] - 1] = np.uint32(state)
+            more, left = fill_span(
+                node, end, left, row, stack,
+                table, width, byte_classes, labels, depths, subtree_ends, first_tokens,
+            )  # fmt: skip
+            count += more
+    return count, left
+
+
+@kernel(is_part=True)
+def _clear(
+    node: Place, end: Place, left: Int, row: UInt32sOut, token_starts: Int32s, token_ids: Int32s
+) -> tuple[Int, Int]:
+    """Take the tokens of some nodes out of a row; return by how many it has grown, and what is left of the budget."""
+    count = np.int64(0)
+    for position in range(token_starts[node], token_starts[end]):
+        token = np.uint32(token_ids[position])
+        word, low = np.uintp(token >> np.uint32(5)), np.uint32(token & np.uint32(31))
+        count -= np.int64(row[word] >> low & np.uint32(1))
+        row[word] &= ~(np.uint32(1) << low)
+    return count, left - (np.int64(token_starts[end] - token_starts[node]) >> 1)
+
+
+@kernel(is_part=True)
+def _first_from(byte: Int, entry: Int, last: Int, nodes: Int32s, labels: UInt8s) -> Int:
+    """The first of the entries of ``nodes``, which lie by rising byte, whose byte is not less than ``byte``."""
+    while entry < last:
+        middle = (entry + last) >> 1
+        if labels[nodes[middle]] < byte:
+            entry = middle + 1
+        else:
+            last = middle
+    return entry
+
+
+@kernel(is_part=True)
 def _walk_shapes(
-    state: Int, allows: UInt8sOut, stack: UInt32sOut, mixed: Int32sOut, room: Int64sOut, table: UInt32sOut, width: Int,
+    state: Int, allows: UInt8sOut, stack: UInt32sOut, mixed: Int32sOut, room: Int64sOut,
+    sets: UInt32sOut, table: UInt32sOut, width: Int,
     byte_classes: UInt8s, rules: Int32Table, columns: UInt8s, kinds: UInt8s, depths: Int32s, subtree_ends: Int32s,
+    shared: Flags,
 ) -> Int:  # fmt: skip
     """Find the shapes that ``state`` allows; return how many pairs there are in ``mixed``.
 
-    Each is a shape by whose last kind the state before it may go on to different states, and that state.
+    Each is a shape by whose last kind the state before it, or the set of states, may go on to others than was taken for
+    all, and that state or set.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
-    apart = np.int64(0)
+    apart, size = np.int64(0), np.uintp(table.size)
     stack[0] = np.uint32(state * width)
     node, end = np.uintp(0), np.uintp(kinds.size)
     while node < end:
         depth = np.uintp(depths[node])
         before = np.uintp(stack[depth - np.uintp(1)])
-        place = before + np.uintp(columns[np.uintp(kinds[node])])
-        target = table[place]
-        if target >= MIXED:
+        column = np.uintp(columns[np.uintp(kinds[node])])
+        target = table[before + column] if before < size else JOINED
+        if target >= JOINED:
             if target == UNKNOWN:
                 target = _target_of_kind(before, kinds[node], room, table, byte_classes, rules)
-                table[place] = target
-            if target == MIXED:
+                if target == MIXED and is_worth_joining(
+                    before, kinds[node], room, table, width, byte_classes, rules, shared
+                ):
+                    target = JOINED
+                table[before + column] = target
+            if target == JOINED and before < size:
+                whole = set_of_one(before, sets, room, table.size, width)
+                if whole < 0:
+                    target = MIXED
+                else:
+                    before = np.uintp(whole)
+                    stack[depth - np.uintp(1)] = before
+            if target == JOINED:
+                place = before - size + column
+                target = sets[place]
+                if target == UNKNOWN:
+                    target = image(
+                        before, np.int64(column), kinds[node], sets, room, table, width, byte_classes, rules, shared
+                    )
+                    sets[place] = target
+                if target & UNSURE:
+                    mixed[2 * apart] = node
+                    mixed[2 * apart + 1] = before
+                    apart += 1
+                    target &= ~UNSURE
+            elif target == MIXED:
+                place = before + column
                 mixed[2 * apart] = node
                 mixed[2 * apart + 1] = before
                 apart += 1
@@ -281,8 +448,9 @@ class ShapedRows:
             shapes.labels, shapes.depths, shapes.subtree_ends, shapes.token_starts, shapes.tokens,
             shapes.node_starts, shapes.nodes, shapes.dense, shapes.rows,
             trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.first_tokens,
-            trie.repeated_tokens,
+            trie.repeated_tokens, trie.roots, _shared(dfa),
         )  # fmt: skip
+        self._sets = room_for_sets(classes + COLUMNS)
         self._last = Last(shapes.no_shapes, shapes.no_tokens)
 
     def make(self, state: int, budget: int, row: NDArray[np.uint32]) -> tuple[int, int]:
@@ -291,7 +459,15 @@ class ShapedRows:
         made = Last(np.zeros(len(last.allows), dtype=np.uint8), np.empty(len(row), dtype=np.uint32))
         count, mixed = make_shaped(
             state, budget, row, *made, *last, np.empty(self._depth, dtype=np.uint32),
-            np.empty(2 * len(last.allows), dtype=np.int32), np.empty(16, dtype=np.int64), *self._arguments,
+            np.empty(2 * len(last.allows), dtype=np.int32), np.empty(ROOM, dtype=np.int64),
+            np.empty(self._sets, dtype=np.uint32), *self._arguments,
         )  # fmt: skip
         self._last = made
         return count, mixed
+
+
+def _shared(dfa: Dfa) -> NDArray[np.bool_]:
+    """The classes of an automaton with a letter, a digit, or a byte of a longer character; bool ``[classes]``."""
+    found = np.zeros(dfa.transitions.shape[1], dtype=np.bool_)
+    found[dfa.byte_classes[_SEVERAL]] = True
+    return found

@@ -28,6 +28,9 @@ UNKNOWN = np.uint32(0xFFFFFFFF)
 MIXED = np.uint32(0xFFFFFFFE)
 """The entry of a kind whose characters lead to different states."""
 
+JOINED = np.uint32(0xFFFFFFFD)
+"""The entry of a kind whose characters lead to states that are walked as one; see ``sfgen.index.state_sets``."""
+
 
 def walking_table(transitions: NDArray[np.int32], goal: NDArray[np.bool_] | None, more: int = 0) -> UInt32:
     """The table of an automaton, uint32 ``[states + 1, classes + more]``.

@@ -33,15 +33,24 @@ class OutputRows:
         """What the model gives before its output layer: its last hidden states, and its cache."""
         return self._body(**{name: value for name, value in inputs.items() if name != "logits_to_keep"})
 
-    def scores(self, hidden: Any, rows: Int32) -> Any:
-        """The scores of the tokens ``rows`` after a hidden state: a tensor ``[rows]``."""
+    def scores(self, hidden: Any, rows: Int32 | None) -> Any:
+        """The scores after some hidden states.
+
+        Args:
+            hidden: A tensor ``[..., size]``.
+            rows: The tokens to score; ``None``: all, as the model itself does it.
+
+        Returns:
+            A tensor ``[..., rows]``.
+        """
         import torch
 
-        places = torch.from_numpy(rows).to(hidden.device)
-        bias = self._layer.bias
-        scores = torch.nn.functional.linear(
-            hidden, self._layer.weight.index_select(0, places), None if bias is None else bias.index_select(0, places)
-        )
+        if rows is None:
+            scores = self._layer(hidden)
+        else:
+            places, bias = torch.from_numpy(rows).to(hidden.device), self._layer.bias
+            weight = self._layer.weight.index_select(0, places)
+            scores = torch.nn.functional.linear(hidden, weight, None if bias is None else bias.index_select(0, places))
         return scores if self._cap is None else torch.tanh(scores / self._cap) * self._cap
 
 

@@ -8,11 +8,15 @@ that is given. Any other reads its texts one after the other, each in a session 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sfgen.decoding.batch import Answer
+from sfgen.decoding.path import Int32
 from sfgen.errors import ModelError
+from sfgen.models.output_rows import OutputRows, has_rows
 from sfgen.models.rotary import depends_on_length
 from sfgen.models.threads import Threads
 from sfgen.models.transformers_failures import check_readable, not_read
@@ -68,12 +72,24 @@ class TransformersBatch:
         self._lanes: Lanes | None = None
         self._rows: list[int] = []  # which row each lane holds
         self._threads: Threads | None = None
+        self._output: OutputRows | None = None
+        self._hidden: dict[int, Any] = {}  # what the last scores of each row were made of
         self._keeps_logits = False
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """Read tokens and return the scores of the next for each row: float32 ``[rows of the output layer]``.
 
         A row with tokens that it cannot read has a ``ModelError`` in place of scores.
+
+        Raises:
+            ModelError: See ``extend_rows``.
+        """
+        return self.extend_rows(rows, {})
+
+    def extend_rows(
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
+    ) -> Mapping[int, Answer]:
+        """As ``extend``, but of each row the scores of the tokens ``wanted`` only: float32 ``[wanted]``; or of all.
 
         Raises:
             ModelError: Not enough memory, or something that this model cannot do on its device. All rows hold what they
@@ -95,16 +111,32 @@ class TransformersBatch:
             with torch.inference_mode(), without_warnings(), threads.bounded():
                 self._arrange(rows, model)
                 for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}):
-                    answers.update(self._read({row: rows[row] for row in sorted(group, key=self._rows.index)}, model))
+                    together = {row: rows[row] for row in sorted(group, key=self._rows.index)}
+                    answers.update(self._read(together, wanted, model))
         except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
             self._lengths = before
             what = f"{sum(before) + sum(map(len, rows.values()))} tokens in {len(rows)} texts"
             raise not_read(error, model, self._name, what, "Give a smaller --batch-size or shorter prompts") from error
         return answers
 
+    def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
+        """Other scores of the token of a row that was scored last; see ``sfgen.decoding.protocols.ScoresRows``."""
+        import torch
+
+        if row not in self._hidden or self._output is None or self._threads is None:
+            return None
+        try:
+            with torch.inference_mode(), self._threads.bounded():
+                scores: Answer = self._output.scores(self._hidden[row], wanted)[0, -1].float().cpu().numpy()
+        except (RuntimeError, MemoryError) as error:
+            return not_read(error, self._load(), self._name, "scores", "Give a smaller --batch-size")
+        return scores
+
     def rewind(self, row: int, length: int) -> None:
         """Forget all but the first ``length`` tokens of a row."""
         self._lengths[row] = min(length, self._lengths[row])
+        if not length:
+            self._hidden.pop(row, None)
         if not any(self._lengths):
             self._lanes, self._rows = None, []
 
@@ -122,6 +154,7 @@ class TransformersBatch:
 
             self._lanes, self._rows = Lanes(len(_layers(model.config))), []
             self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
+            self._output = OutputRows(model) if has_rows(model) else None
         for lane in reversed(range(len(self._rows))):
             if not self._lengths[self._rows[lane]] and self._rows[lane] not in asked:
                 last = len(self._rows) - 1
@@ -135,7 +168,9 @@ class TransformersBatch:
             if not self._lengths[row]:
                 self._lanes.clear(self._rows.index(row))
 
-    def _read(self, rows: Mapping[int, Sequence[int]], model: Any) -> Mapping[int, Answer]:
+    def _read(
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None], model: Any
+    ) -> Mapping[int, Answer]:
         """Read the tokens of some rows in one forward pass."""
         import torch
 
@@ -152,17 +187,40 @@ class TransformersBatch:
             options["attention_mask"] = self._lanes.mask(model.dtype if is_added else torch.bool)
         if self._keeps_logits:
             options["logits_to_keep"] = 1
-        output = model(
-            input_ids=torch.tensor(padded, device=model.device),
-            position_ids=self._lanes.positions,
-            past_key_values=self._lanes.value,
-            use_cache=True,
+        inputs = {
+            "input_ids": torch.tensor(padded, device=model.device),
+            "position_ids": self._lanes.positions,
+            "past_key_values": self._lanes.value,
+            "use_cache": True,
             **options,
-        )
-        scores = output.logits[:, -1].float().cpu().numpy()  # padding is the last token once more: see the lanes
+        }
+        answers: Mapping[int, Answer]
+        if self._output is None:  # padding is the last token once more: see the lanes
+            answers = dict(zip(rows, model(**inputs).logits[:, -1].float().cpu().numpy(), strict=True))
+        else:
+            answers = self._scores(self._output, self._output.read(inputs).last_hidden_state[:, -1:], rows, wanted)
         for row, count in zip(rows, counts, strict=True):
             self._lengths[row] += count
-        return dict(zip(rows, scores, strict=True))
+        return answers
+
+    def _scores(
+        self, output: OutputRows, hidden: Any, rows: Iterable[int], wanted: Mapping[int, Int32 | None]
+    ) -> Mapping[int, Answer]:
+        """The scores of each row after its hidden state, ``hidden[place]``: those wanted, or those of all tokens."""
+        import torch
+
+        self._hidden.update({row: hidden[place : place + 1] for place, row in enumerate(rows)})
+        whole = [row for row in rows if wanted.get(row) is None]
+        few = [row for row in rows if wanted.get(row) is not None]
+        answers: dict[int, Answer] = {}
+        if whole:
+            scores = output.scores(torch.cat([self._hidden[row] for row in whole]), None)[:, -1]
+            answers.update(zip(whole, scores.float().cpu().numpy(), strict=True))
+        if few:  # each by itself, as in a session; and all are waited for once
+            found = [output.scores(self._hidden[row], wanted[row])[0, -1] for row in few]
+            ends = np.cumsum([len(each) for each in found])[:-1]
+            answers.update(zip(few, np.split(torch.cat(found).float().cpu().numpy(), ends), strict=True))
+        return answers
 
 
 def _layers(config: Any) -> Any:

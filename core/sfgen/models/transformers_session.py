@@ -41,6 +41,7 @@ class TransformersSession:
         self._threads = Threads(model)
         self._device = model.device
         self._output = OutputRows(model) if has_rows(model) else None
+        self._hidden: Any = None  # what the last scores were made of
         kind: Any = type(model)
         parameters = _parameters(kind)
         self._cache_name = next((name for name in _CACHE_NAMES if name in parameters), None)
@@ -64,6 +65,23 @@ class TransformersSession:
     def extend_rows(self, token_ids: Sequence[int], rows: Int32) -> Scores:
         """As ``extend``, but the scores of the tokens ``rows`` only: float32 ``[rows]``; or all, as ``extend`` does."""
         return self._extend(token_ids, rows)
+
+    def score_again(self, rows: Int32 | None) -> Scores | None:
+        """Other scores of the token that was scored last; see ``sfgen.decoding.protocols.ScoresRows``.
+
+        Raises:
+            ModelError: Not enough memory.
+        """
+        import torch
+
+        if self._output is None or self._hidden is None:
+            return None
+        try:
+            with torch.inference_mode(), self._threads.bounded():
+                scores: Scores = self._output.scores(self._hidden, rows)[0, -1].float().cpu().numpy()
+        except (RuntimeError, MemoryError) as error:
+            raise not_read(error, self._model, self._name, "scores", "Give a shorter prompt") from error
+        return scores
 
     def _extend(self, token_ids: Sequence[int], rows: Int32 | None) -> Scores:
         import torch
@@ -100,12 +118,13 @@ class TransformersSession:
                 inputs["position_ids"] = torch.arange(start, start + len(piece), device=self._device)[None]
             if self._cache_name:
                 inputs[self._cache_name] = self._past.value
-            output = self._model(**inputs) if rows is None or self._output is None else self._output.read(inputs)
+            output = self._model(**inputs) if self._output is None else self._output.read(inputs)
             if self._cache_name:
                 self._past.keep(output.get(self._cache_name), len(piece))
-        if rows is None or self._output is None:
+        if self._output is None:
             return output.logits[0, -1]
-        return self._output.scores(output.last_hidden_state[0, -1], rows)
+        self._hidden = output.last_hidden_state[:, -1:]
+        return self._output.scores(self._hidden, rows)[0, -1]
 
 
 @lru_cache(maxsize=16)

@@ -71,8 +71,9 @@ class Shapes:
         subtree_ends: ``int32[n]``.
         token_starts: ``int32[n + 1]``; the tokens of node ``i`` are ``tokens[token_starts[i]:token_starts[i + 1]]``.
         tokens: ``uint32``; of tokens with equal bytes only the smallest id.
-        node_starts: ``int32[n + 1]``; where the last character of node ``i`` begins in the token trie, if it is of a
-            kind that has several, is at the nodes ``nodes[node_starts[i]:node_starts[i + 1]]``, by rising byte.
+        node_starts: ``int32[n + 1]``; where the last character of node ``i`` begins in the token trie is at the nodes
+            ``nodes[node_starts[i]:node_starts[i + 1]]``, by rising byte. A byte of 0x80 and more that is a kind by
+            itself has none.
         nodes: ``int32``.
         dense: ``int32[n]``, where in ``rows`` the tokens of the node are; -1 for a few, which are not there.
         rows: ``uint32[m, words]``, packed rows; the last one is that of all tokens.
@@ -176,7 +177,7 @@ def _number_shapes(
         first_bytes: The kind of the character that each byte may begin.
         path: Room for three numbers at each depth of the trie, and three more.
         shape_of: Where the number of each node's shape goes.
-        begins: Zero; where a character of a kind that has several begins, the number of the shape that it ends.
+        begins: Zero; where a whole character begins, the number of the shape that it ends.
         above: Room for a number for each shape: the one without its last kind.
         kinds: Room for its last kind.
         slots: A hash table of the shapes, larger than their number; its size is a power of two; -1 is free.
@@ -220,7 +221,7 @@ def _number_shapes(
             kinds[known] = label
             known += 1
         shape_of[node] = slots[slot]
-        if label != byte or label == 97 or label == 65 or label == 48:
+        if label != byte or byte < 0x80:
             begins[begin] = slots[slot]
         path[3 * depth] = slots[slot]
         path[3 * depth + 1] = begun

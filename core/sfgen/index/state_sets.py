@@ -1,0 +1,262 @@
+"""Sets of states that are walked as one: where a kind of characters leads to several states that read nearly the same.
+
+After ``.*`` in ``.*e.*`` the letter ``e`` leads elsewhere than the others, but to a state that goes on by the same
+characters; so to ask which of the tokens have an ``e`` is to ask for what makes no difference. The shapes of tokens are
+walked with the set of both states, then, as a subset construction does. A set goes on where one of its states does.
+Where only some of them do, the place is noted, and the tokens there are looked at one by one. States are *near* if they
+go on by the same letters, digits and characters of several bytes; only such are put into one set, so that this is rare.
+
+A set is written as an offset like a state is, past the end of the table, where it has the same columns. They are filled
+when they are looked at, and followed by the number of its states and their offsets, ascending. After the room for all
+sets stands how many there are. They are made for one row, and forgotten with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfgen.index.table import NO_END, OFFSET, UNKNOWN
+from sfgen.kernels import (
+    Flags,
+    Int,
+    Int32s,
+    Int32Table,
+    Int64sOut,
+    Place,
+    UInt,
+    UInt8s,
+    UInt32s,
+    UInt32sOut,
+    kernel,
+)
+
+SETS = 64
+"""How many sets there are at most; more of them stand for tokens that are looked at one by one."""
+
+MEMBERS = 8
+"""How many states a set has at most."""
+
+UNSURE = np.uint32(0x40000000)
+"""The bit of an entry of a set that is set where not all of its states go on to what the entry says."""
+
+_TARGETS = 16
+"""Where a kind of characters leads to more different states than this, it is not looked at any further."""
+
+ROOM = 64
+"""The numbers that these kernels need room for: 16 for the bytes of a character, and the targets."""
+
+
+def room_for_sets(width: int) -> int:
+    """The numbers that the sets need room for, beside a table of so many columns; the last one is to be 0 at first."""
+    return SETS * (width + 1 + MEMBERS) + 1
+
+
+@kernel(is_part=True)
+def is_worth_joining(
+    before: Place, kind: Int, room: Int64sOut, table: UInt32s, width: Int, byte_classes: UInt8s, rules: Int32Table,
+    shared: Flags,
+) -> Any:  # fmt: skip
+    """Whether the characters of a kind lead from the state at ``before`` to different states that are near.
+
+    Not where one of them leads nowhere: then to follow the others alone is best.
+    """
+    found = _targets_of_kind(before, kind, np.int64(0), room, table, byte_classes, rules)
+    if found < 0:
+        return False
+    dead = np.uint32(np.uint32(table.size - width) | NO_END)
+    usual = _usual(found, room, dead)
+    joins = False
+    for number in range(found):
+        target = np.uint32(room[16 + number])
+        if target == dead:
+            return False
+        joins |= target != usual and is_near(target, usual, table, width, shared)
+    return joins
+
+
+@kernel(is_part=True)
+def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -> Any:
+    """Whether two entries lead to states that go on by the same classes among the ``shared`` ones, and end alike."""
+    dead = np.uint32(np.uint32(table.size - width) | NO_END)
+    if (np.uint32(one) ^ np.uint32(other)) & NO_END:
+        return False
+    first, second = np.uintp(np.uint32(one) & OFFSET), np.uintp(np.uint32(other) & OFFSET)
+    for column in range(shared.size):
+        if shared[column] and (table[first + np.uintp(column)] == dead) != (table[second + np.uintp(column)] == dead):
+            return False
+    return True
+
+
+@kernel(is_part=True)
+def set_of_one(before: Place, sets: UInt32sOut, room: Int64sOut, size: Int, width: Int) -> Int:
+    """The offset of the set of one state; -1 if there is no room for it."""
+    room[48] = before
+    return _set_of(np.int64(1), sets, room, size, width)
+
+
+@kernel(is_part=True)
+def _set_of(count: Int, sets: UInt32sOut, room: Int64sOut, size: Int, width: Int) -> Int:
+    """The offset of the set of the ``count`` states in ``room[48:]``, ascending; -1 if there is no room for it."""
+    step = np.int64(width + 1 + MEMBERS)
+    last = SETS * step
+    for begin in range(0, np.int64(sets[last]) * step, step):
+        if sets[begin + width] == count:
+            place = 0
+            while place < count and np.int64(sets[begin + width + 1 + place]) == room[48 + place]:
+                place += 1
+            if place == count:
+                return np.int64(size + begin)
+    new = np.int64(sets[last]) * step
+    if new == last:
+        return np.int64(-1)
+    sets[last] += np.uint32(1)
+    for column in range(width):
+        sets[new + column] = UNKNOWN
+    sets[new + width] = count
+    for slot in range(count):
+        sets[new + width + 1 + slot] = np.uint32(room[48 + slot])
+    return np.int64(size + new)
+
+
+@kernel(is_part=True)
+def image(
+    before: Place, column: Int, kind: Int, sets: UInt32sOut, room: Int64sOut,
+    table: UInt32s, width: Int, byte_classes: UInt8s, rules: Int32Table, shared: Flags,
+) -> Any:  # fmt: skip
+    """The entry of the set at ``before`` for a kind: the states that it leads to, as far as they are near each other.
+
+    Args:
+        before: The offset of the set.
+        column: The column of the kind.
+        kind: The label of the kind.
+        sets: The sets.
+        room: Room for ``ROOM`` numbers.
+        table: This and the next three: see ``shaped.make_shaped``.
+        shared: The classes of bytes by which states must go on alike to be near.
+    """
+    dead = np.uint32(np.uint32(table.size - width) | NO_END)
+    begin = np.int64(before) - table.size + width
+    found = np.int64(0)
+    for place in range(np.int64(sets[begin])):
+        member = np.uintp(sets[begin + 1 + place])
+        if column < shared.size:
+            found = _note(table[member + np.uintp(column)], found, room)
+        else:
+            found = _targets_of_kind(member, kind, found, room, table, byte_classes, rules)
+        if found < 0:
+            return dead | UNSURE
+    usual = _usual(found, room, dead)
+    if usual == dead:
+        return dead
+    count, sure = np.int64(0), np.uint32(0)
+    for other in range(found):
+        target = np.uint32(room[16 + other])
+        if target == dead or not is_near(target, usual, table, width, shared):
+            sure = UNSURE
+            continue
+        if count == MEMBERS:
+            return dead | UNSURE
+        slot = count  # ascending
+        while slot > 0 and room[48 + slot - 1] > np.int64(target & OFFSET):
+            room[48 + slot] = room[48 + slot - 1]
+            slot -= 1
+        room[48 + slot] = np.int64(target & OFFSET)
+        count += 1
+    ends = usual & NO_END
+    if count == 1:
+        return np.uint32(room[48]) | ends | sure
+    offset = _set_of(count, sets, room, np.int64(table.size), width)
+    return dead | UNSURE if offset < 0 else np.uint32(offset) | ends | sure
+
+
+@kernel(is_part=True)
+def _note(target: UInt, found: Int, room: Int64sOut) -> Int:
+    """Note one more of the targets in ``room[16:]``, and how often; return how many there are, -1 for too many."""
+    for place in range(found):
+        if room[16 + place] == np.int64(target):
+            room[32 + place] += 1
+            return found
+    if found == _TARGETS:
+        return np.int64(-1)
+    room[16 + found] = np.int64(target)
+    room[32 + found] = 1
+    return found + 1
+
+
+@kernel(is_part=True)
+def _usual(found: Int, room: Int64sOut, dead: UInt) -> Any:
+    """Where most characters lead of those that lead anywhere; ``dead`` if none does."""
+    usual, most = np.uint32(dead), np.int64(0)
+    for place in range(found):
+        if np.uint32(room[16 + place]) != np.uint32(dead) and room[32 + place] > most:
+            usual, most = np.uint32(room[16 + place]), room[32 + place]
+    return usual
+
+
+@kernel(is_part=True)
+def _targets_of_kind(
+    before: Place, kind: Int, found: Int, room: Int64sOut, table: UInt32s, byte_classes: UInt8s, rules: Int32Table
+) -> Int:
+    """Note where the characters of a kind lead from the state at ``before``; see ``_note`` and ``RULES``."""
+    for rule in range(rules.shape[0]):
+        if rules[rule, 0] != kind:
+            continue
+        length = rules[rule, 1]
+        place = 0
+        room[0] = rules[rule, 2]
+        room[1] = before
+        room[2] = -1
+        while place >= 0:
+            byte = room[4 * place]
+            if byte > rules[rule, 3 + 2 * place]:
+                place -= 1
+                continue
+            room[4 * place] = byte + 1
+            target = table[np.uintp(room[4 * place + 1]) + np.uintp(byte_classes[byte])]
+            if place + 1 == length:
+                found = _note(target, found, room)
+                if found < 0:
+                    return found
+            elif np.int64(target & OFFSET) != room[4 * place + 2]:
+                room[4 * place + 2] = np.int64(target & OFFSET)
+                place += 1
+                room[4 * place] = rules[rule, 2 + 2 * place]
+                room[4 * place + 1] = np.int64(target & OFFSET)
+                room[4 * place + 2] = -1
+    return found
+
+
+@kernel(is_part=True)
+def state_before(
+    node: Place, start: Place, table: UInt32s, byte_classes: UInt8s, labels: UInt8s, subtree_ends: Int32s, roots: Int32s
+) -> Any:
+    """The offset of the state before a node of the token trie, from the state at ``start`` on."""
+    low, high = np.int64(0), np.int64(256)
+    while high - low > 1:  # the byte with which the tokens of the node begin
+        middle = (low + high) >> 1
+        if np.uintp(roots[middle]) <= node:
+            low = middle
+        else:
+            high = middle
+    here, state = np.uintp(roots[low]), start
+    while here < node:
+        state = np.uintp(table[state + np.uintp(byte_classes[labels[here]])] & OFFSET)
+        here += np.uintp(1)
+        while np.uintp(subtree_ends[here]) <= node:
+            here = np.uintp(subtree_ends[here])
+    return state
+
+
+@kernel(is_part=True)
+def is_member(target: UInt, entry: UInt, sets: UInt32s, size: Int, width: Int) -> Any:
+    """Whether the state that ``target`` leads to is the one, or among those, that ``entry`` leads to."""
+    state, whole = np.uint32(target) & OFFSET, np.int64(np.uint32(entry) & OFFSET & ~UNSURE)
+    if whole < size:
+        return np.int64(state) == whole
+    begin = whole - size + width
+    found = False
+    for place in range(np.int64(sets[begin])):
+        found |= sets[begin + 1 + place] == state
+    return found
