@@ -111,9 +111,22 @@ class TestScores:
         model, few = on_device(model_of(name.replace("_", "-"))), np.array([3, 0, 7], dtype=np.int32)
         whole, narrow = TransformersSession(model), TransformersSession(model)
         for token_ids in ([1, 2, 3], [4], [5, 6]):
-            found = narrow.extend_rows(token_ids, few)
+            found, expected = narrow.extend_rows(token_ids, few), whole.extend(token_ids)
             assert found.shape == few.shape
-            assert_close(found, whole.extend(token_ids)[few])
+            assert_close(found, expected[few])
+            assert_close(narrow.score_again(None), expected)
+
+    @pytest.mark.parametrize("name", ["gpt2", "llama", "phi3"])
+    def test_of_few_tokens_in_a_batch(self, name: str) -> None:
+        model, few = on_device(model_of(name)), np.array([3, 0, 7], dtype=np.int32)
+        batch, oracles = batch_for(model, 3), [ForgetfulSession(model) for _ in range(3)]
+        for rows in ({0: [5], 1: [6, 7], 2: [8, 9, 10]}, {0: [11, 12], 2: [13]}):
+            wanted = {0: few, 1: None, 2: few[:2]}
+            found = batch.extend_rows(rows, wanted)
+            for row, token_ids in rows.items():
+                expected, some = oracles[row].extend(token_ids), wanted[row]
+                assert_close(found[row], expected if some is None else expected[some])
+                assert_close(batch.score_again(row, few), expected[few])
 
 
 class TestTexts:
