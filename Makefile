@@ -8,7 +8,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs bench pictures clean
+.PHONY: help demo test check format docs bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
@@ -17,6 +17,7 @@ help:
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README anew"
 	@echo "make bench     measure, side by side with other libraries; one part: make bench BENCH='--vocabulary gpt2'"
+	@echo "make gpu       measure on a GPU of NVIDIA, against generating freely on it"
 	@echo "make pictures  draw the pictures of the README anew"
 
 $(BIN)/python:
@@ -59,6 +60,10 @@ docs: $(DEV_STAMP)
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.bench $(BENCH)
 	$(if $(BENCH),,set -e; for part in masks letters bans growth forward generation; do $(BIN)/python -m tests.bench.$$part; done)
+
+# On Linux most package indexes offer torch with CUDA; where .venv has the build for CPUs, the program says so and stops.
+gpu: $(BENCH_STAMP)
+	$(BIN)/python -m tests.bench.gpu $(BENCH)
 
 pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py

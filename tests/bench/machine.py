@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from pathlib import Path
 
 
@@ -17,3 +18,14 @@ def machine() -> str:
     except (OSError, StopIteration):
         pass
     return f"{processor}, {cores} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def gpu() -> str:
+    """The first CUDA device, its driver and the version of CUDA, in words."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return "no GPU"
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
+    return f"{torch.cuda.get_device_name()}, driver {driver}, CUDA {torch.version.cuda}"

@@ -78,21 +78,6 @@ class TestGuidedText:
             shutil.copy(model_directory("llama") / name, tmp_path)
         assert TransformersModel(tmp_path, device="cpu").model.dtype == torch.float32
 
-    def test_on_a_gpu(self, model_directory: ModelDirectory) -> None:
-        import torch
-
-        if not torch.cuda.is_available():
-            pytest.skip("no CUDA device here")
-        for dtype in ("float32", "bfloat16", "float16", "auto"):
-            for name in ("llama", "mistral", "mamba"):
-                model = TransformersModel(model_directory(name), device="cuda:0", dtype=dtype)
-                index = Index(Dfa.from_regex("[a-z]{5,9}( [0-9]+)?"), model.vocabulary)
-                assert model.model.device == torch.device("cuda", 0)
-                text = generate(model, "It is", index=index).text
-                assert re.fullmatch("[a-z]{5,9}( [0-9]+)?", text)
-                if dtype == "float32":
-                    assert text == generate(TransformersModel(model_directory(name)), "It is", index=index).text
-
     def test_scores_that_are_no_numbers(self, model_directory: ModelDirectory, tmp_path: Path) -> None:
         from safetensors.torch import load_file, save_file
 

@@ -184,11 +184,14 @@ class TestPasses:
         assert shapes == [(2, 60), (2, 2)]
 
     @settings(max_examples=200, deadline=None)
-    @given(counts=st.lists(st.sampled_from([1, 1, 1, 2, 5, 12, 40, 70, 100, 300]), min_size=1, max_size=6))
-    def test_rows_are_grouped_as_cheaply_as_can_be(self, counts: list[int]) -> None:
+    @given(
+        counts=st.lists(st.sampled_from([1, 1, 1, 2, 5, 12, 40, 70, 100, 300]), min_size=1, max_size=6),
+        one_pass=st.sampled_from([transformers_batch._PASS, transformers_batch._PASS_ON_GPU]),
+    )
+    def test_rows_are_grouped_as_cheaply_as_can_be(self, counts: list[int], one_pass: int) -> None:
         def cost(groups: Iterable[Sequence[int]]) -> float:
             sizes = [len(group) * max(counts[row] for row in group) for group in groups]
-            return sum(transformers_batch._PASS + size for size in sizes)
+            return sum(one_pass + size for size in sizes)
 
         def partitions(rows: list[int]) -> Iterator[list[list[int]]]:
             if not rows:
@@ -200,7 +203,7 @@ class TestPasses:
                     yield [*rest[:number], [rows[0], *group], *rest[number + 1 :]]
 
         with patch.object(transformers_batch, "_MANY", 400):
-            groups = transformers_batch._groups(dict(enumerate(counts)))
+            groups = transformers_batch._groups(dict(enumerate(counts)), one_pass)
         assert sorted(row for group in groups for row in group) == list(range(len(counts)))
         possible = [
             each

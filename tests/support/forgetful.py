@@ -22,8 +22,9 @@ class ForgetfulSession:
 
         self.tokens += token_ids
         with torch.inference_mode():
-            logits = self.model(input_ids=torch.tensor([self.tokens]), use_cache=False).logits[0, -1]
-        scores: Scores = logits.float().numpy()
+            ids = torch.tensor([self.tokens], device=self.model.device)
+            logits = self.model(input_ids=ids, use_cache=False).logits[0, -1]
+        scores: Scores = logits.float().cpu().numpy()
         return scores
 
     def rewind(self, length: int) -> None:

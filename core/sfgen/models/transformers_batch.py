@@ -16,6 +16,7 @@ import numpy as np
 from sfgen.decoding.batch import Answer
 from sfgen.decoding.path import Int32
 from sfgen.errors import ModelError
+from sfgen.models.attention import without_plans
 from sfgen.models.output_rows import OutputRows, has_rows
 from sfgen.models.rotary import depends_on_length
 from sfgen.models.threads import Threads
@@ -32,7 +33,9 @@ KNOWN = frozenset({
 })  # fmt: skip
 """Architectures that were tried: each is in the tests. Some of their configurations are left out all the same."""
 _PASS = 32
-"""A pass takes about as long as so many tokens more in another: on a processor somewhat less, on a GPU more."""
+"""A pass takes about as long as so many tokens more in another."""
+_PASS_ON_GPU = 256
+"""The same on a GPU of NVIDIA, which can do so many operations in the time in which it reads one weight."""
 _MANY = 1024
 """More tokens in one pass bring no more speed, only a need for memory."""
 
@@ -108,9 +111,10 @@ class TransformersBatch:
         rows = {row: token_ids for row, token_ids in rows.items() if row not in answers}
         before = list(self._lengths)
         try:
-            with torch.inference_mode(), without_warnings(), threads.bounded():
+            with torch.inference_mode(), without_warnings(), without_plans(model.device), threads.bounded():
                 self._arrange(rows, model)
-                for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}):
+                one_pass = _PASS_ON_GPU if model.device.type == "cuda" else _PASS
+                for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}, one_pass):
                     together = {row: rows[row] for row in sorted(group, key=self._rows.index)}
                     answers.update(self._read(together, wanted, model))
         except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
@@ -229,10 +233,14 @@ def _layers(config: Any) -> Any:
     return DynamicCache(config=config).layers
 
 
-def _groups(counts: Mapping[int, int]) -> list[list[int]]:
-    """The rows that are read together, given how many tokens each reads: what takes the least time in all.
+def _groups(counts: Mapping[int, int], one_pass: int) -> list[list[int]]:
+    """The rows that are read together: what takes the least time in all.
 
     Padding is read like tokens, so a row with few beside one with many may be dearer than a pass of its own.
+
+    Args:
+        counts: How many tokens each row reads.
+        one_pass: How many tokens more in another pass take as long as a pass.
     """
     rows = sorted(counts, key=lambda row: -counts[row])
     cost = [0.0] * (len(rows) + 1)  # of the rows before
@@ -243,8 +251,8 @@ def _groups(counts: Mapping[int, int]) -> list[list[int]]:
             size = (end - start) * counts[rows[start]]
             if size > _MANY and end - start > 1:
                 break
-            if cost[start] + _PASS + size < cost[end]:
-                cost[end], first[end] = cost[start] + _PASS + size, start
+            if cost[start] + one_pass + size < cost[end]:
+                cost[end], first[end] = cost[start] + one_pass + size, start
     groups: list[list[int]] = []
     end = len(rows)
     while end:

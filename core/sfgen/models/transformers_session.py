@@ -9,6 +9,7 @@ from typing import Any
 
 from sfgen.decoding.path import Int32
 from sfgen.decoding.protocols import Scores
+from sfgen.models.attention import without_plans
 from sfgen.models.output_rows import OutputRows, has_rows
 from sfgen.models.rotary import Rotary
 from sfgen.models.threads import Threads
@@ -90,7 +91,7 @@ class TransformersSession:
         before = len(self._tokens)
         self._tokens += token_ids
         try:
-            with torch.inference_mode(), without_warnings(), self._threads.bounded():
+            with torch.inference_mode(), without_warnings(), without_plans(self._device), self._threads.bounded():
                 scores: Scores = self._read(rows).float().cpu().numpy()
         except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
             count = len(self._tokens)

@@ -1,0 +1,110 @@
+"""Where the time of a token goes on a GPU: the parts of a step, each measured alone."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from sfgen import Sampler
+from sfgen.decoding import batch_of
+from sfgen.models.output_rows import OutputRows
+
+_FEW = 16  # rows of the output layer, as under a narrow mask
+_REPEATS = 21
+_PROMPT = 64  # tokens that were read before
+
+Part = tuple[str, Callable[[], object]]
+
+
+def parts(model: Any, batch: int) -> dict[str, float]:
+    """Milliseconds of each part of a step of so many texts; medians."""
+    return {name: _median(model.model.device, work) for name, work in _works(model, batch)}
+
+
+def _works(model: Any, batch: int) -> Iterator[Part]:
+    import torch
+
+    network, device = model.model, model.model.device
+    output, few = OutputRows(network), np.arange(100, 100 + _FEW, dtype=np.int32)
+    hidden = torch.randn((batch, 1, network.config.hidden_size), device=device, dtype=network.dtype)
+    with torch.inference_mode():
+        logits = network.lm_head(hidden)[:, -1]
+    scores = logits.float().cpu().numpy()
+    greedy, sampled = Sampler().start(), Sampler(1.0, 0).start()
+
+    allowed = model.vocabulary.text_token_ids
+    yield "a question to the model, all scores", _asking(model, batch)
+    yield "in it: the layers", _growing(network, batch, plans=False)
+    yield "the layers, with cuDNN's attention", _growing(network, batch, plans=True)
+    yield "in it: the output layer", lambda: network.lm_head(hidden)
+    yield (
+        f"{_FEW} rows of the output layer instead, for each text",
+        lambda: [output.scores(hidden[place, -1], few) for place in range(batch)],
+    )
+    yield "in it: scores to the host", lambda: logits.float().cpu().numpy()
+    yield f"{_FEW} scores of each text instead", lambda: logits[:, :_FEW].float().cpu().numpy()
+    yield "scores of the tokens of text picked from all", lambda: [each.take(allowed) for each in scores]
+    yield "choice among all, greedy", lambda: [greedy.choose(each) for each in scores]
+    yield "choice among all, sampled", lambda: [sampled.choose(each) for each in scores]
+
+
+def _asking(model: Any, batch: int) -> Callable[[], object]:
+    """Reads a token more at each call, as the loops of so many texts have it read."""
+    texts = batch_of(model, batch)
+    texts.extend({row: [100] * _PROMPT for row in range(batch)})
+    return lambda: texts.extend({row: [100] for row in range(batch)})
+
+
+def _growing(network: Any, batch: int, *, plans: bool) -> Callable[[], object]:
+    """Reads a token more at each call; attention may be computed by cuDNN or not."""
+    import torch
+    from transformers import DynamicCache
+
+    cache: Any = DynamicCache(config=network.config)
+    ids = torch.full((batch, 1), 100, device=network.device)
+    with torch.inference_mode():
+        network.base_model(input_ids=ids.repeat(1, _PROMPT), past_key_values=cache, use_cache=True)
+
+    def read() -> None:
+        with cudnn_attention(plans):
+            network.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
+
+    return read
+
+
+@contextmanager
+def cudnn_attention(allowed: bool) -> Iterator[None]:
+    """Whether torch may give attention to cuDNN."""
+    import torch
+
+    kernels: Any = torch.backends.cuda  # untyped
+    before = kernels.cudnn_sdp_enabled()
+    kernels.enable_cudnn_sdp(allowed)
+    try:
+        yield
+    finally:
+        kernels.enable_cudnn_sdp(before)
+
+
+def _median(device: Any, work: Callable[[], object]) -> float:
+    """Milliseconds, with all that was begun on the device."""
+    import torch
+
+    def wait() -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
+    times = []
+    with torch.inference_mode():
+        for _ in range(_REPEATS):
+            wait()
+            start = time.perf_counter()
+            work()
+            wait()
+            times.append(time.perf_counter() - start)
+    return 1e3 * statistics.median(times[_REPEATS // 4 :])  # the first ones warm up
