@@ -64,12 +64,12 @@ def number(name: str, value: object, wanted: str, least: float = 0.0, most: floa
     try:
         if isinstance(value, (str, bytes, bytearray)) or type(value).__name__ in ("bool", "bool_"):
             raise TypeError
-        found = value if isinstance(value, (int, float)) else float(value)  # type: ignore[arg-type]
+        found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise refusal(name, wanted, value) from None
     if not least <= found <= most or found == math.inf:  # nor is NaN between them
         raise refusal(name, wanted, value)
-    return found
+    return value if isinstance(value, (int, float)) else found
 
 
 def flag(name: str, value: object) -> bool:
@@ -119,13 +119,15 @@ def data(name: str, value: object, *, error: type[SfgenError] = UsageError) -> b
     raise refusal(name, "bytes", value, hint=hint, error=error)
 
 
-def token_ids(name: str, value: object, *, error: type[SfgenError] = UsageError) -> list[int]:
+def token_ids(
+    name: str, value: object, wanted: str = "a list of token ids", *, error: type[SfgenError] = UsageError
+) -> list[int]:
     """A list of token ids; any row of whole numbers, such as an array, is one.
 
     >>> token_ids("prompt", (3, 1))
     [3, 1]
     """
-    listed = items(name, value, "a list of token ids", error=error)
+    listed = items(name, value, wanted, error=error)
     return [whole_number(f"{name}: each token id", each, error=error) for each in listed]
 
 
@@ -137,9 +139,9 @@ def mapping(name: str, value: object, *, error: type[SfgenError] = UsageError) -
 
 
 def path(name: str, value: object, *, error: type[SfgenError] = UsageError) -> Path:
-    """The path of a file or directory."""
+    """The path of a file or directory, or a name that may be one."""
     if not isinstance(value, (str, PathLike)):
-        raise refusal(name, "a path", value, error=error)
+        raise refusal(name, "a name or a path", value, error=error)
     if "\0" in str(value):
         raise error(f"there is no {str(value)!r:.80}: a null byte is part of no name")
     return Path(value)
@@ -170,7 +172,7 @@ def function(name: str, value: object) -> None:
 def given(name: str, value: object, wanted: str, *members: str, hint: str = "") -> None:
     """An object with these attributes, whatever its class."""
     if isinstance(value, type) or not all(hasattr(value, member) for member in members):
-        raise refusal(name, f"{wanted} (it has {', '.join(members)})", value, hint=hint)
+        raise refusal(name, wanted, value, hint=hint or f"It has {', '.join(members)}.")
 
 
 _TEXT_HINT = "Give texts as str."

@@ -14,12 +14,14 @@ which is no letter, no mark and no white space. What is generated has none: ther
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sfgen import arguments
 from sfgen.ban.matcher import Certain, Mark, Match, Matcher
 from sfgen.ban.words import BannedWords
-from sfgen.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from sfgen.vocabulary import Vocabulary
 
 SPECIAL: Final = "\ufffc".encode()
 """What a special token of a prompt is read as."""
@@ -32,6 +34,8 @@ def read_prompt(vocabulary: Vocabulary, token_ids: Sequence[int]) -> bytes:
     >>> read_prompt(Vocabulary([b"we", b" ta", None], end_token_ids=[2]), [2, 0, 2, 2, 1]).decode()
     '\ufffcwe\ufffc ta'
     """
+    from sfgen.vocabulary import Vocabulary  # which loads numpy
+
     arguments.instance("vocabulary", vocabulary, Vocabulary)
     token_ids = arguments.token_ids("token_ids", token_ids)
     tokens, ends = vocabulary.tokens, frozenset(vocabulary.end_token_ids)

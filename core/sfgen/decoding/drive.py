@@ -249,7 +249,7 @@ def _encoded(model: Model, prompt: str | Sequence[int]) -> tuple[Sequence[int], 
     """The tokens of a prompt, and its bytes."""
     if isinstance(prompt, str):
         return model.encode(prompt), prompt.encode("utf-8", "replace")
-    prompt_ids, vocabulary = arguments.token_ids("prompt", prompt), model.vocabulary
+    prompt_ids, vocabulary = arguments.token_ids("prompt", prompt, "a text or a list of token ids"), model.vocabulary
     unknown = [token for token in prompt_ids if not 0 <= token < len(vocabulary)]
     if unknown:
         raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {len(vocabulary)} tokens")

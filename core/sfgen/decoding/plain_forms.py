@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,8 +47,9 @@ def constraint_of(index: GuideSource | Dfa | str | None, vocabulary: Vocabulary)
         return None
     if isinstance(index, (str, Dfa)):
         return index_of(index, vocabulary)
-    saved = isinstance(index, PathLike)
-    hint = "A saved index is read with sfgen.Index.load(path, model.vocabulary)." if saved else ""
+    hint = (
+        "Of a compiled pattern give its .pattern; a saved index is read with sfgen.Index.load(path, model.vocabulary)."
+    )
     arguments.given("index", index, "an index, a Dfa or a pattern", "vocabulary", "accepts", "guide", hint=hint)
     return index
 
