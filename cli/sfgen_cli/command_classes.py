@@ -10,7 +10,7 @@ from typer._click.core import ParameterSource
 from typer._click.exceptions import NoSuchOption
 from typer.core import TyperCommand, TyperGroup
 
-from sfgen.errors import ModelError, SfgenError, UsageError
+from sfgen.errors import SfgenError, UsageError
 from sfgen_cli import completion, help, usage
 
 
@@ -90,9 +90,7 @@ def _explain(error: SfgenError, param: Any, ctx: Any) -> None:
     value = ctx.params.get(param.name)
     if not isinstance(value, str | int) or f"{value}" not in error.message:
         return
-    if param.name == "model" and isinstance(error, ModelError):
-        _suggest(error, value, completion.MODELS)
-    elif param.name == "device" and error.message == f"no such device: {value}":
+    if param.name == "device" and error.message == f"no such device: {value}":
         _suggest(error, value, completion.DEVICES)
     if ctx.get_parameter_source(param.name) is ParameterSource.ENVIRONMENT and (
         param.name in error.message or param.name == "model"
