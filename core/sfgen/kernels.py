@@ -192,6 +192,7 @@ def _import_numba() -> Any:
     if "numba" in sys.modules:
         return sys.modules["numba"]
     with delayed(Delay("importing numba")):
+        importlib.import_module("numpy.ma")  # numba asks for it when it first sees an array
         return importlib.import_module("numba")
 
 

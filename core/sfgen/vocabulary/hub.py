@@ -168,13 +168,14 @@ def _ask_back(name: str) -> None:
 def _near_built_in(name: str) -> str | None:
     """The built-in model that was perhaps meant.
 
-    >>> [_near_built_in(name) for name in ("tinny", "TINY", "unifrom", "zpi:book.txt", "Zip", "gpt2", "org/tiny")]
+    >>> [_near_built_in(name) for name in ("tinny", "TYNI", "unifrom", "zpi:book.txt", "Zip", "gpt2", "org/tiny")]
     ['tiny', 'tiny', 'uniform', 'zip:', 'zip:', None, None]
     """
     head, colon, _ = name.casefold().partition(":")
     if "/" in head:
         return None
-    return next(iter(difflib.get_close_matches(head + colon, BUILT_IN, n=1, cutoff=_NEAR)), None)
+    swapped = [built_in for built_in in BUILT_IN if sorted(built_in) == sorted(head + colon)]
+    return next(iter([*swapped, *difflib.get_close_matches(head + colon, BUILT_IN, n=1, cutoff=_NEAR)]), None)
 
 
 def _could_be_hub_id(name: str) -> bool:
