@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -183,6 +184,28 @@ def test_downloads_are_told_with_their_size_before_they_begin(asked: list[str], 
         told.clear()
         load_model("org/model").session()
     assert told == []
+
+
+def test_weights_in_pieces_are_downloaded_whole(asked: list[str], directory: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(directory / "model.safetensors")
+    place = {name: f"model-{1 + number % 2}-of-2.safetensors" for number, name in enumerate(sorted(weights))}
+    for file in set(place.values()):
+        part = {name: weight for name, weight in weights.items() if place[name] == file}
+        save_file(part, directory / file, metadata={"format": "pt"})
+    (directory / "model.safetensors").unlink()
+    (directory / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": place}))
+    (directory / "other.safetensors").write_bytes(b"not of this model")
+    told: list[Delay | None] = []
+    with told_of_delays(told.append):
+        assert load_model("org/model").session().extend([5]).size
+    size = sum((directory / file).stat().st_size for file in set(place.values()))
+    assert Delay("downloading the weights of org/model", is_download=True, size=size) in told
+    assert not any("other.safetensors" in path for path in asked)
+    asked.clear()
+    assert load_model("org/model").session().extend([5]).size
+    assert asked == []
 
 
 def test_the_command_announces_a_download(asked: list[str], directory: Path) -> None:
