@@ -21,7 +21,7 @@ MOST_USED = {
         *("--state", "--path", "--against", "--examples", "--format", "--json", "--quiet"),
     ),
     "check": (
-        *("TEXT…", "FILE…", "--text", "--regex", "--choices", "--words", "--words-file", "--pattern", "--match"),
+        *("FILE…", "--text", "--regex", "--choices", "--words", "--words-file", "--pattern", "--match"),
         *("--json", "--quiet"),
     ),
     "replay": ("FILE", "--sample", "--slow", "--step", "--svg", "--at", "--quiet"),
@@ -39,6 +39,7 @@ _IN_ONE_LINE = {
     "--input": "Many prompts, as JSON Lines.",
     "--output": "Where the records of --input go.",
     "--trace": "Keep every step, for [bold]sfgen replay FILE[/].",
+    "--text": "A text itself, in place of a file.",
     "--temperature": "0 always takes the likeliest token.",
     "--against": "Compare two patterns, and tell them apart.",
     "--path": "The states that a text walks through.",
