@@ -74,16 +74,16 @@ def _main(
     install_completion: Annotated[
         _Shell | None,
         typer.Option(
-            metavar="[SHELL]",
+            metavar="SHELL",
             callback=_install,
             is_eager=True,
-            help="Let the Tab key complete commands, options and values in bash, zsh or fish; without SHELL in the "
-            "present one.",
+            help="Let the Tab key complete commands, options and values in bash, zsh or fish; auto: in the present "
+            "shell.",
         ),
     ] = None,
     show_completion: Annotated[
         _Shell | None,
-        typer.Option(metavar="[SHELL]", callback=_show, is_eager=True, help="Print the script for that instead."),
+        typer.Option(metavar="SHELL", callback=_show, is_eager=True, help="Print the script for that instead."),
     ] = None,
 ) -> None:
     pass

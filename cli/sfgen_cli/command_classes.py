@@ -6,16 +6,21 @@ import difflib
 from itertools import pairwise
 from typing import Any
 
+import typer
 from typer._click.core import ParameterSource
 from typer._click.exceptions import NoSuchOption
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from sfgen.errors import ModelError, SfgenError, UsageError
+from sfgen.errors import SfgenError, UsageError
 from sfgen_cli import completion, help, usage
 
 
 class Command(TyperCommand):
     """A command of sfgen."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.params.append(_help_all())
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help into the formatter."""
@@ -59,6 +64,10 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """All commands of sfgen."""
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.params.append(_help_all())
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help into the formatter."""
         _write_help(self, ctx, formatter)
@@ -68,31 +77,47 @@ class Group(TyperGroup):
         return completion.brief(super().shell_complete(ctx, incomplete))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read ``help`` and ``version`` as the options that they are elsewhere, and no shell as the user's.
-
-        The shell after an option of completion is its value.
-        """
+        """Read ``help`` and ``version`` as the options that they are elsewhere."""
         while args and args[0] == "help":
             args = [*args[1:], "--help"]
         if args and args[0] == "version":
             args = ["--version"]
-        if args and args[0] in (completion.INSTALL, completion.SHOW) and (len(args) == 1 or args[1].startswith("-")):
-            args.insert(1, "auto")
         return super().parse_args(ctx, args)
 
 
 def _write_help(command: Any, ctx: Any, formatter: Any) -> None:
     ctx.color = help.in_colour()  # else Typer would take the colours out again where stdout is a pipe
-    formatter.write(help.page(command, ctx))
+    formatter.write(help.page(command, ctx, whole=False))
+
+
+def _help_all() -> TyperOption:
+    """The option that shows all options; of the group, all of all commands."""
+    return TyperOption(
+        param_decls=[help.HELP_ALL],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_all,
+        help="Show all options, and all about them.",
+    )
+
+
+def _show_all(ctx: Any, param: Any, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    pages = [help.page(ctx.command, ctx, whole=True)]
+    for name, command in getattr(ctx.command, "commands", {}).items():
+        if not command.hidden:
+            pages.append(help.page(command, type(ctx)(command, info_name=name, parent=ctx), whole=True))
+    typer.echo("\n".join(pages), nl=False, color=help.in_colour())
+    ctx.exit()
 
 
 def _explain(error: SfgenError, param: Any, ctx: Any) -> None:
     value = ctx.params.get(param.name)
     if not isinstance(value, str | int) or f"{value}" not in error.message:
         return
-    if param.name == "model" and isinstance(error, ModelError):
-        _suggest(error, value, completion.MODELS)
-    elif param.name == "device" and error.message == f"no such device: {value}":
+    if param.name == "device" and error.message == f"no such device: {value}":
         _suggest(error, value, completion.DEVICES)
     if ctx.get_parameter_source(param.name) is ParameterSource.ENVIRONMENT and (
         param.name in error.message or param.name == "model"

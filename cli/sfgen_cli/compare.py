@@ -73,7 +73,7 @@ def _generate(run: Run, sampler: Sampler, what: str, say: Say) -> _Side:
     for event in run.events(sampler):
         if isinstance(event, Finished):
             result, seconds = event.result, time.perf_counter() - started
-            fields = record(run.request, result, seed=sampler.seed, seconds=seconds, pattern=None)
+            fields = record(run.request, result, seed=sampler.seed, seconds=seconds)
             return _Side(result, fields, run.model.vocabulary)
     raise AssertionError("the last event carries the result")
 

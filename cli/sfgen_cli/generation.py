@@ -6,7 +6,8 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
 from sfgen_cli.constraints import Constraint
@@ -14,10 +15,10 @@ from sfgen_cli.keyboard import check_stepping, is_watched
 from sfgen_cli.options import EngineName, GenerationOptions, ReferenceName
 from sfgen_cli.output import note, visible, write, write_json
 from sfgen_cli.progress import Say, progress, size_in_words
-from sfgen_cli.record import asked, record
+from sfgen_cli.record import record
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Event, Result, Sampler
+    from sfgen import BannedWords, Dfa, Event, Result, Sampler
     from sfgen.decoding import GuideSource, Model
     from sfgen.decoding.loop import Loop
     from sfgen_cli.scene import Scene, View
@@ -106,6 +107,19 @@ class Request:
         """The engine that is there for comparison, if one was asked for."""
         return None if self.engine == "fast" else self.engine
 
+    @cached_property
+    def pattern(self) -> str | None:
+        """The pattern that the text matches, also where it is that of a saved index.
+
+        Raises:
+            IndexFileError: There is no such index, or it is damaged.
+        """
+        if self.constraint.index_file is None:
+            return self.constraint.pattern
+        from sfgen.index.file import pattern_of
+
+        return pattern_of(self.constraint.index_file)
+
     def samplers(self) -> list[Sampler]:
         """How each sample is drawn."""
         from sfgen import Sampler
@@ -178,26 +192,12 @@ class Run:
             prompt=request.prompt,
             model=request.options.model,
             vocabulary_size=len(self.model.vocabulary),
-            pattern=self.pattern,
+            pattern=request.pattern,
             choices=request.constraint.choices,
             words=banned.words if banned else (),
             banned_patterns=banned.patterns if banned else (),
             seed=sampler.seed,
         )
-
-    @property
-    def pattern(self) -> str | None:
-        """The pattern that the text matches, also where it came from a saved index."""
-        has_pattern = self.request.constraint.choices is None  # the engines for comparison make one of choices
-        return self.index.pattern if self.index is not None and has_pattern else None
-
-    def record(self, result: Result, sampler: Sampler, *, seconds: float) -> dict[str, Any]:
-        """The record of one sample for ``--json``."""
-        return record(self.request, result, seed=sampler.seed, seconds=seconds, pattern=self.pattern)
-
-    def asked(self, sampler: Sampler) -> dict[str, Any]:
-        """What is known of that record beforehand."""
-        return asked(self.request, seed=sampler.seed, pattern=self.pattern)
 
     def of_prompt(self, prompt: str) -> Run:
         """The same for another prompt."""
@@ -206,9 +206,9 @@ class Run:
 
     def load_weights(self, say: Say) -> None:
         """Load what the first sample would have to wait for."""
-        size = getattr(self.model, "weights_size", None)
-        name = self.request.options.model
-        say(f"loading the weights of {name}" + (f" ({size_in_words(size)})" if size else ""))
+        if hasattr(self.model, "weights_size"):
+            size = self.model.weights_size
+            say(f"loading the weights of {self.request.options.model}" + (f" ({size_in_words(size)})" if size else ""))
         self.model.session()
 
 
@@ -238,17 +238,29 @@ def load(request: Request) -> tuple[Run, list[Sampler]]:
     request.check()
     samplers = request.samplers()
     with progress(quiet=request.options.quiet) as say:
-        loaded = without_weights(request, say)
+        loaded = without_weights(request, say, check_beforehand(request, say))
         loaded.loop(samplers[0])  # tells what is impossible, before the weights are loaded
         loaded.load_weights(say)
     return loaded, samplers
 
 
-def without_weights(request: Request, say: Say, *, has_prompt: bool = True) -> Run:
-    """Load what a request needs, but for the weights of the model. ``has_prompt``: its prompt is known already."""
+def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> Dfa | None:
+    """Refuse what can be known to be wrong before torch is imported, which takes seconds.
+
+    Args:
+        request: What is asked for.
+        say: Is told what is being done.
+        has_prompt: Whether its prompt is known already.
+
+    Returns:
+        The automaton of the pattern or the choices, where the text has to match one.
+    """
     constraint, options = request.constraint, request.options
-    if constraint:
+    if constraint.index_file is not None:
+        say(f"looking at {constraint.index_file}")
+    elif constraint:
         say("reading the pattern")
+    _ = request.pattern  # tells what is wrong with a saved index
     dfa = None
     if request.reference is None:
         dfa = constraint.dfa() if constraint and constraint.index_file is None else None
@@ -261,7 +273,17 @@ def without_weights(request: Request, say: Say, *, has_prompt: bool = True) -> R
 
         # Tells if every match has a banned word.
         without(dfa, request.banned, request.prompt.encode("utf-8", "replace"))
-    say(f"reading the tokenizer of {options.model}")
+    from sfgen.models.preflight import check_model
+
+    say(f"looking for the model {options.model}")
+    check_model(options.model, device=options.device, dtype=options.dtype, chat=options.chat, offline=options.offline)
+    return dfa
+
+
+def without_weights(request: Request, say: Say, dfa: Dfa | None) -> Run:
+    """Load what a request needs, but for the weights of the model. ``dfa``: what ``check_beforehand`` gave."""
+    constraint, options = request.constraint, request.options
+    say(_reading(options))
     from sfgen import load_model
 
     model = load_model(
@@ -270,6 +292,7 @@ def without_weights(request: Request, say: Say, *, has_prompt: bool = True) -> R
         device=options.device,
         dtype=options.dtype,
         trust_remote_code=options.trust_remote_code,
+        offline=options.offline,
     )
     if constraint:
         say("preparing the index")
@@ -279,6 +302,15 @@ def without_weights(request: Request, say: Say, *, has_prompt: bool = True) -> R
     else:
         index = constraint.reference_index(model.vocabulary, request.reference)
     return Run(request, model, _prompt_for(model, request), index)
+
+
+def _reading(options: GenerationOptions) -> str:
+    """What is read to make a model without its weights."""
+    if options.tokenizer is not None:
+        return f"reading the tokenizer {options.tokenizer}"
+    if options.model.startswith("zip:"):
+        return f"compressing {options.model.removeprefix('zip:')}"
+    return "listing the characters" if options.model == "uniform" else f"reading the tokenizer of {options.model}"
 
 
 def _prompt_for(model: Model, request: Request) -> str | Sequence[int]:
@@ -315,7 +347,7 @@ def _sample(loaded: Run, sampler: Sampler, trace: TraceFile | None) -> None:
                 result = event.result
     assert result is not None, "the last event carries the result"
     if options.json:
-        fields = loaded.record(result, sampler, seconds=time.perf_counter() - started)
+        fields = record(request, result, seed=sampler.seed, seconds=time.perf_counter() - started)
         write_json(fields)
     else:
         write("\n" if streams else f"{before}{result.text}\n")

@@ -1,7 +1,8 @@
 """The help of a command: what it does, examples that can be copied, and its options in groups.
 
 It is laid out here, not by Typer, so that it has no boxes, that the commands in it are never broken into lines, and
-that it can be read in a narrow window.
+that it can be read in a narrow window. ``--help`` shows the most used options, a line for each, ``--help-all`` all of
+them in groups.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+from sfgen_cli.most_used import MOST_USED, in_one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +27,7 @@ ENVIRONMENT = {
     "NO_COLOR": "No colours, if it is not empty. [bold]FORCE_COLOR[/]: colours in a pipe too.",
     "SFGEN_DEBUG": "Show where in the code of sfgen an internal error happened.",
 }
+HELP_ALL = "--help-all"
 _WIDEST, _NARROWEST = 100, 24
 _TWO_COLUMNS = 60  # from this width on, the meaning of an option stands beside it
 _COLUMN = 29
@@ -55,8 +59,8 @@ def in_colour() -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
 
 
-def page(command: Any, ctx: Context) -> str:
-    """The whole help of a command, or of the group of all commands."""
+def page(command: Any, ctx: Context, *, whole: bool) -> str:
+    """The help of a command, or of the group of all commands. ``whole``: with all options, and all about them."""
     import io
 
     from rich.console import Console
@@ -71,7 +75,7 @@ def page(command: Any, ctx: Context) -> str:
         highlight=False,
         legacy_windows=False,
     )
-    lines = [line for section in _sections(command, ctx, console) for line in [*section, None]]
+    lines = [line for section in _sections(command, ctx, console, whole=whole) for line in [*section, None]]
     for line in lines[:-1]:
         # A command stays on one line however long it is: a terminal folds it, and it can still be copied.
         console.print("" if line is None else line, soft_wrap=True)
@@ -79,7 +83,7 @@ def page(command: Any, ctx: Context) -> str:
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _sections(command: Any, ctx: Context, console: Console) -> Iterator[list[Text]]:
+def _sections(command: Any, ctx: Context, console: Console, *, whole: bool) -> Iterator[list[Text]]:
     from rich.text import Text
 
     usage = f"{ctx.command_path} [OPTIONS] " + " ".join(_usage_pieces(command, ctx))
@@ -94,10 +98,11 @@ def _sections(command: Any, ctx: Context, console: Console) -> Iterator[list[Tex
             lines += _wrapped(Text.from_markup(caption), console, indent=2)
             lines += [Text("    " + line, style="cyan") for line in commands]
         yield lines
-    for part in prose[1:]:
+    is_short = not whole and command.name in MOST_USED
+    for part in [] if is_short else prose[1:]:
         yield _wrapped(Text.from_markup(part), console)
     yield from _commands(command, ctx, console)
-    yield from _parameters(command, ctx, console)
+    yield from [_most_used(command, ctx, console)] if is_short else _parameters(command, ctx, console)
     if hasattr(command, "commands"):
         rows = [(Text(name, style="cyan"), Text.from_markup(meaning)) for name, meaning in ENVIRONMENT.items()]
         yield [*_heading("Environment", console), *_table(rows, console)]
@@ -138,6 +143,29 @@ def _parameters(command: Any, ctx: Context, console: Console) -> Iterator[list[T
         groups["Options"] = others
     for title, rows in groups.items():
         yield [*_heading(title, console), *_table(rows, console)]
+
+
+def _most_used(command: Any, ctx: Context, console: Console) -> list[Text]:
+    """The arguments and options that are used most, in the order of their list, a line for each."""
+    from rich.text import Text
+
+    params = {_name(param): param for param in command.get_params(ctx) if not getattr(param, "hidden", False)}
+    rows = []
+    for name in (*MOST_USED[command.name], HELP_ALL, "--help"):
+        if (param := params.get(name)) is not None:
+            meaning = Text.from_markup(in_one_line(name, param.help or ""))
+            default = param.get_default(ctx, call=False)
+            if getattr(param, "show_default", False) and default is not None and not getattr(param, "is_flag", False):
+                meaning.append(f" (default: {default})", style="dim")
+            rows.append((_names(param, ctx), meaning))
+    return [*_heading("Options used most", console), *_table(rows, console)]
+
+
+def _name(param: Any) -> str:
+    """What an argument or an option is called: its long name."""
+    if param.param_type_name == "argument":
+        return _argument(param)
+    return str(next((name for name in param.opts if name.startswith("--")), param.opts[0]))
 
 
 def _names(param: Any, ctx: Context) -> Text:

@@ -50,6 +50,13 @@ class Vocabularies:
         ),
     ] = None
 
+    offline: Annotated[
+        bool,
+        typer.Option(
+            "--offline", help="Never ask the hub: take what its cache on this machine has.", rich_help_panel=_VOCABULARY
+        ),
+    ] = False
+
     def check(self) -> None:
         """Refuse more than one of them: raise ``UsageError``."""
         at_most_one(self._given())
@@ -65,20 +72,29 @@ class Vocabularies:
     def _given(self) -> dict[str, object]:
         return {"--model": self.model, "--tokenizer": self.tokenizer, "--vocabulary": self.vocabulary}
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        if self.tokenizer is not None:
+            return f"the tokenizer {self.tokenizer}"
+        if self.vocabulary is not None:
+            return str(self.vocabulary)
+        return f"the tokenizer of {self.model or os.environ.get('SFGEN_MODEL') or 'tiny'}"
+
     def load(self) -> Vocabulary:
         """Read it."""
         from sfgen import Vocabulary
 
         if self.tokenizer is not None:
-            return Vocabulary.from_pretrained(self.tokenizer)
+            return Vocabulary.from_pretrained(self.tokenizer, offline=self.offline)
         if self.vocabulary is not None:
             return Vocabulary.from_file(self.vocabulary)
         from sfgen.models import load_vocabulary
 
         if self.model is None and (name := os.environ.get("SFGEN_MODEL")):
             with from_environment("SFGEN_MODEL"):
-                return load_vocabulary(name)
-        return load_vocabulary(self.model or "tiny")
+                return load_vocabulary(name, offline=self.offline)
+        return load_vocabulary(self.model or "tiny", offline=self.offline)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sfgen.errors import GenerationError, InputError, SfgenError
-from sfgen_cli.generation import Request, Run, trace_file, without_weights
+from sfgen_cli.generation import Request, Run, check_beforehand, trace_file, without_weights
 from sfgen_cli.many_input import Source
 from sfgen_cli.many_input import opened as opened_input
 from sfgen_cli.many_lines import Lines, Slot
@@ -62,9 +62,10 @@ def run_many(request: Request, many: ManyOptions) -> None:
                 if has_bar:
                     say(f"counting the lines of {source.name}")
                 total = source.line_count() if has_bar else None
-                lines, slots = _prepared(request, tally, say, resume=many.resume)
-            with _bar(total, tally.lines) if has_bar else contextlib.nullcontext(_show_nothing) as show:
-                _Texts(lines, trace, tally, show).write(slots, at_once=many.batch_size)
+                lines, slots, run = _prepared(request, tally, say, resume=many.resume)
+            if run is not None:
+                with _bar(total, tally.lines) if has_bar else contextlib.nullcontext(_show_nothing) as show:
+                    _Texts(run, lines, trace, tally, show).write(slots, at_once=many.batch_size)
         except (SfgenError, KeyboardInterrupt):
             tally.tell(whole=False)
             raise
@@ -73,28 +74,30 @@ def run_many(request: Request, many: ManyOptions) -> None:
         raise typer.Exit(1)
 
 
-def _prepared(request: Request, tally: _Tally, say: Say, *, resume: bool) -> tuple[Lines, Iterator[Slot]]:
-    """What is to be done, with everything loaded for it."""
+def _prepared(request: Request, tally: _Tally, say: Say, *, resume: bool) -> tuple[Lines, Iterator[Slot], Run | None]:
+    """What is to be done, with everything loaded for it; nothing is loaded where nothing is left to do."""
     sampler = request.samplers()[0]
-    run = without_weights(request, say, has_prompt=False)
-    if run.index is not None:
-        run.index.guide(request.options.max_tokens)  # tells if there is no match that short, whatever the prompt is
-    lines, output = Lines(run, request.options.samples, sampler), tally.output
+    dfa = check_beforehand(request, say, has_prompt=False)
+    lines, output = Lines(request, request.options.samples, sampler), tally.output
     if isinstance(output, OutputFile) and resume:
         say(f"comparing {output.path} with {tally.source.name}")
         if request.options.seed is None:
             lines = lines.with_seed_of(output.lines())
         slots = lines.continued(output, lines.slots(tally.source.entries()), tally.seen)
         following = next(slots, None)
-        slots = iter(()) if following is None else itertools.chain([following], slots)
-        if following is not None:
-            run.load_weights(say)
+        if following is None:
+            output.begin()
+            return lines, iter(()), None
+        slots = itertools.chain([following], slots)
     else:
         slots = lines.slots(tally.source.entries())
-        run.load_weights(say)
+    run = without_weights(request, say, dfa)
+    if run.index is not None:
+        run.index.guide(request.options.max_tokens)  # tells if there is no match that short, whatever the prompt is
+    run.load_weights(say)
     if isinstance(output, OutputFile):
         output.begin()
-    return lines, slots
+    return lines, slots, run
 
 
 def _has_room_for_a_bar(output: Output) -> bool:
@@ -217,7 +220,10 @@ class _Text:
 class _Texts:
     """Generates texts, several at once, and writes them in order."""
 
-    def __init__(self, lines: Lines, trace: TraceFile | None, tally: _Tally, show: Callable[[int], None]) -> None:
+    def __init__(
+        self, run: Run, lines: Lines, trace: TraceFile | None, tally: _Tally, show: Callable[[int], None]
+    ) -> None:
+        self._run = run
         self._lines = lines
         self._trace = trace
         self._tally = tally
@@ -228,7 +234,7 @@ class _Texts:
         """Fill all places."""
         from sfgen.decoding.batch import SeparateRows, batch_of, drive_batch
 
-        model = self._lines.run.model
+        model = self._run.model
         batch = SeparateRows(model, 1) if at_once == 1 else batch_of(model, at_once)
         running: dict[int, _Text] = {}
         for number, step in drive_batch(self._loops(slots, running), batch, at_once):
@@ -257,7 +263,7 @@ class _Texts:
             return None
         text.started = time.perf_counter()
         try:
-            run: Run = self._lines.run.of_prompt(entry.prompt)
+            run = self._run.of_prompt(entry.prompt)
             loop = run.loop(text.slot.sampler)
         except SfgenError as error:
             self._fail(text, error)

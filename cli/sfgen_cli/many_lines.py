@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from sfgen_cli.many_input import Entry
 from sfgen_cli.many_output import OutputError, OutputFile
 from sfgen_cli.output import json_text, on_one_line
-from sfgen_cli.record import RESULT_KEYS
+from sfgen_cli.record import RESULT_KEYS, asked, record
 from sfgen_cli.seeds import FIRST_SAMPLE, first_seed, sampler_of
 
 if TYPE_CHECKING:
     from sfgen import Result, Sampler
-    from sfgen_cli.generation import Run
+    from sfgen_cli.generation import Request
 
 _SHOWN = 60  # characters of a value
 _OTHER = "Name another --output, or give the --input and the options that the file was begun with."
@@ -58,12 +58,12 @@ class Lines:
     """What the lines of a run say.
 
     Attributes:
-        run: What was loaded, without a prompt.
+        request: What was asked for, without a prompt.
         samples: The number of samples of each record.
         sampler: How the first one is drawn.
     """
 
-    run: Run
+    request: Request
     samples: int
     sampler: Sampler
 
@@ -93,8 +93,8 @@ class Lines:
 
     def written(self, slot: Slot, result: Result, seconds: float) -> dict[str, Any]:
         """The line of a text."""
-        record = self.run.record(result, slot.sampler, seconds=seconds)
-        return {**slot.head, **record, "prompt": slot.entry.prompt, "options": self._options}
+        fields = record(self.request, result, seed=slot.sampler.seed, seconds=seconds)
+        return {**slot.head, **fields, "prompt": slot.entry.prompt, "options": self._options}
 
     def failed(self, slot: Slot, message: str) -> dict[str, Any]:
         """The line of what has none."""
@@ -104,11 +104,16 @@ class Lines:
         """What a line says that is known beforehand."""
         if slot.entry.prompt is None:
             return slot.head
-        return {**slot.head, **self.run.asked(slot.sampler), "prompt": slot.entry.prompt, "options": self._options}
+        return {
+            **slot.head,
+            **asked(self.request, seed=slot.sampler.seed),
+            "prompt": slot.entry.prompt,
+            "options": self._options,
+        }
 
     @property
     def _options(self) -> dict[str, Any]:
-        options, sampler = self.run.request.options, self.sampler
+        options, sampler = self.request.options, self.sampler
         named: dict[str, Any] = {"temperature": sampler.temperature, "max_tokens": options.max_tokens}
         for name in ("top_k", "top_p", "min_p"):
             if (value := getattr(sampler, name)) is not None:
@@ -119,7 +124,7 @@ class Lines:
             named["dtype"] = options.dtype
         if options.chat:
             named["chat"] = True
-        if self.run.request.banned is not None:
+        if self.request.banned is not None:
             named |= {"max_block": options.max_block, "max_rollbacks": options.max_rollbacks}
         return named
 

@@ -131,6 +131,14 @@ Dtype = Annotated[
 TrustRemoteCode = Annotated[
     bool, typer.Option("--trust-remote-code", help="Let code that comes with a model run.", rich_help_panel=_MODEL)
 ]
+Offline = Annotated[
+    bool,
+    typer.Option(
+        "--offline",
+        help="Never ask the hub: take what its cache on this machine has. HF_HUB_OFFLINE=1 does so, too.",
+        rich_help_panel=_MODEL,
+    ),
+]
 Chat = Annotated[
     bool,
     typer.Option(
@@ -348,6 +356,7 @@ class GenerationOptions:
     device: Device = "auto"
     dtype: Dtype = "auto"
     trust_remote_code: TrustRemoteCode = False
+    offline: Offline = False
     chat: Chat = False
     temperature: Temperature = None
     top_k: TopK = None

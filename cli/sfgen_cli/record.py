@@ -17,17 +17,16 @@ RESULT_KEYS = frozenset(
 """What a record has that was not known before the text was."""
 
 
-def asked(request: Request, *, seed: int | None, pattern: str | None) -> dict[str, Any]:
+def asked(request: Request, *, seed: int | None) -> dict[str, Any]:
     """What is known of a record before the text is: all of its keys but ``RESULT_KEYS``.
 
     Args:
         request: What was asked for.
         seed: What the text is drawn from; ``None`` where nothing is drawn.
-        pattern: The pattern that the text matches, also where it came from a saved index.
     """
     fields: dict[str, Any] = {"prompt": request.prompt, "model": request.options.model, "seed": seed}
-    if pattern is not None:
-        fields["pattern"] = pattern
+    if request.pattern is not None:
+        fields["pattern"] = request.pattern
     if request.constraint.choices is not None:
         fields["choices"] = list(request.constraint.choices)
     if (banned := request.banned) is not None:
@@ -49,9 +48,7 @@ def asked(request: Request, *, seed: int | None, pattern: str | None) -> dict[st
     return fields
 
 
-def record(
-    request: Request, result: Result, *, seed: int | None, seconds: float, pattern: str | None
-) -> dict[str, Any]:
+def record(request: Request, result: Result, *, seed: int | None, seconds: float) -> dict[str, Any]:
     """What ``--json`` prints for one text. Keys stay; more may be added.
 
     Args:
@@ -59,7 +56,6 @@ def record(
         result: What came out.
         seed: What the text was drawn from; ``None`` where nothing was drawn.
         seconds: How long it took.
-        pattern: The pattern that the text matches, also where it came from a saved index.
     """
     fields: dict[str, Any] = {
         "text": result.text,
@@ -73,7 +69,7 @@ def record(
         "forced_tokens": result.forced_tokens,
         "seed": seed,
         "seconds": round(seconds, 6),
-        **asked(request, seed=seed, pattern=pattern),  # those of them that are above stay where they are
+        **asked(request, seed=seed),  # those of them that are above stay where they are
     }
     if request.banned is not None:
         fields["rollbacks"] = [

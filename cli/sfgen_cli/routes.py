@@ -23,8 +23,9 @@ def write_routes(words: Sequence[str], options: GenerationOptions, max_routes: i
     from sfgen.ban.routes import Routes, transitions
 
     with progress(quiet=options.quiet) as say:
-        say(f"reading the tokenizer of {options.tokenizer or options.model}")
+        say(f"reading the tokenizer {options.tokenizer or f'of {options.model}'}")
         vocabulary = _vocabulary(options)
+        say("looking for the routes")
         routes = Routes(vocabulary, words)
         listed = list(islice(routes, max_routes))
     table = transitions(listed)
@@ -70,7 +71,9 @@ def _vocabulary(options: GenerationOptions) -> Vocabulary:
     if options.tokenizer is not None:
         from sfgen import Vocabulary
 
-        return Vocabulary.from_pretrained(options.tokenizer, trust_remote_code=options.trust_remote_code)
+        return Vocabulary.from_pretrained(
+            options.tokenizer, trust_remote_code=options.trust_remote_code, offline=options.offline
+        )
     from sfgen.models import load_vocabulary
 
-    return load_vocabulary(options.model, trust_remote_code=options.trust_remote_code)
+    return load_vocabulary(options.model, trust_remote_code=options.trust_remote_code, offline=options.offline)

@@ -24,13 +24,14 @@ _PLAIN_WIDTH = 200
 _LABEL_WIDTH = 60
 
 
-def index_table(index: Index, numbers: Statistics, seconds: float, *, ids: bool, max_states: int) -> None:
+def index_table(index: Index, numbers: Statistics, origin: str, seconds: float, *, ids: bool, max_states: int) -> None:
     """Write what an index is, and its states with their first tokens, to stdout.
 
     Args:
         index: The index.
         numbers: What there is in it.
-        seconds: How long it took to make.
+        origin: Whether it was built or loaded.
+        seconds: How long that took.
         ids: Whether tokens are named by their ids.
         max_states: The most states that get a line.
     """
@@ -50,7 +51,7 @@ def index_table(index: Index, numbers: Statistics, seconds: float, *, ids: bool,
         "transitions": f"{numbers.transitions:,}",
         "end states": cut(ends, len(numbers.accepting)),
         "forced runs": cut(runs[:_RUNS_SHOWN], len(runs)) or "none",
-        "built": f"in {_duration(seconds)}, {_size(numbers.nbytes)}",
+        origin: f"in {_duration(seconds)}, {_size(numbers.nbytes)}",
     }
     table = plain_or_boxed("state", "tokens", end="end", text="token → next state")
     end_tokens = index.vocabulary.end_token_ids

@@ -23,6 +23,8 @@ line of a file); ``hint`` says what to do instead.
 
 from __future__ import annotations
 
+_LONGEST_REASON = 200  # characters of somebody else's message that are shown
+
 
 class SfgenError(Exception):
     """The root of the tree.
@@ -146,3 +148,19 @@ def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[s
     left, right = "…" if start else "", "…" if end < len(shown) else ""
     line = f"  {left}{''.join(shown[start:end])}{right}"
     return (line,) if position is None else (line, " " * (2 + len(left) + before) + "^")
+
+
+def first_line(error: object) -> str:
+    """What there is room for of an error: the first line of its message, of a long one the first sentence.
+
+    >>> first_line(ValueError("It does not fit:\\n  hidden_size\\nand so on"))
+    'It does not fit: hidden_size'
+    >>> first_line(KeyError())
+    'KeyError'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    line = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    if len(line) <= _LONGEST_REASON:
+        return line
+    sentence, stop, _ = line.partition(". ")
+    return sentence + stop.strip() if stop and len(sentence) < _LONGEST_REASON else f"{line[:_LONGEST_REASON]}…"

@@ -19,8 +19,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar, get_type_hints, overload
+
+from sfgen.delays import Delay, delayed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -127,7 +133,11 @@ class Kernel(Generic[P, R]):
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def _compile(self) -> Any:
-        import numba
+        with _clock:
+            return self._compile_now()
+
+    def _compile_now(self) -> Any:
+        numba = _import_numba()
         from numba.core.compiler_lock import global_compiler_lock
 
         from sfgen.kernel_cache import cache_of
@@ -149,6 +159,41 @@ class Kernel(Generic[P, R]):
         hints = get_type_hints(self.py_func, include_extras=True)
         code = self.py_func.__code__
         return tuple([_type(hints[name], numba.types) for name in code.co_varnames[: code.co_argcount]])
+
+
+class _Clock(threading.local):
+    """Counts the time that a thread waits for kernels; one that another one calls is part of the wait for that."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth = 0
+        self._started = 0.0
+
+    def __enter__(self) -> None:
+        if self._depth == 0:
+            self._started = time.perf_counter()
+        self._depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._started
+
+
+_clock = _Clock()
+
+
+def seconds_of_loading() -> float:
+    """How long this thread has waited until now for numba and for kernels, to be compiled or read from the cache."""
+    return _clock.seconds
+
+
+def _import_numba() -> Any:
+    if "numba" in sys.modules:
+        return sys.modules["numba"]
+    with delayed(Delay("importing numba")):
+        importlib.import_module("numpy.ma")  # numba asks for it when it first sees an array
+        return importlib.import_module("numba")
 
 
 def _type(hint: Any, types: Any) -> Any:

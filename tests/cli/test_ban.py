@@ -79,7 +79,7 @@ def test_look_alikes_are_seen_through_when_asked(sfgen: Sfgen, monkeypatch: pyte
         assert sfgen("ban", "--words", "talk", *options, "x").code == 0
     for text in ("tаlk", "ｔalk", "ta\u200blk"):
         assert [bool(scan(text, request.banned)) for request in requests if request.banned] == [False, True]
-    assert "Traditional and simplified" in " ".join(sfgen("ban", "--help").out.split())
+    assert "Traditional and simplified" in " ".join(sfgen("ban", "--help-all").out.split())
 
 
 def test_a_banned_pattern_does_not_come_out(sfgen: Sfgen) -> None:

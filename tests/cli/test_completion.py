@@ -42,7 +42,8 @@ def test_options(complete: Complete) -> None:
     assert complete("gen", "--reg") == ["--regex", "--regex-file"]
     assert complete("gen", "'It is'", "--max-t") == ["--max-tokens"]
     assert complete("ban", "--words", "a,b", "--strat") == ["--strategy"]
-    assert "--help" in complete("check", "--")
+    assert {"--help", "--help-all"} <= set(complete("check", "--"))
+    assert complete("gen", "--max-r") == ["--max-rollbacks"]  # which the short help does not show
 
 
 def test_values(complete: Complete) -> None:
@@ -103,23 +104,31 @@ def test_the_script_of_each_shell(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch,
     assert f"_SFGEN_COMPLETE=complete_{shell}" in done.out
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=done.out, text=True, check=False).returncode == 0
-    # Without a name it is the shell that one is in.
+    # It can be the shell that one is in.
     monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
-    assert sfgen("--show-completion").out == done.out
+    assert sfgen("--show-completion", "auto").out == done.out
 
 
 def test_a_shell_that_is_not_known(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shellingham.detect_shell", lambda: ("tcsh", "/bin/tcsh"))
     monkeypatch.setenv("SHELL", "/bin/zsh")
-    assert "complete_zsh" in sfgen("--show-completion").out
+    assert "complete_zsh" in sfgen("--show-completion", "auto").out
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     for option in ("--show-completion", "--install-completion"):
-        done = sfgen(option)
+        done = sfgen(option, "auto")
         assert (done.code, done.out) == (2, "")
         assert done.err == (
             f"sfgen: cannot tell which shell this is\nName it: sfgen {option} bash|zsh|fish\n"
         )  # fmt: skip
     assert sfgen("--show-completion", "tcsh").code == 2
+
+
+@pytest.mark.parametrize("option", ["--show-completion", "--install-completion"])
+def test_the_shell_is_named(sfgen: Sfgen, option: str) -> None:
+    """No option takes a value or not, as it likes."""
+    done = sfgen(option)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"sfgen: Option '{option}' requires an argument.\n")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ import typer
 from rich.cells import cell_len
 
 from sfgen_cli.app import app
-from sfgen_cli.help import examples
+from sfgen_cli.help import _name, examples
+from sfgen_cli.most_used import MOST_USED
 
 Sfgen = Callable[..., Any]
 GROUP: Any = typer.main.get_command(app)
@@ -31,15 +32,20 @@ def page(sfgen: Sfgen, command: str, option: str = "--help") -> str:
     return text
 
 
+@pytest.mark.parametrize("option", ["--help", "--help-all"])
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("columns", [40, 80, 300])
-def test_lines_fit_the_window(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, command: str, columns: int) -> None:
+def test_lines_fit_the_window(
+    sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, command: str, columns: int, option: str
+) -> None:
     """All but the examples, which a terminal folds, so that they can be copied."""
     monkeypatch.setenv("COLUMNS", str(columns))
-    text = page(sfgen, command)
-    kept = {line for _, lines in examples((GROUP.commands[command] if command else GROUP).help) for line in lines}
+    text = page(sfgen, command, option)
+    shown = [GROUP.commands[command]] if command else [GROUP, *GROUP.commands.values()]
+    kept = {line for each in shown for _, lines in examples(each.help) for line in lines}
     rest = [line for line in text.splitlines() if line.strip() not in kept]
-    assert len(rest) == len(text.splitlines()) - len(kept)
+    own = {line for _, lines in examples(shown[0].help) for line in lines}
+    assert len(text.splitlines()) - len(rest) >= len(own)
     for line in rest:
         # What cannot be broken, the name of an option with what it takes, is let off.
         assert cell_len(line) <= min(columns, 100) or " " not in line.strip().removeprefix("-"), line
@@ -53,7 +59,7 @@ def test_every_option_is_there_once_with_its_meaning(
     sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = page(sfgen, command)
+    text = page(sfgen, command, "--help-all")
     for param in GROUP.commands[command].params:
         if param.param_type_name == "option" and not param.hidden:
             for name in [*param.opts, *param.secondary_opts]:
@@ -68,7 +74,7 @@ def test_every_option_is_there_once_with_its_meaning(
 
 def test_the_groups_of_options(sfgen: Sfgen) -> None:
     def titles(command: str) -> list[str]:
-        return [line for line in page(sfgen, command).splitlines() if re.match(r"[A-Z][^.]*$", line)]
+        return [line for line in page(sfgen, command, "--help-all").splitlines() if re.match(r"[A-Z][^.]*$", line)]
 
     assert titles("gen")[1:] == [
         "Examples", "Prompt", "Constraint (one of them, or none)", "Bans", "Model and sampling", "Output",
@@ -88,7 +94,7 @@ def test_the_order_of_the_commands(sfgen: Sfgen) -> None:
 
 def test_defaults_and_variables_are_named(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    text = " ".join(page(sfgen, "gen").split())
+    text = " ".join(page(sfgen, "gen", "--help-all").split())
     assert "(default: 256)" in text
     assert "(default: tiny; environment: SFGEN_MODEL)" in text
     assert "(environment: SFGEN_SEED)" in text
@@ -111,6 +117,56 @@ def test_no_command_shows_the_help_and_is_a_mistake(sfgen: Sfgen) -> None:
     done = sfgen()
     assert (done.code, done.err) == (2, "")
     assert done.out.removesuffix("\n") == page(sfgen, "").removesuffix("\n")
+
+
+# ---- the short help -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("command", "budget"), [*((name, 45) for name in GROUP.commands), ("", 50)])
+def test_the_help_fits_a_screen(command: str, budget: int) -> None:
+    """In a process of its own, in a window of 80 columns."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sfgen_cli", *([command] if command else []), "--help"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert 15 < len(lines) <= budget
+    assert max(cell_len(line) for line in lines if "sfgen " not in line) <= 80
+    assert any(line.startswith("      --help-all") for line in lines)
+
+
+@pytest.mark.parametrize("command", GROUP.commands)
+def test_the_options_used_most_are_said_in_a_line_each(
+    sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, _, rows = page(sfgen, command).partition("\nOptions used most\n")
+    params = {_name(param) for param in GROUP.commands[command].params if not getattr(param, "hidden", False)}
+    listed = [name for name in MOST_USED[command] if name in params]
+    assert len(listed) >= min(7, len(params) - 1)
+    for name in listed:
+        (row,) = (line for line in rows.splitlines() if re.match(rf"  (-\w, |    )?{re.escape(name)}[ ,]", line))
+        assert len(row) <= 80
+    assert len(rows.splitlines()) <= len(listed) + 8  # a long list of values, and defaults
+    # What is not listed is there with --help-all, and for the shell and the suggestions.
+    assert len(page(sfgen, command, "--help-all").splitlines()) > len(page(sfgen, command).splitlines())
+
+
+def test_each_name_is_one_of_an_option() -> None:
+    every = {_name(param) for command in GROUP.commands.values() for param in command.params}
+    known = {name for names in MOST_USED.values() for name in names}
+    assert known <= every
+
+
+def test_the_whole_help_of_the_group_is_that_of_all_commands(sfgen: Sfgen) -> None:
+    whole = page(sfgen, "", "--help-all")
+    for command in GROUP.commands:
+        assert page(sfgen, command, "--help-all") in whole
+
+
+def test_an_option_that_the_short_help_leaves_out_is_suggested(sfgen: Sfgen) -> None:
+    assert "--max-rollbacks" not in page(sfgen, "gen")
+    assert "Did you mean --max-rollbacks?" in sfgen("gen", "--max-rolbacks", "3").err
 
 
 # ---- colours --------------------------------------------------------------------------------------------------------

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from sfgen import kernels
+from sfgen.delays import Delay, delayed
 from sfgen.models.uniform import UniformModel
 from sfgen_cli.__main__ import run
+from sfgen_cli.progress import PREPARING, progress
 
 
 class Terminal(io.StringIO):
@@ -29,6 +32,7 @@ class Heavy(UniformModel):
 def stderr_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Run with stderr as a terminal and return what it was sent, without colours."""
     monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: Heavy())
+    monkeypatch.setattr("sfgen.models.preflight.check_model", lambda *_, **__: None)
     monkeypatch.setenv("TERM", "xterm")
 
     def call(*arguments: str) -> str:
@@ -52,6 +56,42 @@ def test_each_step_of_loading_is_named(stderr_of: Callable[..., Any]) -> None:
     ]
     assert [step for step in steps if step not in shown] == []
     assert sorted(steps, key=shown.index) == steps
+
+
+def test_what_takes_a_while_is_said_while_it_does_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch, stderr_of: Callable[..., Any]
+) -> None:
+    """The import of torch is not the reading of a tokenizer, and a download is told with its size."""
+
+    def load(*_: object, **__: object) -> Heavy:
+        with delayed(Delay("importing torch and transformers")):
+            pass
+        with delayed(Delay("downloading the tokenizer of a/model", is_download=True, size=17_000_000)):
+            pass
+        return Heavy()
+
+    monkeypatch.setattr("sfgen.models.load_model", load)
+    shown = stderr_of("--model", "a/model", "--no-live")
+    reading = "reading the tokenizer of a/model… "
+    steps = [reading, "importing torch and transformers… ", reading,
+             "sfgen: downloading the tokenizer of a/model (17.0 MB)",
+             "downloading the tokenizer of a/model… ", reading, "preparing the index… "]  # fmt: skip
+    place = 0
+    for step in steps:
+        place = shown.index(step, place) + len(step)
+
+
+def test_kernels_are_said_to_be_prepared_no_longer_than_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress(quiet=False) as say:
+        say("reading the pattern")
+        for begins in (True, False):
+            for listener in tuple(kernels._listeners):
+                listener(begins)
+    shown = terminal.getvalue()
+    assert shown.index(PREPARING) < shown.rindex("reading the pattern")
 
 
 def test_names_are_shown_and_not_obeyed(stderr_of: Callable[..., Any]) -> None:

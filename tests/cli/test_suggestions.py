@@ -160,13 +160,15 @@ def test_help_and_version_as_they_are_typed_elsewhere(sfgen: Sfgen) -> None:
         assert sfgen("help", command) == sfgen(command, "--help")
 
 
-@pytest.mark.parametrize(("name", "near"), [("tyni", "tiny"), ("Tiny", "tiny"), ("unifrom", "uniform"), ("gpt2", "")])
+@pytest.mark.parametrize(
+    ("name", "near"), [("tyni", "tiny"), ("tinny", "tiny"), ("Tiny", "tiny"), ("unifrom", "uniform"), ("gpt2", "")]
+)
 def test_a_mistyped_model(sfgen: Sfgen, name: str, near: str) -> None:
     done = sfgen("gen", "-m", name, "x")
     assert done.code == 1
     assert done.err.startswith(f"sfgen: no model {name}: ")
     assert ("Did you mean" in done.err) == bool(near)
-    assert f"Did you mean {near}?" in done.err or not near
+    assert f"Did you mean {near}, which comes with sfgen?" in done.err or not near
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from error_case import Before, Case, both, files, patched, raising
+from fake_hub import COMMIT
 from random_models import TOKENIZERS, save
 
 _GEN = "gen -m model -r '[ab]' --max-tokens 5 --device cpu x"
@@ -101,17 +102,17 @@ def _report(**changes: Any) -> Before:
     return make
 
 
-def _weights_on_the_hub_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The configuration and the tokenizer were downloaded once, and the weights were not."""
-    from sfgen.models import weights
+def _cached(*left_out: str) -> Before:
+    """A small model in the hub's cache as ``org/model``, but for some of its files."""
 
-    original = weights.load
+    def make(monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = Path("cache/models--org--model")
+        shutil.copytree(_whole(), folder / "snapshots" / COMMIT, ignore=shutil.ignore_patterns(*left_out))
+        (folder / "refs").mkdir()
+        (folder / "refs" / "main").write_text(COMMIT)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(Path("cache").resolve()))
 
-    def load(source: str, name: str, auto: Any, **options: Any) -> Any:
-        return original("org/model", name, auto, **options)
-
-    _model()(monkeypatch)
-    monkeypatch.setattr(weights, "load", load)
+    return make
 
 
 def _failing_reader(error: BaseException) -> Before:
@@ -177,18 +178,35 @@ def _folder(name: str, **contents: str) -> Before:
     return make
 
 
-def _hub(error: BaseException | None) -> Before:
+_ONLINE = patched("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+
+
+def _hub(error: BaseException) -> Before:
     """What the hub says about a name."""
-    return patched("huggingface_hub.HfApi.model_info", raising(error) if error else lambda *_, **__: None)
+    return both(_ONLINE, patched("huggingface_hub.HfApi.model_info", raising(error)))
+
+
+def _error(kind: str, status: int) -> BaseException:
+    from huggingface_hub import errors
+
+    made: BaseException = getattr(errors, kind)(
+        "no", response=SimpleNamespace(status_code=status, headers={}, request=None)
+    )
+    return made
 
 
 def _refusal(kind: str, status: int) -> Before:
-    def make(monkeypatch: pytest.MonkeyPatch) -> None:
-        from huggingface_hub import errors
+    return lambda monkeypatch: _hub(_error(kind, status))(monkeypatch)
 
-        response = SimpleNamespace(status_code=status, headers={}, request=None)
-        error = getattr(errors, kind)("no", response=response)
-        _hub(error)(monkeypatch)
+
+def _download(error: Callable[[], BaseException]) -> Before:
+    """The hub has a model, and a download of it fails."""
+
+    def make(monkeypatch: pytest.MonkeyPatch) -> None:
+        _ONLINE(monkeypatch)
+        info = SimpleNamespace(siblings=[SimpleNamespace(rfilename="config.json", size=9)])
+        monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: info)
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", raising(error()))
 
     return make
 
@@ -198,6 +216,17 @@ MODELS = [
     Case("gen -m /no/such/model x", 1, "no model /no/such/model"),
     Case("gen -m nobody/nothing x", 1, "no model nobody/nothing"),
     Case("gen -m model/config.json x", 1, "it is a file, and a model is a directory", _model()),
+    Case("gen -m tinny x", 1, "no model tinny: no directory tinny"),
+    Case("gen -m org/model x", 1, "org/model is not in the hub's cache on this machine"),
+    Case("gen -m org/model x", 1, "and the hub cannot be reached", _hub(TimeoutError())),
+    Case("gen -m org/model x", 1, "its owner gives it", _download(lambda: _error("GatedRepoError", 403))),
+    Case("gen -m org/model x", 1, "the download of config.json of org/model failed", _download(lambda: OSError("no"))),
+    Case(
+        "gen -m org/model --device cpu x",
+        1,
+        "there is no tokenizer of org/model on this machine",
+        _cached("tokenizer*"),
+    ),
     Case("gen -m org/model x", 1, "no model of that name on the hub", _refusal("RepositoryNotFoundError", 404)),
     Case("gen -m org/model x", 1, "the hub does not let you see org/model", _refusal("HfHubHTTPError", 403)),
     Case("gen -m org/model x", 1, "no model org/model: ", _refusal("GatedRepoError", 403)),
@@ -214,15 +243,6 @@ MODELS = [
     # --- configurations
     Case(_GEN, 1, "it has no config.json", _remove("config.json")),
     Case(_GEN, 1, "cannot read the model model: ", _model(lambda path: (path / "config.json").write_text("{"))),
-    Case(
-        _GEN,
-        1,
-        "no model model: ",
-        both(
-            _model(lambda path: (path / "config.json").write_text("{")),
-            patched("sfgen.models.transformers_model.is_gated", lambda error: True),
-        ),
-    ),
     Case(_GEN, 1, "t5 reads one text and writes another", _configured(model_type="t5")),
     Case(_GEN, 1, "bert is an encoder", _configured(model_type="bert")),
     Case(
@@ -245,12 +265,12 @@ MODELS = [
         "needs another package",
         _configured(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}),
     ),
-    Case(_GEN, 1, "were never downloaded", _weights_on_the_hub_only),
+    Case("gen -m org/model --device cpu x", 1, "were never downloaded", _cached("*.safetensors")),
     Case(
-        _GEN,
+        "gen -m org/model --device cpu x",
         1,
-        "no weights of model",
-        both(_weights(b"x" * 9000), patched("sfgen.models.weights.is_gated", lambda error: True)),
+        "no weights of org/model: the hub does not let you see",
+        both(_cached("*.safetensors"), _refusal("HfHubHTTPError", 403)),
     ),
     Case(
         _GEN,
@@ -306,19 +326,10 @@ MODELS = [
 TOKENIZER_CASES = [
     Case("gen -m uniform --tokenizer /no/such/dir x", 1, "no directory /no/such/dir"),
     Case("index -r a --tokenizer /no/such/dir", 1, "no directory /no/such/dir"),
-    Case("gen -m uniform --tokenizer nobody/nothing x", 1, "the hub cannot be reached to look for it there"),
+    Case("gen -m uniform --tokenizer nobody/nothing x", 1, "nobody/nothing is not in the hub's cache"),
     Case("index -r a --tokenizer f", 1, "f is a file, and a tokenizer is a directory", files(f="{}")),
     Case(_UNIFORM, 1, "no tokenizer in tok", _folder("tok", config__json="{}")),
     Case(_UNIFORM, 1, "the tokenizer tok cannot be loaded", _folder("tok", tokenizer__json="{")),
-    Case(
-        _UNIFORM,
-        1,
-        "no tokenizer tok: ",
-        both(
-            _folder("tok", tokenizer__json="{"),
-            patched("sfgen.vocabulary.pretrained.is_gated", lambda error: True),
-        ),
-    ),
     Case(_UNIFORM, 1, "WordPiece tokenizers are not supported", _copied("wordpiece")),
     Case(_UNIFORM, 1, "carry the mark '@@'", _tokenizer(end_of_word_suffix="@@")),
     Case(

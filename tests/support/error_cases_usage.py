@@ -113,7 +113,7 @@ USAGE = [
     Case("check -r a", 2, "no text to look at", stdin=Terminal()),
     # --- completion
     Case(
-        "--show-completion",
+        "--show-completion auto",
         2,
         "cannot tell which shell this is",
         both(

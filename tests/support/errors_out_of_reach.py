@@ -41,6 +41,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("decoding/drive.py", "the prompt has token", _LIBRARY),
     ("decoding/drive.py", "words can be banned beside an Index only", _REFUSED),
     ("decoding/loop.py", "no token is allowed after", "an index allows no token behind which nothing can follow"),
+    ("models/prompt.py", "has no chat template", "told before the model is loaded, where that can be known"),
     ("index/builder.py", "the automaton accepts no text at all", "told when the pattern is read"),
     ("index/export.py", "there is no state", _REFUSED),
     ("index/rows.py", "there is no state", _REFUSED),

@@ -14,8 +14,8 @@ COMMIT = "a" * 40
 
 
 @contextmanager
-def fake_hub(directory: Path) -> Iterator[str]:
-    """Serve a model directory as ``org/model``; its address.
+def fake_hub(directory: Path, asked: list[str] | None = None) -> Iterator[str]:
+    """Serve a model directory as ``org/model``; its address. ``asked`` gets the path of each request.
 
     ``org/gated`` needs to be asked for, ``org/forbidden`` a login, ``org/broken`` has an error on the hub's side,
     ``org/slow`` never answers, and any other name is not there.
@@ -31,6 +31,8 @@ def fake_hub(directory: Path) -> Iterator[str]:
 
         def answer(self) -> None:
             path = self.path.partition("?")[0]
+            if asked is not None:
+                asked.append(path)
             if "/gated" in path:
                 # The hub shows what a gated model is, but not its files.
                 if path.startswith("/api/"):
@@ -44,7 +46,7 @@ def fake_hub(directory: Path) -> Iterator[str]:
             elif "/slow" in path:
                 released.wait(60)
             elif path == "/api/models/org/model":
-                files = [{"rfilename": file.name} for file in directory.iterdir()]
+                files = [{"rfilename": file.name, "size": file.stat().st_size} for file in directory.iterdir()]
                 self.send(200, json.dumps({"id": "org/model", "sha": COMMIT, "siblings": files}).encode())
             elif path.startswith("/org/model/resolve/"):
                 file = directory / path.rpartition("/")[2]

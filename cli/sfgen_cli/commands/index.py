@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +15,7 @@ from sfgen_cli.index_options import Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 from sfgen_cli.progress import PREPARING, progress
 from sfgen_cli.prompts import reader_of_stdin
+from sfgen_cli.stopwatch import Stopwatch
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
@@ -81,21 +81,24 @@ def index(
     if looks.engine == "fsm" and constraint.pattern is not None:
         _show_fsm(constraint.pattern, vocabularies, looks)
         return
-    # The pattern first: a mistake in it is told before a tokenizer is loaded.
-    started = time.perf_counter()
+    # The pattern or the file first: a mistake in it is told before a tokenizer is loaded.
+    clock = Stopwatch()
     with progress(quiet=quiet) as say:
-        say("reading the pattern")
-        dfa = constraint.dfa() if constraint else None
-    compiled = time.perf_counter() - started
+        say("reading the pattern" if constraint else f"reading {file}")
+        with clock:
+            dfa = constraint.dfa() if constraint else None
+            if file is not None and dfa is None:
+                _check_file(file)
     if dfa is not None and looks.at_automaton:
         vocabularies.refuse(looks.name)
         _show_automaton(dfa, looks, quiet=quiet)
         return
     with progress(quiet=quiet) as say:
-        say("reading the tokenizer")
+        say(f"reading {vocabularies.name}")
         tokens = vocabularies.load()
-    started = time.perf_counter()
-    built = (constraint or Constraint(index_file=file)).index(tokens, dfa)
+        _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
+    with clock:
+        built = (constraint or Constraint(index_file=file)).index(tokens, dfa)
     assert built is not None, "there is a constraint or a file"
     if looks.at_automaton:
         _show_automaton(built.dfa, looks, quiet=quiet)
@@ -112,7 +115,7 @@ def index(
         else:
             write(f"{destination}\n")
     else:
-        _show(built, looks, since=started - compiled, quiet=quiet)
+        _show(built, looks, clock, is_loaded=not constraint, quiet=quiet)
 
 
 def _check_source(constraint: Constraint, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:
@@ -137,8 +140,15 @@ def _check_source(constraint: Constraint, file: Path | None, looks: Looks, *, sa
         raise UsageError("--engine fsm needs a pattern", hint="Give it with --regex or --regex-file.")
 
 
-def _show(built: Index, looks: Looks, *, since: float, quiet: bool) -> None:
-    """Show the index, or one state of it."""
+def _check_file(file: Path) -> None:
+    """Refuse a saved index that is missing or damaged: raise ``IndexFileError``."""
+    from sfgen.index.file import pattern_of
+
+    pattern_of(file)
+
+
+def _show(built: Index, looks: Looks, clock: Stopwatch, *, is_loaded: bool, quiet: bool) -> None:
+    """Show the index, or one state of it. ``is_loaded``: it was read from a file."""
     from sfgen.index.export import heading, rows
     from sfgen_cli import index_output, tables
 
@@ -162,9 +172,10 @@ def _show(built: Index, looks: Looks, *, since: float, quiet: bool) -> None:
     else:
         from sfgen.index.statistics import statistics
 
-        _build(built, quiet=quiet)
-        seconds = time.perf_counter() - since
-        tables.index_table(built, statistics(built), seconds, ids=looks.ids, max_states=looks.most_states)
+        with clock:
+            _build(built, quiet=quiet)
+        origin = "loaded" if is_loaded else "built"
+        tables.index_table(built, statistics(built), origin, clock.seconds, ids=looks.ids, max_states=looks.most_states)
 
 
 def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:

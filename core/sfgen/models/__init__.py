@@ -25,6 +25,7 @@ def load_model(
     device: str = "auto",
     dtype: str = "auto",
     trust_remote_code: bool = False,
+    offline: bool = False,
 ) -> Model:
     """Load a model by name.
 
@@ -35,6 +36,7 @@ def load_model(
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         trust_remote_code: Whether code that comes with the model may run.
+        offline: Whether the hub must not be asked, also not for what its cache lacks.
 
     Raises:
         ModelError: No such model, or it cannot be read.
@@ -47,13 +49,16 @@ def load_model(
 
     arguments.path("name", name, error=ModelError)
     arguments.flag("trust_remote_code", trust_remote_code)
+    arguments.flag("offline", offline)
     check_names(device, dtype)
     if str(name) == "uniform":
         from sfgen.models.uniform import UniformModel
         from sfgen.vocabulary import Vocabulary
 
         return UniformModel(
-            Vocabulary.from_pretrained(tokenizer, trust_remote_code=trust_remote_code) if tokenizer else None
+            Vocabulary.from_pretrained(tokenizer, trust_remote_code=trust_remote_code, offline=offline)
+            if tokenizer
+            else None
         )
     if tokenizer is not None:
         raise UsageError("a tokenizer can be named for the model uniform only; other models have their own")
@@ -67,19 +72,35 @@ def load_model(
         from sfgen.models.tiny import DIRECTORY
 
         return TransformersModel(DIRECTORY, device=device, dtype=dtype, title="tiny")
-    return TransformersModel(name, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+    return TransformersModel(name, device=device, dtype=dtype, trust_remote_code=trust_remote_code, offline=offline)
 
 
-def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = False) -> Vocabulary:
-    """The vocabulary of a model, without its weights; arguments and errors as for ``load_model``."""
+def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = False, offline: bool = False) -> Vocabulary:
+    """The vocabulary of a model, without its weights; arguments and errors as for ``load_model``.
+
+    Neither torch nor transformers is imported where its tokenizer can be read without them.
+    """
     from sfgen import arguments
+    from sfgen.errors import ModelError
 
+    arguments.path("name", name, error=ModelError)
     arguments.flag("trust_remote_code", trust_remote_code)
-    if str(name) == "tiny":
-        from sfgen.models import tiny
+    arguments.flag("offline", offline)
+    if str(name) == "uniform" or str(name).startswith("zip:"):
+        return load_model(name).vocabulary
+    from sfgen.models.location import locate_model
+    from sfgen.vocabulary import Vocabulary
+    from sfgen.vocabulary.tokenizer_files import read_directory
 
-        return tiny.load_vocabulary()
-    return load_model(name, trust_remote_code=trust_remote_code).vocabulary
+    if str(name) == "tiny":
+        from sfgen.models.tiny import DIRECTORY
+
+        name = DIRECTORY
+    located = locate_model(name, offline=offline)
+    read = None if located.directory is None else read_directory(located.directory, located.source)
+    if read is None:
+        return load_model(name, trust_remote_code=trust_remote_code, offline=offline).vocabulary
+    return Vocabulary.from_tokenizer(read.tokenizer, end_token_ids=read.end_token_ids, size=read.rows)
 
 
 __all__ = ["load_model", "load_vocabulary"]

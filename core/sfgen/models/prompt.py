@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from sfgen.errors import ModelError, UsageError
-from sfgen.vocabulary.pretrained import first_line, quiet_transformers
+from sfgen.errors import ModelError, UsageError, first_line
+from sfgen.vocabulary.pretrained import quiet_transformers
 
 
 class Prompts:

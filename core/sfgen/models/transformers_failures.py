@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfgen.errors import ModelError
+from sfgen.errors import ModelError, first_line
 from sfgen.models.memory import is_out_of_memory
-from sfgen.vocabulary.pretrained import first_line
 
 
 def check_readable(token_ids: Sequence[int], before: int, model: Any, context_length: int | None, name: str) -> None:

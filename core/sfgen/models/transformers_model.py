@@ -7,28 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
-from sfgen.errors import ModelError, VocabularyError
+from sfgen.errors import ModelError, VocabularyError, first_line
 from sfgen.models import architecture, weights
 from sfgen.models.device import check_names, find_device, find_dtype
+from sfgen.models.location import HINT, locate_model
 from sfgen.models.prompt import Prompts
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary.hub import fetch_weights
 from sfgen.vocabulary.pretrained import (
-    GATED,
-    GATED_HINT,
-    cached_directory,
     end_tokens_and_rows,
-    first_line,
-    is_gated,
+    import_transformers,
     load_tokenizer,
-    locate,
     quiet_transformers,
 )
 
 if TYPE_CHECKING:
     from sfgen.decoding.batch import Batch
 
-_HINT = "Name a directory that save_pretrained() wrote, a hub id, or leave --model out for the embedded one."
 _CODE_HINT = "It comes with Python code of its own; if you trust it, add --trust-remote-code."
 
 
@@ -43,6 +39,7 @@ class TransformersModel:
         device: ``auto`` (cuda, then mps, then cpu), ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
         dtype: ``auto`` (the checkpoint's own, but float32 on a CPU), ``float32``, ``bfloat16`` or ``float16``.
         trust_remote_code: Whether code that comes with the model may run.
+        offline: Whether the hub must not be asked, also not for what its cache lacks.
         title: What messages and records call it; ``name`` if not given.
 
     Attributes:
@@ -62,15 +59,18 @@ class TransformersModel:
         device: str = "auto",
         dtype: str = "auto",
         trust_remote_code: bool = False,
+        offline: bool = False,
         title: str | None = None,
     ) -> None:
         self.name = (
             str(arguments.path("name", name, error=ModelError)) if title is None else arguments.text("title", title)
         )
         arguments.flag("trust_remote_code", trust_remote_code)
+        arguments.flag("offline", offline)
         check_names(device, dtype)
         self._trust = trust_remote_code
-        self._located = self._locate(name)
+        self._located = locate_model(name, offline=offline)
+        import_transformers()
         self._config = self._load_config()
         self._device = find_device(device)
         self._dtype = find_dtype(dtype, self._device)
@@ -87,8 +87,7 @@ class TransformersModel:
     @property
     def weights_size(self) -> int | None:
         """The size of the weights' files in bytes; ``None`` if they are not on this machine, or not all of them."""
-        directory = cached_directory(self._located[0])
-        files = weights.checkpoint_files(directory) if directory is not None else []
+        files = weights.checkpoint_files(self._located.directory) if self._located.directory is not None else []
         return sum(file.stat().st_size for file in files) if files and all(file.is_file() for file in files) else None
 
     def encode(self, text: str) -> list[int]:
@@ -134,15 +133,38 @@ class TransformersModel:
     @cached_property
     def model(self) -> Any:
         """The ``transformers`` model, on its device, in evaluation mode; loaded at the first use."""
-        source, local_files_only = self._located
+        located = self._located
+        if located.is_on_hub:
+            self._fetch_weights()
         return weights.load(
-            source,
+            located.source,
             self.name,
             self._class,
             device=self._device,
             dtype=self._dtype,
-            options={"trust_remote_code": self._trust, "local_files_only": local_files_only},
+            options={
+                "trust_remote_code": self._trust,
+                "local_files_only": located.local_files_only(trust_remote_code=self._trust),
+            },
         )
+
+    def _fetch_weights(self) -> None:
+        """Download what the hub's cache lacks of the weights.
+
+        Raises:
+            ModelError: They are not there, and the hub does not give them away, or cannot be asked.
+        """
+        if self.weights_size is not None:
+            return
+        try:
+            fetch_weights(self._located, lambda names: weights.files_among(names, self._located.directory))
+        except VocabularyError as error:
+            raise ModelError(f"no weights of {self.name}: {error.message}", hint=error.hint) from error
+        if self.weights_size is None:
+            raise ModelError(
+                f"the weights of {self.name} were never downloaded, and the hub cannot be asked",
+                hint="Go online once: the files are kept.",
+            )
 
     def _checked(self, ids: list[int]) -> list[int]:
         if max(ids) >= len(self.vocabulary):
@@ -152,39 +174,17 @@ class TransformersModel:
             )
         return ids
 
-    def _locate(self, name: str | Path) -> tuple[str, bool]:
-        try:
-            located = locate(name, what="model")
-        except VocabularyError as error:
-            raise ModelError(f"no model {name or repr(name)}: {error.message}", hint=error.hint) from error
-        path = Path(located[0])
-        if path.is_file():
-            reason, hint = "it is a file, and a model is a directory", f"Give the directory: {path.parent}"
-            if path.suffix == ".gguf":
-                reason, hint = weights.GGUF
-            raise ModelError(f"no model in {name}: {reason}", hint=hint)
-        if path.is_dir() and not (path / "config.json").is_file():
-            reason, hint = weights.other_contents(path) or ("it has no config.json", _HINT)
-            raise ModelError(f"no model in {name}: {reason}", hint=hint)
-        return located
-
     def _load_config(self) -> Any:
         from transformers import AutoConfig
 
-        source, local_files_only = self._located
         automatic: Any = AutoConfig  # untyped
-        with quiet_transformers():
+        local = self._located.local_files_only(trust_remote_code=self._trust)
+        with quiet_transformers(offline=local):
             try:
                 return automatic.from_pretrained(
-                    source, trust_remote_code=self._trust, local_files_only=local_files_only
+                    self._located.source, trust_remote_code=self._trust, local_files_only=local
                 )
             except Exception as error:  # transformers raises whatever its parts and the model's own code raise
-                if is_gated(error):
-                    raise ModelError(f"no model {self.name}: {GATED}", hint=GATED_HINT) from error
-                if local_files_only and not Path(source).exists():
-                    raise ModelError(
-                        f"no model {self.name}: there is no such directory, and the hub cannot be reached", hint=_HINT
-                    ) from error
                 raise ModelError(
                     f"cannot read the model {self.name}: {first_line(error)}", hint=self._hint(error)
                 ) from error
@@ -196,4 +196,4 @@ class TransformersModel:
             return _CODE_HINT
         if "does not recognize this architecture" in str(error):
             return "A newer transformers may know it: pip install --upgrade transformers"
-        return _HINT
+        return HINT

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfgen.errors import ModelError
+from sfgen.errors import ModelError, first_line
 from sfgen.models.memory import is_out_of_memory
-from sfgen.vocabulary.pretrained import GATED, GATED_HINT, first_line, is_gated, quiet_transformers
+from sfgen.vocabulary.pretrained import quiet_transformers
 
 if TYPE_CHECKING:
     import torch
@@ -28,16 +28,29 @@ _FIT = "The rest would be random numbers. Copy or download the model again, with
 
 def checkpoint_files(directory: Path) -> list[Path]:
     """The files that hold the weights, in the order in which transformers looks for them; some may not be there."""
+    return [directory / name for name in files_among({file.name for file in directory.iterdir()}, directory)]
+
+
+def files_among(names: Iterable[str], directory: Path | None) -> list[str]:
+    """The files that hold the weights, in the order in which transformers looks for them.
+
+    Args:
+        names: The names of all files that the model has, here or elsewhere.
+        directory: Where those of them are that list others; ``None`` if there are none.
+
+    Raises:
+        ModelError: Such a list is damaged.
+    """
+    names = set(names)
     for name in _FILES:
-        if (directory / name).is_file():
-            return [directory / name]
-        index = directory / f"{name}.index.json"
-        if index.is_file():
+        if name in names:
+            return [name]
+        if f"{name}.index.json" in names and directory is not None:
+            index = directory / f"{name}.index.json"
             try:
-                shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+                return sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ModelError(f"cannot read {index}: {first_line(error)}", hint=_SAVE) from error
-            return [directory / shard for shard in sorted(shards)]
     return []
 
 
@@ -99,7 +112,7 @@ def load(source: str, name: str, auto: Any, *, device: torch.device, dtype: Any,
         check_files(Path(source))
     # transformers would ask a public service to convert the weights of other people's models.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
-    with quiet_transformers():
+    with quiet_transformers(offline=options.get("local_files_only", False)):
         try:
             model, report = auto.from_pretrained(
                 source, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **options
@@ -143,13 +156,6 @@ def _not_loaded(error: Exception, source: str, name: str, options: dict[str, Any
         )
     if isinstance(error, ImportError):
         return ModelError(f"{name} needs another package: {first_line(error)}", hint="Install it, and try again.")
-    if is_gated(error):
-        return ModelError(f"no weights of {name}: {GATED}", hint=GATED_HINT)
-    if options.get("local_files_only") and not Path(source).exists():
-        return ModelError(
-            f"the weights of {name} were never downloaded, and the hub cannot be reached",
-            hint="Go online once: the files are kept.",
-        )
     return ModelError(
         f"cannot load the weights of {name}: {first_line(error)}",
         hint="If the files are damaged, copy or download the model again.",

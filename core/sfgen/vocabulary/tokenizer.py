@@ -25,7 +25,7 @@ def read_tokenizer(hf_tokenizer: Any) -> tuple[list[bytes | None], dict[int, str
         VocabularyError: The tokens' bytes cannot be told; the message has the reason.
     """
     backend = fast_tokenizer(hf_tokenizer)
-    description = _description(backend)
+    description = description_of(backend)
     _refuse_models_with_marks(backend.model)
     decoder = TokenDecoder.from_description(description["decoder"])
     strings = {token_id: string for string, token_id in backend.get_vocab(with_added_tokens=False).items()}
@@ -74,7 +74,7 @@ def fast_tokenizer(hf_tokenizer: Any) -> Any:
     )
 
 
-def _description(backend: Any) -> Description:
+def description_of(backend: Any) -> Description:
     """The tokenizer's JSON description but for its model, whose vocabulary makes it megabytes long."""
     import tokenizers
 

@@ -54,27 +54,32 @@ class Vocabulary:
         self._names = {checked_id(token_id, size): _name(name) for token_id, name in names.items()}
 
     @classmethod
-    def from_pretrained(cls, name_or_path: str | Path, *, trust_remote_code: bool = False) -> Vocabulary:
+    def from_pretrained(
+        cls, name_or_path: str | Path, *, trust_remote_code: bool = False, offline: bool = False
+    ) -> Vocabulary:
         """The vocabulary of a tokenizer in a directory or on the Hugging Face hub.
 
         Where a model's configuration lies beside the tokenizer, the vocabulary is that of the model: it has all the end
-        tokens that the configuration names, and an id for each row of the output layer.
+        tokens that the configuration names, and an id for each row of the output layer. What the hub's cache has is
+        taken from there. transformers is imported only where a tokenizer cannot be read without it.
 
         Args:
             name_or_path: A directory with the tokenizer's files, or a hub id such as ``org/model``.
             trust_remote_code: Run Python code that comes with the tokenizer.
+            offline: Do not ask the hub, also not for what its cache lacks.
 
         Raises:
             VocabularyError: There is no such tokenizer, it cannot be loaded, or its tokens' bytes cannot be told.
         """
-        from sfgen.vocabulary.pretrained import configured, load_tokenizer, locate
+        from sfgen.vocabulary.pretrained import read_pretrained
 
         arguments.path("name_or_path", name_or_path, error=VocabularyError)
         arguments.flag("trust_remote_code", trust_remote_code)
-        located = locate(name_or_path)
-        hf_tokenizer = load_tokenizer(name_or_path, trust_remote_code=trust_remote_code, located=located)
-        end_token_ids, size = configured(located, trust_remote_code=trust_remote_code)
-        return cls.from_tokenizer(hf_tokenizer, end_token_ids=end_token_ids, size=size)
+        arguments.flag("offline", offline)
+        tokenizer, end_token_ids, size = read_pretrained(
+            name_or_path, trust_remote_code=trust_remote_code, offline=offline
+        )
+        return cls.from_tokenizer(tokenizer, end_token_ids=end_token_ids, size=size)
 
     @classmethod
     def from_tokenizer(

@@ -22,26 +22,7 @@ a story or a country into its answer: each sentence is whole, and the next one m
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sfgen.vocabulary import Vocabulary
 
 DIRECTORY = Path(__file__).parent / "weights"
 """The transformers directory: ``config.json``, ``model.safetensors``, ``tokenizer.json`` and their companions."""
-
-
-def load_vocabulary() -> Vocabulary:
-    """The model's vocabulary without transformers and torch, which take seconds to import.
-
-    Of any directory only transformers knows what it means; what is in this one is known.
-    """
-    from tokenizers import Tokenizer
-
-    from sfgen.vocabulary import Vocabulary
-
-    config = json.loads((DIRECTORY / "config.json").read_text(encoding="utf-8"))
-    tokenizer = Tokenizer.from_file(str(DIRECTORY / "tokenizer.json"))
-    return Vocabulary.from_tokenizer(tokenizer, end_token_ids=[config["eos_token_id"]], size=config["vocab_size"])

@@ -1,0 +1,60 @@
+"""What takes a while: downloads, and imports of large packages. Those who listen are told before it begins.
+
+The library prints nothing; whoever wants to tell a person what is being waited for listens here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Something that takes a while.
+
+    Attributes:
+        what: What is done, as ``downloading the weights of org/model``.
+        is_download: Whether it is a download.
+        size: The size of a download in bytes; ``None`` if nobody knows it.
+    """
+
+    what: str
+    is_download: bool = False
+    size: int | None = None
+
+
+Listener = Callable[[Delay | None], None]
+"""Is given a delay before it begins, and ``None`` when it is over."""
+
+_listeners: list[Listener] = []
+
+
+@contextlib.contextmanager
+def told_of_delays(listener: Listener) -> Iterator[None]:
+    """Call ``listener`` with each delay before it begins, and with ``None`` when it is over.
+
+    >>> with told_of_delays(print), delayed(Delay("reading a large file")):
+    ...     print("It is read.")
+    Delay(what='reading a large file', is_download=False, size=None)
+    It is read.
+    None
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+@contextlib.contextmanager
+def delayed(delay: Delay) -> Iterator[None]:
+    """Tell those who listen that what the ``with`` statement does takes a while."""
+    for listener in tuple(_listeners):
+        listener(delay)
+    try:
+        yield
+    finally:
+        for listener in tuple(_listeners):
+            listener(None)

@@ -1,0 +1,283 @@
+"""Read a tokenizer's directory with the package tokenizers alone, which costs a tenth of importing transformers.
+
+``tokenizer.json`` has the tokens, ``tokenizer_config.json`` names the special ones, ``config.json`` and
+``generation_config.json`` the end tokens and the number of output rows. What transformers makes of them depends on the
+class that it takes: some classes load ``tokenizer.json`` as it is, others build the tokenizer anew from its vocabulary,
+with a decoder and special tokens of their own. So each class that it may take is gone through here, and a directory is
+read only if all come to the same. Where they do not, or where there is anything that is not known here, the answer is
+``None``: transformers has to be asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfgen.vocabulary.tokenizer import description_of
+
+_NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_AS_IT_IS = frozenset({"PreTrainedTokenizer", "TokenizersBackend"})
+"""The classes that load ``tokenizer.json`` as it is. A name may end in ``Fast``, which means nothing any more."""
+
+_BYTE_LEVEL: list[dict[str, Any]] = [{"type": "ByteLevel"}]
+_FALLBACK: list[dict[str, Any]] = [
+    {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+    {"type": "ByteFallback"},
+    {"type": "Fuse"},
+]
+_END = "<|endoftext|>"
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class that builds the tokenizer anew.
+
+    Attributes:
+        decoder: The steps of its decoder, without what is done at the start of a text only.
+        named: The special tokens that it takes where the configuration is silent.
+    """
+
+    decoder: list[dict[str, Any]]
+    named: dict[str, str]
+
+
+_CLASSES = {
+    "GPT2Tokenizer": _Class(_BYTE_LEVEL, dict.fromkeys(("unk_token", "bos_token", "eos_token"), _END)),
+    "Qwen2Tokenizer": _Class(_BYTE_LEVEL, dict.fromkeys(("unk_token", "eos_token", "pad_token"), _END)),
+    "LlamaTokenizer": _Class(_FALLBACK, {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}),
+    "GemmaTokenizer": _Class(
+        _FALLBACK,
+        {
+            "unk_token": "<unk>",
+            "bos_token": "<bos>",
+            "eos_token": "<eos>",
+            "pad_token": "<pad>",
+            "mask_token": "<mask>",
+        },
+    ),
+}
+
+CLASS_OF_MODEL: Mapping[str, str | None] = {
+    **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "phi", "opt", "starcoder2", "codegen"), "GPT2Tokenizer"),
+    **dict.fromkeys(("qwen2", "qwen2_moe", "qwen3", "qwen3_moe"), "Qwen2Tokenizer"),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "GemmaTokenizer"),
+    **dict.fromkeys(("mistral", "mixtral", "phi3", "olmo2", "granite", "stablelm", "gpt_bigcode"), "TokenizersBackend"),
+    **dict.fromkeys(("llama", "bloom", "falcon", "smollm3", "deepseek_v2", "deepseek_v3"), None),
+}
+"""The class that transformers prefers for models of text alone, by their ``model_type``; ``None``: it has no wish."""
+
+
+_WITH_RULES = ("deepseek-ai/deepseek-", "allenai/dolma2-", "stepfun-ai/step-")
+"""How ids on the hub begin for which transformers does not believe what the files say."""
+
+
+@dataclass(frozen=True)
+class PlainTokenizer:
+    """What :func:`sfgen.vocabulary.tokenizer.read_tokenizer` asks of a tokenizer of transformers.
+
+    Attributes:
+        backend_tokenizer: The ``tokenizers.Tokenizer``.
+        all_special_ids: The ids of the special tokens.
+        eos_token_id: The end token; ``None`` if it has none.
+    """
+
+    backend_tokenizer: Any
+    all_special_ids: tuple[int, ...]
+    eos_token_id: int | None
+
+
+@dataclass(frozen=True)
+class TokenizerFiles:
+    """A tokenizer's directory.
+
+    Attributes:
+        tokenizer: The tokenizer.
+        end_token_ids: The ids that end a text, as the model's configuration says; ``None``: it does not.
+        rows: The number of output rows of the model; ``None``: not said.
+    """
+
+    tokenizer: PlainTokenizer
+    end_token_ids: list[int] | None
+    rows: int | None
+
+
+def read_directory(directory: Path, name: str = "") -> TokenizerFiles | None:
+    """The tokenizer in a directory and what the model beside it says; ``None`` where only transformers can tell.
+
+    Args:
+        directory: The directory.
+        name: The id on the hub of what lies there; transformers has rules for some of them.
+    """
+    if name.lower().startswith(_WITH_RULES):
+        return None
+    try:
+        return _read(directory)
+    except Exception:  # whatever is wrong with these files, transformers has words for it
+        return None
+
+
+def _read(directory: Path) -> TokenizerFiles | None:
+    file = directory / "tokenizer.json"
+    if not file.is_file():
+        return None
+    model = _json(directory / "config.json")
+    settings = _settings(directory)
+    if settings is None or "fast_tokenizer_files" in settings or "auto_map" in settings | (model or {}):
+        return None
+    said = _said_by_model(directory, model)
+    classes = _possible_classes(settings, model, directory)
+    if said is None or classes is None:
+        return None
+    from tokenizers import Tokenizer
+
+    backend = Tokenizer.from_file(str(file))
+    found = [_as_class(name, backend, settings) for name in sorted(classes)]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found) or len({ids for ids, _ in known}) > 1:
+        return None
+    ids, end = known[0]
+    if said[0] is None and any(other != end for _, other in known):  # the tokenizer is asked where the model is silent
+        return None
+    return TokenizerFiles(PlainTokenizer(backend, tuple(sorted(ids)), end), *said)
+
+
+def _json(file: Path) -> dict[str, Any] | None:
+    """The object in a file; ``None`` without the file.
+
+    Raises:
+        ValueError: It is no JSON, or no object.
+    """
+    if not file.exists():
+        return None
+    value = json.loads(file.read_text(encoding="utf-8"))
+    if not isinstance(value, dict):
+        raise ValueError(f"{file} holds no object")
+    return value
+
+
+# ---- what the model says -------------------------------------------------------------------------------------------
+
+
+def _said_by_model(directory: Path, model: dict[str, Any] | None) -> tuple[list[int] | None, int | None] | None:
+    """The end tokens and the number of rows; ``None`` if they would be defaults that transformers alone knows."""
+    if model is None:
+        return None, None
+    if model.get("model_type") not in CLASS_OF_MODEL or not _is_id(model.get("vocab_size")):
+        return None
+    ends = (_json(directory / "generation_config.json") or {}).get("eos_token_id")
+    if ends is None and "eos_token_id" not in model:
+        return None
+    ends = model["eos_token_id"] if ends is None else ends
+    ids = [ends] if isinstance(ends, int) else ends
+    if ids is not None and not all(isinstance(token_id, int) for token_id in ids):
+        return None
+    return (None if ids is None else [token_id for token_id in ids if token_id >= 0]), model["vocab_size"]  # -1: none
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+# ---- the special tokens --------------------------------------------------------------------------------------------
+
+
+def _settings(directory: Path) -> dict[str, Any] | None:
+    """The tokenizer's configuration; ``None`` if there is none, or one of a kind that is no longer written."""
+    settings = _json(directory / "tokenizer_config.json")
+    if settings is None or any(isinstance(settings.get(key), dict) and "__type" not in settings[key] for key in _NAMED):
+        return None
+    if "added_tokens_decoder" in settings:
+        return settings
+    if (directory / "added_tokens.json").exists():
+        return None
+    return settings | (_json(directory / "special_tokens_map.json") or {})
+
+
+def _possible_classes(settings: dict[str, Any], model: dict[str, Any] | None, directory: Path) -> set[str] | None:
+    """The classes that transformers may take; ``None`` if one of them is not known here."""
+    named = settings.get("tokenizer_class") or (model or {}).get("tokenizer_class")
+    if named is None:
+        return None
+    preferred = CLASS_OF_MODEL[model["model_type"]] if model is not None else None
+    names = {str(named).removesuffix("Fast")} | ({preferred} if preferred is not None else set())
+    if "LlamaTokenizer" in names and b'"ByteLevel"' in (directory / "tokenizer.json").read_bytes():
+        # transformers does so, too: that class knows no byte level.
+        names = names - {"LlamaTokenizer"} | {"TokenizersBackend"}
+    if (directory / "tekken.json").exists() or not names <= _AS_IT_IS | _CLASSES.keys():
+        return None
+    return names
+
+
+def _as_class(name: str, backend: Any, settings: dict[str, Any]) -> tuple[frozenset[int], int | None] | None:
+    """The ids of all special tokens and the end token under a class; ``None`` if its tokens may be others."""
+    added, known = backend.get_added_tokens_decoder(), _CLASSES.get(name)
+    if not _adds_nothing(settings, added):
+        return None
+    if known is not None and not _builds_the_same(name, known, backend, settings, added):
+        return None
+    named = {**({} if known is None else known.named), **{key: settings[key] for key in _NAMED if key in settings}}
+    if backend.padding is not None:
+        named.setdefault("pad_token", backend.padding["pad_token"])
+    named |= {key: value for key, value in settings.items() if key.endswith("_token") and isinstance(value, str)}
+    if any(key.endswith("_token") and isinstance(value, dict) for key, value in settings.items() if key not in _NAMED):
+        return None
+    extra = settings.get("extra_special_tokens") or settings.get("additional_special_tokens") or []
+    values = [*named.values(), *(extra.values() if isinstance(extra, dict) else extra)]
+    ids = {backend.token_to_id(_content(value)) for value in values if value is not None}
+    if None in ids:  # it would be added to the vocabulary
+        return None
+    end = named.get("eos_token")
+    unknown = getattr(backend.model, "unk_token", None)
+    if known is not None and unknown is not None and backend.token_to_id(unknown) not in ids:
+        return None  # special in the file alone
+    special = frozenset(ids | {token_id for token_id, token in added.items() if token.special})
+    return special, None if end is None else backend.token_to_id(_content(end))
+
+
+def _content(token: Any) -> str:
+    """The string of a token that is written as a string or as an object."""
+    return str(token["content"] if isinstance(token, dict) else token)
+
+
+def _adds_nothing(settings: dict[str, Any], added: Mapping[int, Any]) -> bool:
+    """Whether the configuration has no added token that the file has not, or has otherwise."""
+    from tokenizers import AddedToken
+
+    listed = settings.get("added_tokens_decoder") or {}
+    return all(repr(AddedToken(**token)) == repr(added.get(int(token_id))) for token_id, token in listed.items())
+
+
+def _builds_the_same(
+    name: str, known: _Class, backend: Any, settings: dict[str, Any], added: Mapping[int, Any]
+) -> bool:
+    """Whether what a class builds anew has the tokens of the file."""
+    listed = settings.get("added_tokens_decoder")
+    if listed is not None and {int(token_id) for token_id in listed} != added.keys():
+        return False
+    if type(backend.model).__name__ != "BPE" or _steps(description_of(backend)["decoder"]) != known.decoder:
+        return False
+    if any(token.normalized for token in added.values() if not token.special):
+        return False  # the class has another normaliser
+    if name == "Qwen2Tokenizer" and settings.get("add_prefix_space"):
+        return False  # before every word, so that no text comes back as it was
+    size = backend.get_vocab_size(with_added_tokens=False)
+    return _follow(size, (token_id for token_id in added if token_id >= size))
+
+
+def _follow(start: int, ids: Iterable[int]) -> bool:
+    """Whether these are the numbers from ``start`` on: the places that tokens get which are added one by one."""
+    return all(token_id == start + place for place, token_id in enumerate(sorted(ids)))
+
+
+def _steps(decoder: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The steps of a decoder, without what makes no difference to a token in mid-sentence."""
+    if decoder is None:
+        return []
+    if decoder["type"] == "Sequence":
+        steps = [step for part in decoder["decoders"] for step in _steps(part)]
+        at_the_start = bool(steps) and steps[-1]["type"] == "Strip" and steps[-1]["stop"] == 0
+        return steps[:-1] if at_the_start and {"type": "Fuse"} in steps else steps
+    return [{"type": "ByteLevel"} if decoder["type"] == "ByteLevel" else decoder]
