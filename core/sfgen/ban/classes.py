@@ -11,16 +11,13 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.by_character import by_character
 from sfgen.automata.character_map import BLOCK, CharacterMap, paired
-from sfgen.automata.determinize import Deterministic
 from sfgen.ban.characters import NON_WORD, UNSPACED_BLOCKS, folded, kind_of
 from sfgen.ban.normalize import INVISIBLE, NO_SPELLING, SPELLING_BLOCKS, letter_symbols, look_alikes, spelling
 
@@ -75,9 +72,9 @@ def character_classes(banned: BannedWords, ascii_only: bool) -> CharacterClasses
         key = tuple([seen[piece] for piece in pieces])
         classes[code] = numbers.setdefault(key, len(numbers))
     labels = CharacterMap.of_numbers(classes)
-    for automaton in _pattern_automata(banned):
-        rows, row_of_block = by_character(automaton, "").labels
-        labels, _ = paired(labels, CharacterMap(rows + np.int32(1), row_of_block))  # what is not read is a class, too
+    if banned.pattern_automata is not None:
+        for automaton in banned.pattern_automata.automata:
+            labels, _ = paired(labels, automaton.labels.classes())
     return _with_members(labels)
 
 
@@ -167,12 +164,3 @@ def _may_change(text: str, ignore_case: bool, normalize: bool) -> bool:
 @cache
 def _look_alikes() -> frozenset[str]:
     return frozenset([*look_alikes(), *letter_symbols()])
-
-
-def _pattern_automata(banned: BannedWords) -> Iterator[Deterministic]:
-    """What the banned patterns read the text with."""
-    if banned.pattern_automata is not None:
-        for automaton in banned.pattern_automata.automata:
-            accepting = np.array(automaton.accepting, dtype=np.bool_)
-            transitions = np.array(automaton.transitions, dtype=np.int32).reshape(len(accepting), -1)
-            yield Deterministic(transitions, np.frombuffer(automaton.byte_classes, dtype=np.uint8), accepting)
