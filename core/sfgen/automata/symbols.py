@@ -48,7 +48,7 @@ def by_symbol(tree: Node) -> tuple[Node, Symbols]:
     sets = list(dict.fromkeys([TEXT, *_sets(tree)]))
     numbers = np.full(_EVERY, -1, dtype=np.int32)
     symbol_of: dict[int, int] = {}  # which sets, as bits → symbol
-    members = []
+    members: list[str] = []
     found: dict[Ranges, list[int]] = {ranges: [] for ranges in sets}
     for first, after, inside in _spans(sets):
         symbol = symbol_of.setdefault(inside, len(symbol_of))

@@ -1,9 +1,9 @@
 """Pattern text to syntax tree.
 
-The dialect is that of Python's ``re`` for text. Where nothing else is said the flag ``re.ASCII`` is on, but for a pattern
-that says ``(?u)``; with ``ascii_only=False`` it is off, but for a pattern that says ``(?a)``. The standard library's own
-parser reads the pattern, so there is no second opinion on what it means; its tree is then
-translated to :mod:`sfgen.regex.tree`. Two things are added before parsing. Each Unicode property (``\\p{L}``), which
+The dialect is that of Python's ``re`` with ``re.ASCII``, or without that flag where the pattern says ``(?u)``; with
+``ascii_only=False`` it is that without the flag, unless the pattern says ``(?a)``. The standard library's own parser
+reads the pattern, so there is no second opinion on what it means; its tree is then translated to
+:mod:`sfgen.regex.tree`. Two things are added before parsing. Each Unicode property (``\\p{L}``), which
 ``re`` does not know, becomes a private-use character that the pattern does not use. Each anchor becomes the empty
 lookahead ``(?=)``: the parser may join equal anchors of neighbouring branches, but never two lookaheads,
 so the n-th of the tree is still the n-th of the pattern and its position is known.
