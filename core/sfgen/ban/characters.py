@@ -104,6 +104,7 @@ def kinds_of(characters: Iterable[str]) -> list[int]:
     return kinds
 
 
+@cache
 def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple[str, bool], ...]:
     """One character as it is compared: nothing, one character or several.
 
@@ -148,6 +149,8 @@ def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
     ('strasse', 'strasse')
     """
     if not normalize:
+        if text.isascii():
+            return text.lower() if ignore_case else text
         decomposed = unicodedata.normalize("NFD", text)
         return unicodedata.normalize("NFD", decomposed.casefold() if ignore_case else decomposed)
     kept = ""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from sfgen import arguments
 from sfgen.ban.allow import AllowedMark, AllowedSpans, Span, UnderWay
-from sfgen.ban.characters import CAPITAL, MARK, START, Unit, case_after, reading_table
+from sfgen.ban.characters import CAPITAL, MARK, START, Reading, Unit, case_after, reading_table
 from sfgen.ban.readings import BranchMark, Readings
 from sfgen.ban.threads import Found
 from sfgen.ban.words import BannedWords
@@ -269,7 +269,8 @@ class Matcher:
         words, allowed = self._words, self._allowed
         found: list[Found] = []
         excuses: list[Found] = []
-        units, others = self._units_of(character)
+        reading = self._table[character]
+        units, others = self._read_as(reading) if self.banned.normalize else (reading.units, ())
         if units:
             if words:
                 found += words.step(units, others, start, self._last, end)
@@ -284,17 +285,12 @@ class Matcher:
             return found
         return allowed.settle(found, excuses, self._last, [span for group in self._waiting() for span in group])
 
-    def _units_of(self, character: str) -> tuple[Sequence[Unit], Sequence[Unit]]:
-        """What the next character is folded to, and what else it may be read as."""
-        reading = self._table[character]
-        units, others = reading.units, reading.others
-        if not self.banned.normalize:
-            return units, others
-        if reading.is_capital_i and self._case == CAPITAL:
-            others = ()
+    def _read_as(self, reading: Reading) -> tuple[Sequence[Unit], Sequence[Unit]]:
+        """What the next character is folded to here, and what else it may be read as, where text is normalized."""
+        others = () if reading.is_capital_i and self._case == CAPITAL else reading.others
         self._case = case_after(self._case, reading)
         kept = []
-        for unit in units:
+        for unit in reading.units:
             if unit.kind != MARK or unit.spelling == self._spelling:  # else a stray mark
                 kept.append(unit)
                 self._spelling = unit.spelling

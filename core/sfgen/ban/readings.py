@@ -51,7 +51,7 @@ class Readings:
     def __init__(self, automata: WordAutomata, position: int) -> None:
         self._branches = [_Branch(automata.threads(position), NON_WORD)]
 
-    def step(self, units: Sequence[Unit], others: Sequence[Unit], start: int, before: int, end: int) -> list[Found]:
+    def step(self, units: Sequence[Unit], others: Sequence[Unit], start: int, before: int, end: int) -> Sequence[Found]:
         """Read a character.
 
         Args:
@@ -65,7 +65,13 @@ class Readings:
             The words that it completes in some reading, in no order.
         """
         if not others and len(self._branches) == 1:
-            return self._branches[0].step(units, start, before, end)
+            branch = self._branches[0]
+            if len(units) > 1:
+                return branch.step(units, start, before, end)
+            # The same in place: nearly every character comes here.
+            unit, previous = units[0], branch.kind
+            branch.kind = kind = previous if unit.kind == MARK else unit.kind
+            return branch.threads.step(unit, kind, previous, start, before, end)
         found: list[Found] = []
         branches = []
         for branch in self._branches:

@@ -135,6 +135,8 @@ class _FoldedText:
             for reading, pieces in enumerate(readings):
                 for number in range(len(pieces)):
                     start = character, reading, number
+                    if heads.are_bounded and not self.is_bounded_before(start):
+                        continue
                     for head, place in self.spelled(start, heads.may_begin, heads.longest):
                         for index in heads.numbers.get(head, ()):
                             for end in self._ends_of(entries[index], start, place):
@@ -250,6 +252,7 @@ class _Heads:
     Attributes:
         numbers: The numbers of the entries by their first word.
         longest: How many characters the longest has.
+        are_bounded: Whether all of them must begin at a boundary.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -257,6 +260,7 @@ class _Heads:
         for number, entry in enumerate(entries):
             self.numbers[entry.parts[0]].append(number)
         self.longest = max(map(len, self.numbers))
+        self.are_bounded = all(entry.left for entry in entries)
         self._letters = sorted({_letters(head) for head in self.numbers})
 
     def may_begin(self, text: str) -> bool:
