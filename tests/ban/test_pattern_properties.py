@@ -246,7 +246,7 @@ def completes(reader: Reader, pattern: str, start: int) -> bool:
     seen = set()
     waiting = [(threads.mark(), "")]
     for mark, more in waiting:
-        for character in LETTERS:
+        for character in LETTERS + "!":
             threads.reset(mark)
             text = reader.text + more
             found = threads.at_end()
