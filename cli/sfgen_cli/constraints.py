@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
+from sfgen_cli.output import note, visible
 from sfgen_cli.prompts import read_text
 from sfgen_cli.usage import quoted
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, Vocabulary
     from sfgen.decoding import GuideSource
     from sfgen_cli.options import BanOptions, ReferenceName
+
+_MOST_DOUBTS = 5  # about the lines of a words file that are told one by one
 
 
 @dataclass(frozen=True)
@@ -125,12 +128,13 @@ def split_choices(option: str) -> list[str]:
     return [re.sub(r"\\([\\,])", r"\1", piece) for piece in pieces]
 
 
-def read_bans(bans: BanOptions, *, prefix: str = "") -> BannedWords | None:
+def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> BannedWords | None:
     """The banned words and patterns of the options; ``None`` if none were given.
 
     Args:
         bans: The options.
         prefix: What stands before their names in this command.
+        quiet: Whether doubtful lines of the words file are not told on stderr.
 
     Raises:
         UsageError: An option has no word in it, or says how words are banned where none are.
@@ -152,7 +156,12 @@ def read_bans(bans: BanOptions, *, prefix: str = "") -> BannedWords | None:
     if "" in (bans.pattern or ()):
         raise UsageError(f"--{prefix}pattern is empty: it would ban every text", hint="Leave it out.")
     if bans.words_file is not None:
-        words += read_words(str(bans.words_file))
+        doubts: list[str] = []
+        words += read_words(str(bans.words_file), doubts.append)
+        for doubt in doubts[:_MOST_DOUBTS]:
+            note(f"sfgen: {visible(doubt)}", quiet=quiet)
+        if len(doubts) > _MOST_DOUBTS:
+            note(f"sfgen: {len(doubts) - _MOST_DOUBTS} more lines of {bans.words_file} are in doubt", quiet=quiet)
     return BannedWords(
         words,
         bans.pattern or (),

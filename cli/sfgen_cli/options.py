@@ -38,7 +38,14 @@ PromptFile = Annotated[
 
 Regex = Annotated[
     str | None,
-    typer.Option("--regex", "-r", metavar="PATTERN", help="Python regular expression.", rich_help_panel=_CONSTRAINT),
+    typer.Option(
+        "--regex",
+        "-r",
+        metavar="PATTERN",
+        help="Python regular expression. The text satisfies [bold]re.fullmatch(PATTERN, text, re.ASCII)[/]: \\w is "
+        "a-z, A-Z, 0-9 and _, which is what most patterns mean to let out; (?u) asks for all scripts.",
+        rich_help_panel=_CONSTRAINT,
+    ),
 ]
 RegexFile = Annotated[
     Path | None,
@@ -267,22 +274,27 @@ Words = Annotated[
 WordsFile = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Banned words, one a line, # comments; [bold]-[/] is stdin.", rich_help_panel=_BANS
+        metavar="FILE",
+        help="Banned words, one a line, # comments; [bold]-[/] is stdin. All else is literal, quotes and commas too: "
+        "such lines are told.",
+        rich_help_panel=_BANS,
     ),
 ]
 BannedPatterns = Annotated[
     list[str] | None,
     typer.Option(
         metavar="PATTERN",
-        help="Python regular expression that must match nowhere in the text; repeatable.",
+        help="Python regular expression that must match nowhere in the text; repeatable. It means what it does for "
+        "[bold]re.search(PATTERN, text)[/]: \\w, \\s, \\b and (?i) know all scripts, so that nothing slips through; "
+        "(?a) asks for ASCII.",
         rich_help_panel=_BANS,
     ),
 ]
 Match = Annotated[
     Literal["word", "prefix", "substring"],
     typer.Option(
-        help="word: the whole word (talking passes when talk is banned); prefix: all words that begin so; "
-        "substring: anywhere, inside words too.",
+        help="word: the whole word (talking and talk2 pass when talk is banned, _talk_ and talk² do not); prefix: all "
+        "words that begin so; substring: anywhere, inside words too.",
         rich_help_panel=_BANS,
     ),
 ]
@@ -293,8 +305,9 @@ Normalize = Annotated[
     bool,
     typer.Option(
         "--normalize",
-        help="See through look-alike letters (Cyrillic а for a), compatibility forms (ｔａｌｋ), accents and invisible "
-        "characters. Traditional and simplified Chinese characters are not folded into one.",
+        help="See through look-alike letters (Cyrillic а for a, capital I and | for l), compatibility forms "
+        "(ｔａｌｋ), accents and invisible characters; Turkish ı and İ are i. Digits are no look-alikes, nor is rn "
+        "one of m. Traditional and simplified Chinese characters are not folded into one.",
         rich_help_panel=_BANS,
     ),
 ]

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, Match, Matcher, SeamMatcher, scan
-from sfgen.ban.characters import NON_WORD, SPACED, fold, kinds_of
+from sfgen.ban.automaton import has_orders
+from sfgen.ban.characters import NON_WORD, SPACED, fold, kinds_of, other_readings
 from sfgen.ban.words import Entry
 
 MODES: tuple[Literal["word", "prefix", "substring"], ...] = ("word", "prefix", "substring")
-ALPHABET = "abABsk1_  ..'+*-ßİſ\u212aŉi我們ก\u0e31🙂\u0301\ufe0f\u0345\u200b\ufffdаАｂ½…한がｶﾞк\u00ad´’"
+ALPHABET = "abABsk1_  ..'+*-ßİſ\u212aŉi我們ก\u0e31🙂\u0301\ufe0f\u0345\u200b\ufffdаАｂ½…한がｶﾞк\u00ad´’\u0323áạlI|ǀ²ᵇ"
 
 
 @dataclass
@@ -166,12 +167,15 @@ def test_reset_is_as_if_nothing_had_been_read(case: Case, seam: int, moves: list
 
 def viable_starts(text: str, words: BannedWords) -> Iterator[int]:
     """Every byte offset from which the rest of the text begins a match that is not complete, by definition."""
+    # Only for texts that are read in one way, with marks in one order.
     folded, starts, offset = "", [], 0
     for place, character in enumerate(text):
         before, folded = folded, fold(text[: place + 1], words.ignore_case, words.normalize)
-        assert folded.startswith(before)
+        assume(folded.startswith(before))
+        assume(not words.normalize or not other_readings(character, words.ignore_case))
         starts += [offset] * (len(folded) - len(before))
         offset += len(character.encode())
+    assume(not any(has_orders(part) for entry in words.entries for part in entry.parts))
     kinds = kinds_of(folded)
 
     def viable(entry: Entry, number: int, place: int) -> bool:
@@ -322,7 +326,8 @@ def test_a_long_run_inside_a_phrase_keeps_its_start_in_little_memory(separator: 
     assert mark.alone is None  # both readings have long been the same
     words = mark.after._words
     assert words is not None
-    assert len(words.window) + len(words.threads) < 20
+    ((_, known),) = words
+    assert len(known.window) + len(known.threads) < 20
     length = len(head) + 2000 * len(separator.encode()) + len(tail)
     assert matcher.advance(tail.encode()) is None
     assert matcher.finish() == Match(phrase, 0, length)

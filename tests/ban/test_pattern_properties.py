@@ -23,7 +23,6 @@ from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import BORDER, build
 from sfgen.ban.patterns import PatternAutomata
 from sfgen.errors import BannedWordsError, PatternError
-from sfgen.regex.characters import TEXT
 from sfgen.regex.oracle import read_pattern, ways
 from sfgen.regex.tree import Border, Characters, concatenation, repeat
 
@@ -37,7 +36,7 @@ def test_random_patterns_agree_with_re_on_every_span() -> None:
         random = Random(seed)
         drawn = RandomPattern(random)
         try:
-            compiled(drawn.text)
+            compiled(drawn.text, ascii_only=False)
         except re.error:
             continue
         texts = [*short_texts(drawn.letters[:3]), *likely_texts(drawn, random)]
@@ -78,13 +77,15 @@ def likely_texts(drawn: RandomPattern, random: Random) -> Iterator[str]:
 
 def empty_match(pattern: str) -> tuple[str, int]:
     """A text, and a place in it where the pattern matches the empty text: what the automaton itself says."""
-    anything = repeat(Characters(TEXT), 0, None)
+    automaton, _, symbols = compile_bordered(pattern)
+    anything = repeat(Characters(((0, len(symbols.members) - 1),)), 0, None)
     tree = concatenation([anything, Border(), Border(), anything])
-    both = algebra.product(
-        compile_bordered(pattern), determinize(build(tree, pattern), pattern), algebra.Keep.BOTH, pattern
+    both = algebra.product(automaton, determinize(build(tree, pattern), pattern), algebra.Keep.BOTH, pattern)
+    before, behind = (
+        "".join(symbols.members[ord(symbol)] for symbol in half.decode())
+        for half in Dfa(*minimize(both)).shortest().split(bytes([BORDER, BORDER]))
     )
-    before, behind = Dfa(*minimize(both)).shortest().split(bytes([BORDER, BORDER]))
-    return before.decode() + behind.decode(), len(before.decode())
+    return before + behind, len(before)
 
 
 class SmallPatterns:
@@ -129,8 +130,11 @@ class SmallPatterns:
 @lru_cache(maxsize=256)
 def small_pattern(seed: int) -> tuple[str, PatternAutomata] | None:
     """The pattern with this number; ``None`` if it cannot be banned, or ``re`` might think about it for ever."""
-    pattern = SmallPatterns(Random(seed)).pattern()
-    read = read_pattern(pattern)
+    return readable(SmallPatterns(Random(seed)).pattern())
+
+
+def readable(pattern: str) -> tuple[str, PatternAutomata] | None:
+    read = read_pattern(pattern, ascii_only=False)
     if read is None or ways(read[1], 10) > 10_000:
         return None
     try:
@@ -145,6 +149,40 @@ def bannable(seed: int) -> tuple[str, PatternAutomata]:
     assume(drawn is not None)
     assert drawn is not None
     return drawn
+
+
+class UnicodePatterns(SmallPatterns):
+    """The same about letters of Unicode, of which ``re.ASCII`` would see other things."""
+
+    def atom(self) -> str:
+        set_of = [r"\w", r"\W", r"\s", r"\S", r"\d", "[à-ü]", "[^é]", r"[\wé]", r"[^\s]", "[a-z]", "."]
+        return self.choice([*UNICODE_LETTERS, *set_of])
+
+    def part(self, depth: int) -> str:
+        part = super().part(depth)
+        return f"(?{self.choice(['i', 'i', 'i', 'a', 'u', 'ai'])}:{part})" if self.random.random() < 0.3 else part
+
+
+@lru_cache(maxsize=256)
+def unicode_pattern(seed: int) -> tuple[str, PatternAutomata] | None:
+    random = Random(seed)
+    pattern = random.choice(["", "", "(?i)", "(?i)", "(?a)", "(?ai)"]) + UnicodePatterns(random).pattern()
+    return readable(pattern)
+
+
+UNICODE_LETTERS = [
+    *"aeéÉiIİısſßẞkσς٣3²_中",
+    "\u212a", "\xa0", "\u2003", "\u0301", "\U00010400", "\U00010428",
+]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(st.integers(0, 1 << 20), *[st.lists(st.sampled_from([*UNICODE_LETTERS, " ", "\n"]), max_size=5)] * 2)
+def test_patterns_mean_what_they_mean_to_re_in_any_script(seed: int, prompt: list[str], text: list[str]) -> None:
+    drawn = unicode_pattern(seed)
+    assume(drawn is not None)
+    assert drawn is not None
+    check(*drawn, "".join(prompt), "".join(text))
 
 
 SEEDS = st.integers(0, 1 << 20)
@@ -208,7 +246,7 @@ def completes(reader: Reader, pattern: str, start: int) -> bool:
     seen = set()
     waiting = [(threads.mark(), "")]
     for mark, more in waiting:
-        for character in LETTERS:
+        for character in LETTERS + "!":
             threads.reset(mark)
             text = reader.text + more
             found = threads.at_end()

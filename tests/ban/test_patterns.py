@@ -9,6 +9,7 @@ from pattern_spans import Reader, check, offsets
 
 from sfgen.automata import algebra, lookaround
 from sfgen.automata.compile import compile_pattern
+from sfgen.automata.determinize import Deterministic
 from sfgen.automata.dfa import Dfa
 from sfgen.ban import patterns as module
 from sfgen.ban.patterns import PatternAutomata, PatternThreads
@@ -45,6 +46,14 @@ from sfgen.errors import BannedWordsError, PatternError, PatternTooLarge
         ("�", "", "a�", [(4, False, 1)]),
         ("(?>a|ab)c", "", "abcac", [(5, False, 3)]),
         ("a++b", "aa", "b", [(1, False, -2)]),
+        (r"small\stalk", "small", "\u00a0talk small\u3000talk", [(6, False, -5), (19, False, 7)]),
+        (r"(?a)small\stalk", "", "small\u00a0talk small talk", [(22, False, 12)]),
+        ("(?i)É", "", "é", [(2, False, 0)]),
+        ("(?i)kiss", "", "\u212aIſſ", [(8, False, 0)]),
+        (r"\btalk\b", "é", "talk talk²", []),
+        (r"(?a)\btalk\b", "é", "talké", [(4, True, 0)]),
+        (r"\d\b", "", "٣ ", [(2, True, 0)]),
+        ("(?i)i", "", "İıI", [(2, False, 0), (4, False, 2), (5, False, 4)]),
     ],
 )
 def test_cases(pattern: str, prompt: str, text: str, expected: list[tuple[int, bool, int]]) -> None:
@@ -192,8 +201,13 @@ def test_limits_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_state_of_all_texts_is_told_from_others() -> None:
-    assert module._state_of_all_texts(algebra.all_texts()) == 0
-    assert module._state_of_all_texts(compile_pattern("(?s)ab.*|c")) == Dfa.from_regex("(?s)ab.*|c").walk(b"ab")
+    texts = algebra.all_texts()
+
+    def state_of_all_texts(automaton: Deterministic) -> int:
+        return module._state_of_all_texts(automaton, texts, 0x110000)
+
+    assert state_of_all_texts(texts) == 0
+    assert state_of_all_texts(compile_pattern("(?s)ab.*|c")) == Dfa.from_regex("(?s)ab.*|c").walk(b"ab")
     # All ASCII texts; those with an even number of é, of which no other is refused for good; none.
     for pattern in (r"[\0-\x7f]*", "(?:[^é]*é[^é]*é)*[^é]*", r"[^\s\S]"):
-        assert module._state_of_all_texts(compile_pattern(pattern)) == -1
+        assert state_of_all_texts(compile_pattern(pattern)) == -1

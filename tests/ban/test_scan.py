@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, Match, scan, search
 
-word = st.text("abc1_", min_size=1, max_size=3)
+word = st.text("abc1", min_size=1, max_size=3)
 phrases = st.lists(word, min_size=1, max_size=3).map(" ".join)
 modes: list[Literal["word", "prefix", "substring"]] = ["word", "prefix", "substring"]
 
@@ -23,11 +23,12 @@ modes: list[Literal["word", "prefix", "substring"]] = ["word", "prefix", "substr
 def test_scan_is_a_regular_expression(
     words: list[str], text: str, mode: Literal["word", "prefix", "substring"]
 ) -> None:
-    left = "" if mode == "substring" else r"(?<!\w)"
-    right = r"(?!\w)" if mode == "word" else ""
+    letter = "[a-zA-Z0-9]"
+    left = "" if mode == "substring" else f"(?<!{letter})"
+    right = f"(?!{letter})" if mode == "word" else ""
     expected = set()
     for phrase in words:
-        pattern = re.compile(left + r"\W+".join(phrase.split()) + right, re.IGNORECASE | re.ASCII)
+        pattern = re.compile(left + "[^a-zA-Z0-9]+".join(phrase.split()) + right, re.IGNORECASE | re.ASCII)
         for start in range(len(text)):
             found = pattern.match(text, start)
             if found:
@@ -56,7 +57,7 @@ def test_order_is_that_of_completion() -> None:
 
 PATTERNS = [
     "a", "a+", "a|ab", "ab|a", "a*?b", r"\ba", r"b\b", "(?i)AB+", "(?x) a  b # c", "a(?=b)", "(?<!b)a", "b$", r"\Ab",
-    "^b", "(?s)a.b", "a.b", "(?>a|ab)b", r"\p{L}b", "[^a]a", "(?u)é\\b", r"\w\s", "a(?!b).*", "b{2,}?",
+    "^b", "(?s)a.b", "a.b", "(?>a|ab)b", r"\p{L}b", "[^a]a", "é\\b", r"\w\s", "a(?!b).*", "b{2,}?",
 ]  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def spans(pattern: str, text: str) -> Iterator[tuple[int, int]]:
                 if "x" in flags
                 else (f"{flags}(?:{body})(?=(?s:.{{{len(text) - end}}})\\Z)")
             )
-            match = re.compile(exact, 0 if "u" in flags else re.ASCII).match(text, start)
+            match = re.compile(exact).match(text, start)
             if match and match.end() == end:
                 yield start, end
 

@@ -4,6 +4,7 @@ import io
 import sys
 from pathlib import Path
 from typing import Any
+from unicodedata import combining, normalize
 
 import pytest
 
@@ -18,7 +19,7 @@ def found(text: str, *words: str, **options: Any) -> list[str]:
 
 
 def test_whole_words() -> None:
-    assert found("Talk, talking, small_talk, TALK", "talk") == ["Talk", "TALK"]
+    assert found("Talk, talking, small_talk, TALK", "talk") == ["Talk", "talk", "TALK"]
     assert found("talking smalltalk", "talk", match="prefix") == ["talk"]
     assert found("talking smalltalk", "talk", match="substring") == ["talk", "talk"]
     assert found("Talk talk", "talk", ignore_case=False) == ["talk"]
@@ -35,7 +36,7 @@ def test_phrases_allow_any_run_between_their_words() -> None:
     assert found("fuck you, Fuck,  you; fuck... you fuck🙂you", "fuck you") == [
         "fuck you", "Fuck,  you", "fuck... you", "fuck🙂you",
     ]  # fmt: skip
-    assert found("fuckyou fuck_you fuck your you", "fuck you") == []
+    assert found("fuckyou fuck_you fuck your you", "fuck you") == ["fuck_you"]
     assert found("c++, c+++ fan c++fan", "c++ fan") == ["c+++ fan"]
 
 
@@ -65,6 +66,52 @@ def test_folding_covers_whole_characters() -> None:
 def test_marks_are_not_boundaries() -> None:
     assert found("cafe\u0301 cafe", "cafe") == ["cafe"]
     assert found("🙂\ufe0ftalk🙂\ufe0f", "talk") == ["talk"]
+
+
+def test_what_hangs_on_a_word_is_no_part_of_it() -> None:
+    assert found("_talk_ __talk__ talk² talk¹ talk₂ talkᵃ ①talk talk½ talk‿talk", "talk") == ["talk"] * 10
+    assert found("talk2 2talk talk٣ talkⅣ talkª talking", "talk") == ["talk"]  # the one with a superscript a
+    assert found("h2o H₂O small_talk small talk", "h2o", "small_talk") == ["h2o", "small_talk"]
+
+
+@pytest.mark.parametrize("match", ["word", "prefix", "substring"])
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize("other", ["NFC", "NFD"])
+def test_canonically_equal_spellings_are_the_same_word(match: Any, form: Any, other: Any) -> None:
+    words = ["café", "한국어", "각", "cậu", "Ångström", "ΐδρις", "がく", "שָׁלוֹם", "ड़ब", "İstanbul", "\u2126", "ᾷ"]
+    for word in words:
+        written = normalize(form, word)
+        banned = BannedWords([normalize(other, word)], match=match)
+        assert [(m.start, m.end) for m in scan(f"a {written}.", banned)] == [(2, 2 + len(written.encode()))], word
+        assert banned.matcher().advance(f"a {written}.".encode()) is not None, word
+        assert scan(f"a {written}", BannedWords([word], allow=[normalize(other, f"a {word}")])) == []
+
+
+def test_marks_may_come_in_any_order_that_means_the_same() -> None:
+    for text in ("cậu", "ca\u0302\u0323u", "ca\u0323\u0302u", "câ\u0323u", "cạ\u0302u"):
+        assert found(text, "cậu") == [text]
+        assert found(text, "cau", "câu", "cạu", "ca\u0302u\u0323") == []
+    # Of the same class, the order counts.
+    assert found("a\u0301\u0302 a\u0302\u0301", "a\u0301\u0302") == ["a\u0301\u0302"]
+    mixed = "x\u0323\u0324\u0301\u0302\u0334"
+    for text in (
+        "x\u0334\u0323\u0324\u0301\u0302",
+        "x\u0301\u0323\u0302\u0334\u0324",
+        "x\u0323\u0301\u0334\u0324\u0302",
+    ):
+        assert found(text, mixed) == [text]
+    assert found("x\u0324\u0323\u0334\u0301\u0302", mixed) == []
+    with pytest.raises(BannedWordsError, match="too many combining marks"):
+        BannedWords(["a" + "".join(chr(code) for code in range(0x300, 0x370) if combining(chr(code))) * 9])
+
+
+def test_a_match_ends_with_a_whole_character() -> None:
+    assert found("cafe\u0301 café cafe", "cafe") == ["cafe"]
+    assert found("café cafes", "cafe", match="prefix") == ["cafe"]
+    assert found("자질 자지", "자지", match="substring") == ["자지"]
+    assert found("さげ さけ", "さけ") == ["さけ"]
+    # What follows is not waited for, where nothing bounds the match.
+    assert found("cafe\u0301", "cafe", match="substring") == ["cafe"]
 
 
 def test_split_words() -> None:
@@ -122,6 +169,33 @@ def test_words_and_patterns_are_kept_as_they_were_given() -> None:
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(UsageError, match="'words'"):
         BannedWords(["a"], match="words")  # type: ignore[arg-type]
+
+
+def test_a_words_file_says_how_it_was_read() -> None:
+    content = [
+        "talk # rude", "c# minor # a key", r"\#tag", r"we are \#1", "#nice", "# a list", "####", "#!/bin/sh", '"talk"',
+        "“talk”", "talk,", "f**k", "talk**", "*talk*", r"f\*\*k", "talk*", "follow #me", "don't", "'tis", "#",
+        "a\t#\tb",
+    ]  # fmt: skip
+    said: list[str] = []
+    words = read_words(io.StringIO("\n".join(content)), said.append)
+    assert words == read_words(io.StringIO("\n".join(content)))
+    assert words == [
+        "talk", "c# minor", "#tag", "we are #1", '"talk"', "“talk”", "talk,", "f**k", "talk**", "*talk*", r"f\*\*k",
+        "talk*", "follow #me", "don't", "'tis", "a",
+    ]  # fmt: skip
+    assert [line.removeprefix("the stream, line ") for line in said] == [
+        r"5: '#nice' is read as a comment; for a word that begins with #, write \#nice",
+        "9: '\"talk\"' is read with its quotes; for the word alone, leave the quotes out",
+        "10: '“talk”' is read with its quotes; for the word alone, leave the quotes out",
+        "11: 'talk,' is read with its comma; leave the comma out",
+        r"12: 'f**k' is read with its stars as they are; write \* for a star to say so",
+        r"13: 'talk**' is read as all words that begin with 'talk*'; write \* for a star to say so",
+        r"14: '*talk*' is read as all words that begin with '*talk'; write \* for a star to say so",
+        "17: 'follow #me' is read as one phrase; a comment needs a blank behind its #",
+    ]
+    banned = BannedWords.from_file(io.StringIO("talk,\n"), warn=said.append)
+    assert (banned.words, len(said)) == (("talk,",), 9)
 
 
 def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

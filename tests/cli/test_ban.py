@@ -149,6 +149,24 @@ def test_words_from_a_file_and_from_stdin(sfgen: Sfgen, tmp_path: Path) -> None:
     assert both["banned"]["words"] == ["one", "two", "foo bar", "baz"]
 
 
+def test_lines_that_may_mean_something_else_are_told(sfgen: Sfgen, tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text('talk # rude\n"listen"\nspeak,\n#nice\n')
+    common = ["ban", "-m", "uniform", "--max-tokens", "2", "--words-file", file, "x"]
+    done = sfgen(*common, "--json")
+    assert done.records[0]["banned"]["words"] == ["talk", '"listen"', "speak,"]
+    for line, what in ((2, "with its quotes"), (3, "with its comma"), (4, "as a comment")):
+        assert f"{file}, line {line}: " in done.err
+        assert what in done.err
+    assert sfgen(*common, "--quiet").err == ""
+    file.write_text("a,\n" * 20)
+    assert "15 more lines" in sfgen(*common).err
+    assert (
+        sfgen("gen", "-m", "uniform", "--max-tokens", "2", "--ban-words-file", file, "x").err.count("with its comma")
+        == 5
+    )
+
+
 def test_the_limit_cuts_but_does_not_leak(sfgen: Sfgen) -> None:
     for limit in range(1, 12):
         done = sfgen("ban", "--words", "talk,listen", "--max-tokens", str(limit), "Can we talk?")

@@ -15,7 +15,7 @@ def ending(pattern: str, behind: int) -> re.Pattern[str]:
     """The pattern, where so many characters follow its match."""
     flags, body = re.fullmatch(r"(?s)((?:\(\?[aimsux]+\))*)(.*)", pattern).groups()  # type: ignore[union-attr]
     newline = "\n" if "x" in flags else ""  # it ends a comment
-    return compiled(f"{flags}(?:{body}{newline})(?=(?s:.{{{behind}}})\\Z)")
+    return compiled(f"{flags}(?:{body}{newline})(?=(?s:.{{{behind}}})\\Z)", ascii_only=False)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -57,10 +57,12 @@ SIMPLE_ESCAPES = {
 }
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The oracle: ``re.ASCII``, or not where the pattern says ``(?u)``."""
+def compiled(pattern: str, *, ascii_only: bool = True) -> re.Pattern[str]:
+    """The oracle: ``re.ASCII``, or not where the pattern says ``(?u)`` or is banned."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if not ascii_only:
+            return re.compile(pattern)
         try:
             return re.compile(pattern, re.ASCII)
         except ValueError as error:

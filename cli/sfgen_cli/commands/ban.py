@@ -82,7 +82,7 @@ def ban(
     files = {"--words-file": bans.words_file, "--input": many.input, "--prompt-file": generation.prompt_file}
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation, instead=instead)
-    banned = read_bans(bans)
+    banned = read_bans(bans, quiet=generation.quiet)
     assert banned is not None, "there are words or patterns"
     if many.input is not None:
         from sfgen_cli.many import run_many

@@ -112,7 +112,7 @@ def check(
         {"--regex-file": regex_file, "--choices-file": choices_file, "--words-file": bans.words_file}
     )
     given = sources(files or [], text or [], reader=reader)
-    banned = read_bans(bans)
+    banned = read_bans(bans, quiet=quiet)
     matching = None
     if constraint:
         if constraint.pattern == "":

@@ -55,7 +55,7 @@ def gen(
     constraint = read_constraint(regex, regex_file, choices, choices_file, index)
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
-    banned = read_bans(bans, prefix="ban-")
+    banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)
     request = Request("", constraint, banned, generation, engine, not no_fast_forward)
     if many.input is not None:
         from sfgen_cli.many import run_many

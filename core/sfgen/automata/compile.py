@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from sfgen.automata.algebra import Keep, product
 from sfgen.automata.atomic import without_atomics
@@ -16,6 +17,7 @@ from sfgen.automata.determinize import Deterministic, determinize
 from sfgen.automata.lookaround import without_lookarounds
 from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import build
+from sfgen.automata.symbols import Symbols, by_symbol
 from sfgen.errors import PatternTooLarge
 from sfgen.regex import parse, settle
 from sfgen.regex.characters import TEXT
@@ -56,19 +58,38 @@ def compile_pattern(pattern: str) -> Deterministic:
         return automaton
 
 
-def compile_bordered(pattern: str) -> Deterministic:
-    """The minimal automaton of all texts with two borders, between which stands a match of the pattern.
+class Bordered(NamedTuple):
+    """An automaton of texts with borders, over symbols (see :mod:`sfgen.automata.symbols`).
+
+    Args:
+        automaton: Minimal; it reads the UTF-8 of symbols, and :data:`sfgen.automata.nfa.BORDER`.
+        anything: The minimal automaton of all texts of symbols.
+        symbols: Which characters the symbols stand for.
+    """
+
+    automaton: Deterministic
+    anything: Deterministic
+    symbols: Symbols
+
+
+def compile_bordered(pattern: str) -> Bordered:
+    """The automaton of all texts with two borders, between which stands a match of the pattern.
 
     Whatever a match needs to see, it sees of the whole text: of what stands before the first border and behind the
-    second, too. A border is the byte :data:`sfgen.automata.nfa.BORDER`.
+    second, too. The pattern means what it does for
+    ``re.search``: classes, ``\\b`` and case are those of Unicode unless it says ``(?a)``.
 
     Raises:
         PatternError: The pattern cannot be read, or is not supported.
         PatternTooLarge: The automaton passes a limit.
     """
     with _nesting_limit(pattern):
-        tree = concatenation([_ANYTHING, Border(), parse(pattern), Border(), _ANYTHING])
-        return _automaton(without_atomics(settle(tree), pattern), pattern)
+        tree = concatenation([_ANYTHING, Border(), parse(pattern, ascii_only=False), Border(), _ANYTHING])
+        tree, symbols = by_symbol(settle(tree))
+        every_symbol = Characters(((0, len(symbols.members) - 1),))
+        return Bordered(
+            _automaton(without_atomics(tree, pattern), pattern), _automaton(repeat(every_symbol, 0, None), ""), symbols
+        )
 
 
 @contextmanager

@@ -17,8 +17,10 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from sfgen.ban.readings import BranchMark, Readings
+
 if TYPE_CHECKING:
-    from sfgen.ban.threads import Found, WordAutomata, WordMark
+    from sfgen.ban.threads import Found, WordAutomata
 
 Span: TypeAlias = tuple[int, int]
 """Start and end."""
@@ -39,7 +41,7 @@ class UnderWay(NamedTuple):
 class AllowedMark(NamedTuple):
     """All that is known at one place."""
 
-    threads: WordMark
+    threads: tuple[BranchMark, ...]
     spans: tuple[Span, ...]
     pending: tuple[Found, ...]
 
@@ -53,7 +55,7 @@ class AllowedSpans:
     """
 
     def __init__(self, automata: WordAutomata, position: int) -> None:
-        self.threads = automata.threads(position)
+        self.threads = Readings(automata, position)
         self._spans: tuple[Span, ...] = ()  # complete, and may cover what is not complete
         self._pending: tuple[Found, ...] = ()
 

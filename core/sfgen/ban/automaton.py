@@ -11,8 +11,11 @@ the trie has nodes that fit the end of the text.
 
 from __future__ import annotations
 
+import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise, product
+from math import prod
 from typing import Final
 
 ROOT: Final = 0
@@ -168,6 +171,18 @@ class AhoCorasick:
         """The next shorter suffix of a node that may still grow into a keyword; the root if none."""
         return self._pending[self._fail[node]]
 
+    def ends_with(self, node: int, suffix: int) -> bool:
+        """Whether what a node stands for ends with what another does; both have been reached.
+
+        >>> automaton = AhoCorasick([b"abc", b"bcd"])
+        >>> one = automaton.step(automaton.step(ROOT, ord("a")), ord("b"))
+        >>> automaton.ends_with(one, automaton.step(ROOT, ord("b"))), automaton.ends_with(ROOT, one)
+        (True, False)
+        """
+        while self._depth[node] > self._depth[suffix]:
+            node = self._fail[node]
+        return node == suffix
+
     def below(self, node: int, most: int) -> list[int]:
         """Indices of some keywords that go on from a node, short ones before long ones.
 
@@ -194,6 +209,29 @@ def _edge(node: int, byte: int) -> int:
     return node << 8 | byte
 
 
+def _is_mark(symbol: str) -> bool:
+    return len(symbol) == 1 and unicodedata.combining(symbol) > 0
+
+
+def orders(text: str) -> int:
+    """A bound on the nodes that :class:`GapTrie` needs for a run of combining marks of a text; 1 where none is long.
+
+    >>> orders("cafe\\u0301"), orders("a\\u0323\\u0302")
+    (2, 4)
+    """
+    most = 1
+    for marks, run in groupby(text, _is_mark):
+        if marks:
+            most = max(most, prod(len(list(same)) + 1 for _, same in groupby(run, unicodedata.combining)))
+    return most
+
+
+def has_orders(text: str) -> bool:
+    """Whether some marks of a text in canonical order may stand in another order and mean the same."""
+    classes = [unicodedata.combining(character) for character in text]
+    return any(0 < one < other for one, other in pairwise(classes))
+
+
 BOUNDARY = "boundary"
 GAP = "gap"
 """Symbols of a :class:`GapTrie` beside single characters (both are longer than one character)."""
@@ -212,6 +250,10 @@ class GapTrie:
     character), and ``BOUNDARY`` as the first or the last symbol. Threads start everywhere; those of keywords that begin
     with ``BOUNDARY`` start at boundaries only. Immutable once made.
 
+    A keyword has its combining marks in canonical order, a text need not: between marks of different combining classes
+    the order means nothing (Unicode's annex 15). So a run of marks is a lattice: each of its nodes stands for the marks
+    that were read, in whatever order.
+
     Args:
         keywords: Sequences of symbols.
 
@@ -226,25 +268,54 @@ class GapTrie:
     def __init__(self, keywords: Iterable[Sequence[str]]) -> None:
         self._children: list[dict[str, int]] = [{}, {}]
         self._loops: set[int] = set()
+        self._behind_marks: dict[tuple[int, tuple[str, ...]], int] = {}  # where marks stand on → the node behind them
         self._ends: dict[int, list[int]] = {}
         for index, keyword in enumerate(keywords):
             node = BOUND_ROOT if keyword[0] == BOUNDARY else FREE_ROOT
-            for symbol in keyword[1:] if node == BOUND_ROOT else keyword:
-                child = self._children[node].get(symbol)
-                if child is None:
-                    child = self._children[node][symbol] = len(self._children)
-                    self._children.append({})
-                    if symbol == GAP:
-                        self._loops.add(child)
-                node = child
+            for is_marks, run in groupby(keyword[1:] if node == BOUND_ROOT else keyword, _is_mark):
+                node = (self._add_marks if is_marks else self._add)(node, list(run))
             self._ends.setdefault(node, []).append(index)
+
+    def _add(self, node: int, symbols: Iterable[str]) -> int:
+        """Add a way from a node; where it leads."""
+        for symbol in symbols:
+            child = self._children[node].get(symbol)
+            if child is None:
+                child = self._children[node][symbol] = self._new_node()
+                if symbol == GAP:
+                    self._loops.add(child)
+            node = child
+        return node
+
+    def _add_marks(self, node: int, marks: list[str]) -> int:
+        """Add a run of combining marks, in any order that means the same; where it leads."""
+        by_class = [list(run) for _, run in groupby(marks, unicodedata.combining)]
+        child = node
+        for counts in product(*(range(len(run) + 1) for run in by_class)):
+            read = tuple([mark for run, count in zip(by_class, counts, strict=True) for mark in run[:count]])
+            child = self._behind_marks.setdefault((node, read), len(self._children)) if read else node
+            if child == len(self._children):
+                self._new_node()
+            for number, count in enumerate(counts):
+                if count:
+                    fewer = [*counts[:number], count - 1, *counts[number + 1 :]]
+                    before = tuple([mark for run, of in zip(by_class, fewer, strict=True) for mark in run[:of]])
+                    source = self._behind_marks[node, before] if before else node
+                    self._children[source][by_class[number][count - 1]] = child
+        return child
+
+    def _new_node(self) -> int:
+        self._children.append({})
+        return len(self._children) - 1
 
     def below(self, node: int, most: int) -> list[int]:
         """Indices of some keywords that go on from a node, short ones before long ones."""
         found: list[int] = []
-        waiting = [node]
-        for place in waiting:
-            waiting += self._children[place].values()
+        waiting = {node: None}
+        queue = [node]
+        for place in queue:
+            queue += [child for child in self._children[place].values() if child not in waiting]
+            waiting.update(dict.fromkeys(queue))
             found += self._ends.get(place, ()) if place != node else ()
             if len(found) >= most:
                 break

@@ -1,10 +1,20 @@
 """Characters as banned words see them: folded, and sorted into kinds.
 
-Every character of a text or of a banned word is folded (or not, when case matters) and then has one of three kinds:
+Every character of a text or of a banned word is folded: it is decomposed (Unicode's NFD, annex 15), and its case is
+folded where case is ignored. So spellings that Unicode calls canonically equal are the same word: ``é`` in one
+character or as ``e`` and its accent, a Hangul syllable or its letters. Marks may come in any order that means the same;
+see :class:`~sfgen.ban.automaton.GapTrie`. One is not seen: an iota subscript (U+0345) that is written before another
+accent, where case is ignored, since it folds to a letter.
 
-* ``SPACED``: a word character of a script that puts spaces between words (letters, numbers, ``_``),
-* ``UNSPACED``: a word character of a script written without spaces (Chinese, kana, Thai, Lao, Khmer, Myanmar),
+Every folded character has one of three kinds:
+
+* ``SPACED``: a letter or decimal digit of a script that puts spaces between words,
+* ``UNSPACED``: a letter or digit of a script written without spaces (Chinese, kana, Thai, Lao, Khmer, Myanmar),
 * ``NON_WORD``: everything else: white space, punctuation, symbols, emoji, format characters.
+
+What joins words or hangs on them is no part of a word: the low line and other connector punctuation, superscript and
+subscript letters and digits, and the numbers that are no decimal digits (circled ones, fractions). Roman numerals and
+the like are letters (general category Nl). So ``_talk_`` and ``talk²`` hold the word talk, and ``talk2`` does not.
 
 A combining mark belongs to the character before it (the rule of Unicode's annex 29) and takes over its kind; without
 a character before it, it is ``NON_WORD``. So the variation selector of an emoji is no letter, and the accent of a
@@ -13,6 +23,9 @@ decomposed ``é`` is not the end of a word.
 There is a *boundary* between two neighbours unless both are ``SPACED``. The start and the end of a text are
 boundaries. That one rule gives whole words in English, needs no spaces in Chinese, and lets ``talk`` be a word of its
 own in ``我們talk吧``.
+
+A match ends with a whole character: ``가`` is not in ``각``, although its letters are. A mark that follows in the text
+is not waited for where nothing bounds the match: ``cafe`` as a substring is found in ``e`` and U+0301, not in ``é``.
 """
 
 from __future__ import annotations
@@ -23,7 +36,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
 
-from sfgen.ban.normalize import NO_SPELLING, is_stray, normalized, spelling
+from sfgen.ban.normalize import NO_SPELLING, is_capital_i, is_stray, normalized, other_letters, spelling
 
 NON_WORD: Final = 0
 SPACED: Final = 1
@@ -43,8 +56,6 @@ UNSPACED_BLOCKS: Final = (
     (0x3005, 0x3007),  # Chinese: the iteration mark, the closing mark and zero
     (0x3021, 0x312F),  # Hangzhou numerals, repeat marks, kana, bopomofo
     (0x3190, 0x31FF),  # reading marks, bopomofo, kana
-    (0x3220, 0x3229),  # Chinese numerals in brackets
-    (0x3280, 0x3289),  # Chinese numerals in circles
     (0x3400, 0x4DBF),  # Chinese
     (0x4E00, 0x9FFF),  # Chinese
     (0xA9E0, 0xA9FF),  # Myanmar
@@ -56,6 +67,7 @@ UNSPACED_BLOCKS: Final = (
     (0x1AFF0, 0x1B16F),  # kana
     (0x20000, 0x3FFFD),  # Chinese
 )
+_RAISED: Final = ("<super>", "<sub>")
 _UNSPACED_STARTS: Final = tuple(first for first, _ in UNSPACED_BLOCKS)
 
 
@@ -63,13 +75,15 @@ _UNSPACED_STARTS: Final = tuple(first for first, _ in UNSPACED_BLOCKS)
 def kind_of(character: str) -> int:
     """The kind of one character by itself; ``MARK`` for a combining mark.
 
-    >>> [kind_of(character) for character in "a7_é我ก .🙂\\u0301"]
-    [1, 1, 1, 1, 2, 2, 0, 0, 0, 3]
+    >>> [kind_of(character) for character in "a7_²éª我ก .🙂\\u0301"]
+    [1, 1, 0, 0, 1, 0, 2, 2, 0, 0, 0, 3]
     """
     category = unicodedata.category(character)
     if category[0] == "M":
         return MARK
-    if category[0] not in "LN" and character != "_":
+    if category[0] != "L" and category not in ("Nd", "Nl"):
+        return NON_WORD
+    if unicodedata.decomposition(character).startswith(_RAISED):
         return NON_WORD
     block = bisect_right(_UNSPACED_STARTS, ord(character)) - 1
     return UNSPACED if block >= 0 and ord(character) <= UNSPACED_BLOCKS[block][1] else SPACED
@@ -90,30 +104,61 @@ def kinds_of(characters: Iterable[str]) -> list[int]:
     return kinds
 
 
-def folded(character: str, ignore_case: bool, normalize: bool) -> str:
+@cache
+def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple[str, bool], ...]:
     """One character as it is compared: nothing, one character or several.
 
-    Full case folding, or :func:`~sfgen.ban.normalize.normalized`, or the character itself.
+    Full case folding, or :func:`~sfgen.ban.normalize.normalized`, of each character of its decomposition.
+
+    Returns:
+        The folded characters; of each whether a match may end with it. Where the character is canonically several, and
+        something of the next one is kept, it may not.
+
+    >>> pieces_of("ß", True, False), pieces_of("É", True, False), pieces_of("É", True, True)
+    ((('s', True), ('s', True)), (('e', False), ('\u0301', True)), (('e', True),))
     """
-    if normalize:
-        return normalized(character, ignore_case)
-    return character.casefold() if ignore_case else character
+    found = [
+        normalized(piece, ignore_case)
+        if normalize
+        else unicodedata.normalize("NFD", piece.casefold() if ignore_case else piece)
+        for piece in unicodedata.normalize("NFD", character)
+    ]
+    last = max((number for number, piece in enumerate(found) if piece), default=0)
+    return tuple([(folded, number == last) for number, piece in enumerate(found) for folded in piece])
+
+
+def other_readings(character: str, ignore_case: bool) -> tuple[str, ...]:
+    """What a character may also be read as, where look-alikes are folded; each is one character.
+
+    A symbol that is folded to letters or digits stays a symbol, too: normalizing finds more, and loses nothing.
+
+    >>> other_readings("²", True), other_readings("|", True), other_readings("I", True), other_readings("a", True)
+    (('²',), ('l', 'i'), ('l',), ())
+    """
+    folded = [piece for piece, _ in pieces_of(character, ignore_case, True)]
+    others = other_letters(character, ignore_case)
+    if kind_of(character) == NON_WORD and any(kind_of(piece) != NON_WORD for piece in folded):
+        others = (character, *others)
+    return others
 
 
 def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
-    """A text as it is compared.
+    """A text as it is compared, its marks in canonical order.
 
-    >>> fold("Straße", True), fold("ＳＴＲА\\u200bSSE", True, True)
+    >>> fold("Straße", True), fold("ＳＴＲА\u200bSSE", True, True)
     ('strasse', 'strasse')
     """
     if not normalize:
-        return text.casefold() if ignore_case else text
+        if text.isascii():
+            return text.lower() if ignore_case else text
+        decomposed = unicodedata.normalize("NFD", text)
+        return unicodedata.normalize("NFD", decomposed.casefold() if ignore_case else decomposed)
     kept = ""
     for character in text:
-        for piece in normalized(character, ignore_case):
+        for piece, _ in pieces_of(character, ignore_case, True):
             if kind_of(piece) != MARK or not is_stray(piece, kept[-1:]):
                 kept += piece
-    return kept
+    return unicodedata.normalize("NFD", kept)
 
 
 class Unit(NamedTuple):
@@ -123,12 +168,58 @@ class Unit(NamedTuple):
     kind: int  # MARK is not resolved
     utf8: bytes
     spelling: int  # see sfgen.ban.normalize; 0 where nothing is normalized
+    may_end: bool  # whether a match may end with it
+
+    @classmethod
+    def of(cls, piece: str, may_end: bool, normalize: bool) -> Unit:
+        """The unit of a folded character."""
+        return cls(
+            piece,
+            kind_of(piece),
+            piece.encode("utf-8", "surrogatepass"),
+            spelling(piece) if normalize else NO_SPELLING,
+            may_end,
+        )
 
 
-class UnitTable(dict[str, tuple[Unit, ...]]):
-    """Original character → its folded characters, filled as characters are met.
+class Reading(NamedTuple):
+    """What a character is read as.
 
-    >>> [unit.character for unit in UnitTable(True, False)["ß"]]
+    Args:
+        units: Its folded characters.
+        others: Further ways to read it, each of one character; none where it is dropped.
+        is_capital_i: Whether these count only where it does not follow a capital letter: see :data:`CAPITAL`.
+        case: ``START``, ``SMALL``, ``CAPITAL`` or ``NO_CASE``.
+    """
+
+    units: tuple[Unit, ...]
+    others: tuple[Unit, ...]
+    is_capital_i: bool
+    case: int
+
+
+# What was read last, as far as it says how a capital I is to be read.
+START: Final = 0
+"""The start of the text, or what is part of no word."""
+SMALL: Final = 1
+"""A letter that is no capital, or a digit."""
+CAPITAL: Final = 2
+"""A capital letter, also an I that begins a word. An I behind it is no l: not in ``FAIL``, ``fall``, nor in ``III``."""
+NO_CASE: Final = 3
+"""Leaves it as it was: an I behind a small letter, marks, what is dropped."""
+
+
+def case_after(before: int, reading: Reading) -> int:
+    """What was read last, after one more character."""
+    if reading.is_capital_i:
+        return CAPITAL if before == START else before
+    return before if reading.case == NO_CASE else reading.case
+
+
+class ReadingTable(dict[str, Reading]):
+    """Original character → what it is read as, filled as characters are met.
+
+    >>> [unit.character for unit in ReadingTable(True, False)["ß"].units]
     ['s', 's']
     """
 
@@ -137,21 +228,30 @@ class UnitTable(dict[str, tuple[Unit, ...]]):
         self.ignore_case = ignore_case
         self.normalize = normalize
 
-    def __missing__(self, character: str) -> tuple[Unit, ...]:
-        units = tuple(
-            Unit(
-                piece,
-                kind_of(piece),
-                piece.encode("utf-8", "surrogatepass"),
-                spelling(piece) if self.normalize else NO_SPELLING,
+    def __missing__(self, character: str) -> Reading:
+        pieces = pieces_of(character, self.ignore_case, self.normalize)
+        units = tuple([Unit.of(*piece, self.normalize) for piece in pieces])
+        reading = Reading(units, (), False, START)
+        if self.normalize:
+            others = other_readings(character, self.ignore_case) if units else ()
+            is_i = is_capital_i(character)
+            reading = Reading(
+                units, tuple([Unit.of(other, True, True) for other in others]), is_i, _case_of(character, is_i)
             )
-            for piece in folded(character, self.ignore_case, self.normalize)
-        )
-        self[character] = units
-        return units
+        self[character] = reading
+        return reading
+
+
+def _case_of(character: str, is_i: bool) -> int:
+    category = unicodedata.category(character)
+    if is_i or category[0] == "M" or category in ("Cf", "Cc"):
+        return NO_CASE
+    if category in ("Lu", "Lt"):
+        return CAPITAL
+    return START if kind_of(character) == NON_WORD else SMALL
 
 
 @cache
-def unit_table(ignore_case: bool, normalize: bool) -> UnitTable:
+def reading_table(ignore_case: bool, normalize: bool) -> ReadingTable:
     """The table that all matchers share: it holds facts about characters, nothing about any text."""
-    return UnitTable(ignore_case, normalize)
+    return ReadingTable(ignore_case, normalize)

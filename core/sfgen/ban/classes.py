@@ -11,18 +11,26 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.by_character import by_character
 from sfgen.automata.character_map import BLOCK, CharacterMap, paired
-from sfgen.automata.determinize import Deterministic
-from sfgen.ban.characters import NON_WORD, UNSPACED_BLOCKS, folded, kind_of
-from sfgen.ban.normalize import INVISIBLE, NO_SPELLING, SPELLING_BLOCKS, letter_symbols, look_alikes, spelling
+from sfgen.ban.characters import NON_WORD, UNSPACED_BLOCKS, Unit, kind_of, pieces_of, reading_table
+from sfgen.ban.normalize import (
+    INVISIBLE,
+    NO_SPELLING,
+    SPELLING_BLOCKS,
+    bars,
+    letter_symbols,
+    look_alikes,
+    spelling,
+    symbols,
+)
 
 if TYPE_CHECKING:
     from sfgen.ban.words import BannedWords
@@ -61,46 +69,94 @@ def character_classes(banned: BannedWords, ascii_only: bool) -> CharacterClasses
     ['T', 'T', '0', '0', '\x00']
     """
     last = _ASCII if ascii_only else _EVERY
-    # More than the folded characters of the words: what says how a word matches is taken for text, too.
-    letters = set("".join([*banned.words, *banned.allow]))
-    alphabet = {piece for letter in letters for piece in folded(letter, banned.ignore_case, banned.normalize)}
-    kinds, changed = _folding(banned.ignore_case, banned.normalize, last)
-    classes = kinds.copy()
-    seen = _Seen(alphabet, banned.normalize)
-    numbers: dict[tuple[int | str, ...], int] = {(kind,): kind for kind in range(_KINDS)}
-    for letter in alphabet:
+    unseen = _folding(banned.ignore_case, banned.normalize, last)
+    classes = unseen.classes.copy()
+    seen = Seen(banned.words + banned.allow, banned.ignore_case, banned.normalize)
+    numbers = dict(unseen.numbers)
+    for letter in seen.alphabet.union(*(unseen.made_of.get(piece, ()) for piece in seen.alphabet)):
         if ord(letter) < last:
-            classes[ord(letter)] = numbers.setdefault((letter,), len(numbers))
-    for code, pieces in changed.items():
-        key = tuple([seen[piece] for piece in pieces])
-        classes[code] = numbers.setdefault(key, len(numbers))
+            classes[ord(letter)] = _number(seen[letter], numbers)
     labels = CharacterMap.of_numbers(classes)
-    for automaton in _pattern_automata(banned):
-        rows, row_of_block = by_character(automaton, "").labels
-        labels, _ = paired(labels, CharacterMap(rows + np.int32(1), row_of_block))  # what is not read is a class, too
+    if banned.pattern_automata is not None:
+        for automaton in banned.pattern_automata.automata:
+            labels, _ = paired(labels, automaton.labels.classes())
     return _with_members(labels)
 
 
-class _Seen(dict[str, "int | str"]):
-    """What words see of a folded character: the character if it is in one of them, else its extended kind."""
+_SeenUnit: TypeAlias = int | tuple[str, bool]
+"""A folded character and whether a match may end with it; the extended kind of one that is in no word."""
 
-    def __init__(self, alphabet: set[str], normalize: bool) -> None:
+
+class Seen(dict[str, Hashable]):
+    """Character → what the words of a ban see of it, filled as characters are met.
+
+    That is a number, its extended kind, for a character that is no part of a word and folded to one like it.
+
+    Args:
+        words: The words.
+        ignore_case: As in :class:`~sfgen.ban.words.BannedWords`.
+        normalize: The same.
+
+    Attributes:
+        alphabet: The folded characters of which the words are made.
+    """
+
+    def __init__(self, words: Iterable[str], ignore_case: bool, normalize: bool) -> None:
         super().__init__()
-        self._alphabet = alphabet
-        self._normalize = normalize
+        # More than the folded characters of the words: what says how a word matches is taken for text, too.
+        letters = set("".join(words))
+        self.alphabet: Final = {piece for letter in letters for piece, _ in pieces_of(letter, ignore_case, normalize)}
+        self._table = reading_table(ignore_case, normalize)
 
-    def __missing__(self, piece: str) -> int | str:
-        self[piece] = seen = piece if piece in self._alphabet else _extended_kind(piece, self._normalize)
-        return seen
+    def __missing__(self, character: str) -> Hashable:
+        reading = self._table[character]
+        # Of several in a row that are in no word, each does what the first does.
+        units: list[_SeenUnit] = []
+        for unit in map(self._unit, reading.units):
+            if not (units and isinstance(unit, int) and unit == units[-1]):
+                units.append(unit)
+        others = frozenset([self._unit(unit) for unit in reading.others])
+        self[character] = key = (
+            units[0] + _CASE * reading.case
+            if not others and not reading.is_capital_i and len(units) == 1 and isinstance(units[0], int)
+            else (tuple(units), others, reading.is_capital_i, reading.case)
+        )
+        return key
+
+    def _unit(self, unit: Unit) -> _SeenUnit:
+        if unit.character in self.alphabet:
+            return unit.character, unit.may_end
+        # Whether a match may end with what is in no word is all the same.
+        return _extended_kind(unit.character, self._table.normalize)
 
 
-_KINDS = 16
-"""More than there are extended kinds."""
+_CASE = 16
+"""More than there are extended kinds; the case of a letter is counted in it, where it matters."""
+_KINDS = 4 * _CASE
 
 
 def _extended_kind(character: str, normalize: bool) -> int:
     """The kind, and if marks are dropped the family of scripts that says which."""
     return kind_of(character) + 4 * (spelling(character) if normalize else NO_SPELLING)
+
+
+class _Unseen(NamedTuple):
+    """The characters as a list without words would see them.
+
+    Args:
+        classes: The class of each character, int32; -1 for surrogates.
+        numbers: What these classes are, but for the extended kinds.
+        made_of: For each folded character those that are read as it, or as others and it.
+    """
+
+    classes: NDArray[np.int32]
+    numbers: dict[Hashable, int]
+    made_of: dict[str, list[str]]
+
+
+def _number(key: Hashable, numbers: dict[Hashable, int]) -> int:
+    """The class of what :class:`Seen` has of a character; a new one if need be."""
+    return key if isinstance(key, int) else numbers.setdefault(key, _KINDS + len(numbers))
 
 
 def _with_members(labels: CharacterMap) -> CharacterClasses:
@@ -116,12 +172,8 @@ def _with_members(labels: CharacterMap) -> CharacterClasses:
 
 
 @cache
-def _folding(ignore_case: bool, normalize: bool, last: int) -> tuple[NDArray[np.int32], dict[int, str]]:
-    """What depends on no word, of all code points below ``last``.
-
-    Returns:
-        The extended kind of each by itself (-1 for surrogates), and those that are not folded to themselves.
-    """
+def _folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
+    """What depends on no word, of all code points below ``last``."""
     kinds = np.full(last, NON_WORD, dtype=np.int32)
     may_change = np.zeros(last, dtype=np.bool_)
     blocks = (*UNSPACED_BLOCKS, *(SPELLING_BLOCKS if normalize else ()))
@@ -135,8 +187,12 @@ def _folding(ignore_case: bool, normalize: bool, last: int) -> tuple[NDArray[np.
         edges = {first, *(np.flatnonzero(runs[1:] != runs[:-1]) + first + 1).tolist()}
         edges.update(edge for low, high, *_ in blocks for edge in (low, high + 1) if edge in codes)
         for start, after in itertools.pairwise([*sorted(edges), codes.stop]):
-            kinds[start:after] = _extended_kind(chr(start), normalize)
+            # Those that are decomposed are looked at one by one; they may be raised letters.
+            member = next((chr(code) for code in range(start, after) if not unicodedata.decomposition(chr(code))), "a")
+            kinds[start:after] = _extended_kind(member, normalize)
             may_change[start:after] = normalize and unicodedata.category(chr(start)) in _OFTEN_DROPPED
+            if normalize:
+                kinds[start:after] += _CASE * reading_table(ignore_case, normalize)[member].case
         for start in range(codes.start, codes.stop, _PART):
             part = "".join(map(chr, range(start, min(start + _PART, codes.stop))))
             if _may_change(part, ignore_case, normalize):
@@ -148,31 +204,29 @@ def _folding(ignore_case: bool, normalize: bool, last: int) -> tuple[NDArray[np.
             may_change[low : high + 1] = True
     kinds[_SURROGATES] = -1
     may_change[_SURROGATES] = False
-    letters = map(chr, np.flatnonzero(may_change).tolist())
-    pieces = ((letter, folded(letter, ignore_case, normalize)) for letter in letters)
-    return kinds, {ord(letter): piece for letter, piece in pieces if piece != letter}
+    seen = Seen((), ignore_case, normalize)
+    numbers: dict[Hashable, int] = {}
+    made_of: defaultdict[str, list[str]] = defaultdict(list)
+    table = reading_table(ignore_case, normalize)
+    for letter in map(chr, np.flatnonzero(may_change).tolist()):
+        kinds[ord(letter)] = _number(seen[letter], numbers)
+        for unit in {*table[letter].units, *table[letter].others}:
+            made_of[unit.character].append(letter)
+    return _Unseen(kinds, numbers, dict(made_of))
 
 
 def _may_change(text: str, ignore_case: bool, normalize: bool) -> bool:
-    """Whether some character of the text may be folded to another, but for those that are dropped."""
+    """Whether some character of the text may be read as another, or be of a kind that its category does not tell.
+
+    Those that are dropped when normalized are not looked for.
+    """
     if ignore_case and text.casefold() != text:
         return True
-    return normalize and (
-        unicodedata.normalize("NFKD", text) != text
-        or not _look_alikes().isdisjoint(text)
-        or not _look_alikes().isdisjoint(text.upper())
+    return unicodedata.normalize("NFKD", text) != text or (
+        normalize and not (_look_alikes().isdisjoint(text) and _look_alikes().isdisjoint(text.upper()))
     )
 
 
 @cache
 def _look_alikes() -> frozenset[str]:
-    return frozenset([*look_alikes(), *letter_symbols()])
-
-
-def _pattern_automata(banned: BannedWords) -> Iterator[Deterministic]:
-    """What the banned patterns read the text with."""
-    if banned.pattern_automata is not None:
-        for automaton in banned.pattern_automata.automata:
-            accepting = np.array(automaton.accepting, dtype=np.bool_)
-            transitions = np.array(automaton.transitions, dtype=np.int32).reshape(len(accepting), -1)
-            yield Deterministic(transitions, np.frombuffer(automaton.byte_classes, dtype=np.uint8), accepting)
+    return frozenset(["I", *look_alikes(), *letter_symbols(), *bars(), *symbols()])

@@ -9,14 +9,15 @@ it (:class:`~sfgen.ban.allow.AllowedSpans`).
 from __future__ import annotations
 
 import codecs
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sfgen import arguments
 from sfgen.ban.allow import AllowedMark, AllowedSpans, Span, UnderWay
-from sfgen.ban.characters import MARK, NON_WORD, unit_table
-from sfgen.ban.threads import Found, WordMark
+from sfgen.ban.characters import CAPITAL, MARK, START, Reading, Unit, case_after, reading_table
+from sfgen.ban.readings import BranchMark, Readings
+from sfgen.ban.threads import Found
 from sfgen.ban.words import BannedWords
 
 _NAMED = 5  # words that may become complete, for views
@@ -53,12 +54,12 @@ class Certain(NamedTuple):
 class Mark:
     """All that a matcher knows at one moment. Valid for as long as its matcher lives, whatever is fed or reset."""
 
-    _kind: int
+    _case: int
     _spelling: int
     _last: int
     _position: int
     pending: bytes
-    _words: WordMark | None = field(repr=False)
+    _words: tuple[BranchMark, ...] | None = field(repr=False)
     _patterns: object = field(repr=False)
     _allowed: AllowedMark | None = field(repr=False)
 
@@ -92,12 +93,12 @@ class Matcher:
         words, prompt = BannedWords.of(words), arguments.data("prompt", prompt)
         start = -len(prompt)
         self.banned = words
-        self._units = unit_table(words.ignore_case, words.normalize)
-        self._words = words.word_automata.threads(start) if words.word_automata else None
+        self._table = reading_table(words.ignore_case, words.normalize)
+        self._words = Readings(words.word_automata, start) if words.word_automata else None
         self._patterns = words.pattern_threads(start)
         self._allowed = AllowedSpans(words.allow_automata, start) if words.allow_automata else None
-        self._kind = NON_WORD  # of the last folded character
-        self._spelling = 0  # and its family of scripts, where that matters
+        self._case = START  # of the last letter, where that says how the next character is read
+        self._spelling = 0  # the family of scripts of the last folded character, where that matters
         self._last = start  # where its original character ended
         self._position = start  # where the pending bytes begin
         self._pending = b""  # the beginning of a character
@@ -150,7 +151,7 @@ class Matcher:
     def mark(self) -> Mark:
         """The state, to come back to."""
         return Mark(
-            self._kind,
+            self._case,
             self._spelling,
             self._last,
             self._position,
@@ -164,7 +165,7 @@ class Matcher:
         """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
         if mark.__class__ is not Mark:
             raise arguments.refusal("mark", "what mark() returned", mark)
-        self._kind = mark._kind
+        self._case = mark._case
         self._spelling = mark._spelling
         self._last = mark._last
         self._position = mark._position
@@ -215,7 +216,7 @@ class Matcher:
         # What ends with the prompt is not reported: a word that a boundary completes, a character that is cut short.
         seam = (self._last > 0) + (self.length > 0)
         return (
-            self._kind,
+            self._case,
             self._spelling,
             self._pending,
             seam,
@@ -268,18 +269,13 @@ class Matcher:
         words, allowed = self._words, self._allowed
         found: list[Found] = []
         excuses: list[Found] = []
-        for unit in self._units[character]:
-            kind = unit.kind
-            if kind == MARK:
-                if unit.spelling != self._spelling:
-                    continue  # a stray mark
-                kind = self._kind
+        reading = self._table[character]
+        units, others = self._read_as(reading) if self.banned.normalize else (reading.units, ())
+        if units:
             if words:
-                found += words.step(unit, kind, self._kind, start, self._last, end)
+                found += words.step(units, others, start, self._last, end)
             if allowed:
-                excuses += allowed.threads.step(unit, kind, self._kind, start, self._last, end)
-            self._kind = kind
-            self._spelling = unit.spelling
+                excuses += allowed.threads.step(units, others, start, self._last, end)
             self._last = end
         if self._patterns:
             found += self._numbered(self._patterns.step(character, start, end))
@@ -289,14 +285,25 @@ class Matcher:
             return found
         return allowed.settle(found, excuses, self._last, [span for group in self._waiting() for span in group])
 
+    def _read_as(self, reading: Reading) -> tuple[Sequence[Unit], Sequence[Unit]]:
+        """What the next character is folded to here, and what else it may be read as, where text is normalized."""
+        others = () if reading.is_capital_i and self._case == CAPITAL else reading.others
+        self._case = case_after(self._case, reading)
+        kept = []
+        for unit in reading.units:
+            if unit.kind != MARK or unit.spelling == self._spelling:  # else a stray mark
+                kept.append(unit)
+                self._spelling = unit.spelling
+        return kept, others
+
     def _at_end(self) -> list[Found]:
         """What is certain if the text ends here."""
-        found = self._words.at_end(self._kind, self._last) if self._words else []
+        found = self._words.at_end(self._last) if self._words else []
         if self._patterns:
             found += self._numbered(self._patterns.at_end())
         found = [match for match in found if match[0] > 0]
         allowed = self._allowed
-        return found if allowed is None else allowed.at_end(found, allowed.threads.at_end(self._kind, self._last))
+        return found if allowed is None else allowed.at_end(found, allowed.threads.at_end(self._last))
 
     def _under_way(self) -> UnderWay:
         """What is not complete."""

@@ -8,22 +8,37 @@ Every character of a text and of a banned word is rewritten by itself:
   tags), variation selectors, fillers, control characters that are no white space;
 * combining marks are dropped: ``tálk``, ``t̶a̶l̶k̶``. The marks that spell (vowels and tones of Thai, Devanagari and the
   other scripts of Indian descent, the voicing of kana) stay where they stand on a letter of such a script;
-* letters with the shape of a Latin letter become that letter (the idea of the confusables in Unicode's report 39; the
-  table is our own): the ``а`` of Cyrillic, the ``ο`` of Greek. Where case is ignored, two letters that differ in case
-  alone must become one, so a pair is alike if its small or else its capital letter is: ``н``, as ``Н`` is an ``H``.
+* letters with the shape of a Latin letter become that letter: the ``а`` of Cyrillic, the ``ο`` of Greek. Unicode's own
+  confusables (report 39, as the package confusable-homoglyphs has them) are joined with a table of ours, which comes
+  first and has letters that Unicode tells apart, such as ``ħ`` and ``ɛ``. Where case is ignored, two letters that
+  differ in case alone must become one, so a pair is alike if its small or else its capital letter is: ``н``, as ``Н``
+  is an ``H``.
+
+Some characters can be read in two ways, and are (see :func:`~sfgen.ban.characters.other_readings`): a bar (``|``) is
+itself, l and i; a capital I is i and l, but behind another capital letter i alone; a symbol that is rewritten to
+letters or digits (``²``, ``ⓣ``) stays a symbol as well. Were i and l one, 289 of 73 419 English words would be other
+words (``fail``, ``fall``). Read so, those of more than three letters are ``Iamb`` and ``Iambs``.
+
+Of Unicode's table these are left out: digits, marks, what becomes several letters (``m`` is no ``rn``), letters of
+scripts that are written without spaces or spell with marks, and letters that would become the same as another one of
+their script, such as Greek ``σ``, which would be one with ``ο``.
 
 Nothing is ever composed, since text arrives character by character: ``é`` becomes ``e`` as ``e`` and its accent do, and
-a Hangul syllable its letters (so that under ``substring`` the syllable 가 also lies in 각). Nor are marks reordered.
-Words are rewritten in the same way, so a Russian word is found in Russian text as before. Digits are no look-alikes of
-letters. Traditional and simplified Chinese characters are not folded into each other: ban both.
+a Hangul syllable its letters. Words are rewritten in the same way, so a Russian word is found in Russian text as
+before. The dotless i of Turkish becomes i, so that ``DIŞ`` is found for ``dış`` and ``İstanbul`` for ``istanbul``;
+without normalizing they are other letters. Traditional and simplified Chinese characters are not folded into each
+other: ban both.
 """
 
 from __future__ import annotations
 
+import json
+import string
 import unicodedata
 from bisect import bisect_right
 from functools import cache
-from typing import Final
+from importlib.resources import files
+from typing import Final, NamedTuple
 
 # Rows of look-alikes. Small letters, then capitals: a row of small letters wins where case is ignored.
 _SMALL: Final = {
@@ -82,6 +97,7 @@ _CAPITAL: Final = {
     "Y": "УΥҮⲨᎩꓬƳɎ",
     "Z": "ΖᏃꓜƵȤⱫ",
 }
+_OWN_BARS: Final = "│❘"
 _PUNCTUATION: Final = {"'": "‘’‛ʼʹ′ꞌ`", "-": "‐‒–−⁃"}
 
 # Letters in circles and squares that Unicode does not decompose, and those in brackets, which it decomposes with them.
@@ -174,13 +190,98 @@ def _is_dropped(character: str) -> bool:
     return category in ("Lo", "Mn", "Cn") and any(low <= ord(character) <= high for low, high in INVISIBLE)
 
 
+def is_capital_i(character: str) -> bool:
+    """Whether it has the shape of a capital I, which is that of a small l, too."""
+    piece = unicodedata.normalize("NFKD", character)
+    return piece == "I" or look_alikes().get(piece) == "I"
+
+
+def other_letters(character: str, ignore_case: bool) -> tuple[str, ...]:
+    """The letters that a character looks like beside the one that it is rewritten to.
+
+    >>> other_letters("Ｉ", True), other_letters("ǀ", True), other_letters("∪", False), other_letters("l", True)
+    (('l',), ('i',), ('U',), ())
+    """
+    piece = unicodedata.normalize("NFKD", character)
+    if is_capital_i(character):
+        return ("i",) if normalized(character, ignore_case) == "l" else ("l",)
+    if piece in bars():
+        return ("i",) if normalized(character, ignore_case) == "l" else ("l", "i")
+    letter = _from_unicode().symbols.get(piece)
+    return () if letter is None else (letter.casefold() if ignore_case else letter,)
+
+
 @cache
 def look_alikes() -> dict[str, str]:
     """Letters and punctuation of other scripts, and the Latin ones that they look like."""
+    return {**_from_unicode().letters, **_ours()}
+
+
+@cache
+def bars() -> frozenset[str]:
+    """Letters and symbols that are nothing but an upright line."""
+    found = _from_unicode()
+    ours = _ours()
+    return frozenset(
+        [
+            "|", *_OWN_BARS,
+            *(symbol for symbol, letter in found.symbols.items() if letter == "l"),
+            *(sign for sign, letter in found.letters.items() if letter == "l" and sign not in ours),
+        ]
+    )  # fmt: skip
+
+
+@cache
+def symbols() -> frozenset[str]:
+    """Symbols that look like a letter."""
+    return frozenset(_from_unicode().symbols)
+
+
+@cache
+def _ours() -> dict[str, str]:
     return {
         letter: latin for rows in (_SMALL, _CAPITAL, _PUNCTUATION) for latin, letters in rows.items()
         for letter in letters
     }  # fmt: skip
+
+
+class _Confusables(NamedTuple):
+    """What is taken from Unicode's table, by character: the Latin letter that it looks like."""
+
+    letters: dict[str, str]
+    symbols: dict[str, str]
+
+
+@cache
+def _from_unicode() -> _Confusables:
+    # Only the data: the package's own modules import urllib.
+    table = json.loads(files("confusable_homoglyphs").joinpath("confusables.json").read_text(encoding="utf-8"))
+    ours = _ours()
+    taken: dict[tuple[str, str], str] = {}  # a script and a Latin letter → the letter of the script
+    for character, latin in ours.items():
+        taken.setdefault((_script(character), latin.lower()), character.casefold())
+    found = _Confusables({}, {})
+    for latin in string.ascii_lowercase + string.ascii_uppercase:
+        for row in table.get(latin, ()):
+            character = row["c"]
+            if len(character) > 1 or character in ours or unicodedata.normalize("NFKD", character) != character:
+                continue
+            category = unicodedata.category(character)[0]
+            if category in "SP":
+                found.symbols.setdefault(character, latin)
+            elif category == "L" and not character.isascii() and spelling(character) == NO_SPELLING:
+                script = _script(character)
+                if (
+                    script == "LATIN"
+                    or taken.setdefault((script, latin.lower()), character.casefold()) == character.casefold()
+                ):
+                    found.letters.setdefault(character, latin)
+    return found
+
+
+def _script(character: str) -> str:
+    """The first word of its name, which is that of its script."""
+    return unicodedata.name(character, "").partition(" ")[0]
 
 
 @cache

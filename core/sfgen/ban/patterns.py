@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sfgen.automata.algebra import all_texts
+from sfgen.automata.character_map import CharacterMap
 from sfgen.automata.compile import compile_bordered
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.nfa import BORDER
@@ -87,10 +87,9 @@ class PatternThreads:
         if not self._places:
             return found
         places: list[_Place] = []
-        data = character.encode()
         for number, (automaton, place) in enumerate(zip(self._automata, self._places, strict=True)):
             configuration, starts, waiting = place
-            label = data.translate(automaton.byte_classes)
+            label = automaton.labels[character]
             remembered = configuration.in_text if end > 0 else configuration.in_prompt
             step = remembered.get(label) or automaton.step(configuration, label, end > 0)
             if step.is_idle:
@@ -163,7 +162,7 @@ class _Configuration:
         self.state: Final = state
         self.complete_at_end: Final = complete_at_end
         """Which of the matches that wait are complete if the text ends."""
-        # By the byte classes of a character. Within the prompt no match ends.
+        # By the label of a character. Within the prompt no match ends.
         self.in_prompt: Final[dict[bytes, _Step]] = {}
         self.in_text: Final[dict[bytes, _Step]] = {}
         self.alone: Final = _Place(self, (), ())
@@ -231,7 +230,7 @@ class _Automaton:
     """One pattern."""
 
     def __init__(self, pattern: str) -> None:
-        automaton = compile_bordered(pattern)
+        automaton, anything, symbols = compile_bordered(pattern)
         transitions, byte_classes, accepting = automaton
         if not accepting.any():
             raise PatternError(
@@ -247,12 +246,12 @@ class _Automaton:
                 f"the banned pattern {pattern!r} matches the empty text and would ban {scope}",
                 hint="Let it match one character at least, as a+ does in place of a*.",
             )
-        self.byte_classes: Final = byte_classes.tobytes()
+        self.labels: Final = _Labels(symbols.numbers, byte_classes.tobytes())
         self._classes = transitions.shape[1]
-        self._border = self.byte_classes[BORDER]
+        self._border = int(byte_classes[BORDER])
         self.transitions = transitions.reshape(-1).data
         self.accepting: list[bool] = accepting.tolist()
-        self._anything = _state_of_all_texts(automaton)
+        self._anything = _state_of_all_texts(automaton, anything, len(symbols.members))
         # Whether a match that has come so far can go on; another can only end here.
         goes_on = np.any(np.delete(transitions, self._border, axis=1) >= 0, axis=1)
         self._goes_on: list[bool] = goes_on.tolist()
@@ -261,7 +260,7 @@ class _Automaton:
         self.start: Final = self._configuration((0, (), ()))
 
     def step(self, configuration: _Configuration, label: bytes, in_text: bool) -> _Step:
-        """What a character with these byte classes does to a configuration; it will be remembered."""
+        """What a character with this label does to a configuration; it will be remembered."""
         context, threads, waiting = configuration.state
         read: dict[int, list[int]] = {}  # state → the threads that come to it
         for index, state in enumerate((*threads, self._read_border(context))):
@@ -321,12 +320,37 @@ def _sources(found: tuple[list[int], list[int]]) -> _Sources:
     return _Sources(tuple(found[0]), tuple(found[1]))
 
 
-def _state_of_all_texts(automaton: Deterministic) -> int:
+class _Labels(dict[str, bytes]):
+    """Character → the byte classes of its symbol, filled as characters are met."""
+
+    def __init__(self, symbols: CharacterMap, byte_classes: bytes) -> None:
+        super().__init__()
+        self._symbols = symbols
+        self._byte_classes = byte_classes
+
+    def __missing__(self, character: str) -> bytes:
+        label = chr(self._symbols.number(ord(character))).encode().translate(self._byte_classes)
+        if len(self) >= _MOST_STEPS:
+            self.clear()
+        self[character] = label
+        return label
+
+    def classes(self) -> CharacterMap:
+        """A number for each character, the same for those with the same label."""
+        numbers: dict[bytes, int] = {}
+        symbols = range(int(self._symbols.rows.max()) + 1)
+        labels = [chr(symbol).encode().translate(self._byte_classes) for symbol in symbols]
+        return self._symbols.renumbered(
+            np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int32)
+        )
+
+
+def _state_of_all_texts(automaton: Deterministic, texts: Deterministic, symbols: int) -> int:
     """The state from which every text is accepted; -1 if there is none. Minimal automata have one at most."""
     transitions, byte_classes, accepting = automaton
-    texts = all_texts()
-    # Every ASCII character leads back to it. Few other states have that property, so each can be tried.
-    back = (transitions[:, np.unique(byte_classes[:0x80])] == np.arange(len(accepting))[:, None]).all(axis=1)
+    # Every symbol of one byte leads back to it. Few other states have that property, so each can be tried.
+    single = np.unique(byte_classes[: min(symbols, 0x80)])
+    back = (transitions[:, single] == np.arange(len(accepting))[:, None]).all(axis=1)
     for state in np.flatnonzero(back & accepting).tolist():
         waiting = [(state, 0)]  # side by side with all texts, whose one accepting state is the start
         seen = set(waiting)

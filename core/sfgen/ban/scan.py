@@ -1,7 +1,8 @@
 """Banned words in a finished text, found the slow and plain way: the last check before a text is returned.
 
-Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.words.Entry`) and what kind a
-character is: the folded text lies in one piece, and every entry is compared at every place where it could begin.
+Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.words.Entry`) and what a character is
+read as: the folded text lies in one piece, and every entry is compared at every place where it could begin, with the
+marks of the text in canonical order.
 Patterns are looked for by Python's ``re`` (:mod:`sfgen.ban.search`).
 """
 
@@ -9,13 +10,15 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 from sfgen import arguments
-from sfgen.ban.characters import MARK, NON_WORD, SPACED, folded, kind_of, kinds_of
+from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, case_after, reading_table
 from sfgen.ban.matcher import Match
 from sfgen.ban.normalize import is_stray
 from sfgen.ban.words import BannedWords, Entry
@@ -23,67 +26,149 @@ from sfgen.ban.words import BannedWords, Entry
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class _Piece(NamedTuple):
+    """A folded character, and the byte offsets of the original one."""
+
+    character: str
+    kind: int
+    start: int
+    end: int
+    may_end: bool
+
+
+_Place: TypeAlias = tuple[int, int, int]
+"""A folded character of the text: the number of the original character, of its reading, and within that."""
+
+
 class _FoldedText:
-    """A text, folded, with where each folded character came from.
+    """A text, folded; where a character can be read in several ways, in all of them.
 
     Attributes:
-        text: The folded text.
-        kinds: The kind of each folded character.
-        starts, ends: Byte offsets of the original character behind each folded one, counted from ``origin``.
+        readings: Of each character that is kept its readings, each a sequence of folded characters.
     """
 
     def __init__(self, text: str, words: BannedWords, origin: int) -> None:
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        pieces: list[str] = []
-        start = -origin
+        self.readings: list[list[list[_Piece]]] = []
+        table = reading_table(words.ignore_case, words.normalize)
+        start, case = -origin, START
+        before = ""
         for character in text:
             end = start + len(character.encode("utf-8", "surrogatepass"))
-            for piece in folded(character, words.ignore_case, words.normalize):
-                if words.normalize and kind_of(piece) == MARK and is_stray(piece, pieces[-1] if pieces else ""):
+            as_read = table[character]
+            others = () if as_read.is_capital_i and case == CAPITAL else as_read.others
+            case = case_after(case, as_read)
+            kept: list[_Piece] = []
+            for unit in as_read.units:
+                if words.normalize and unit.kind == MARK and is_stray(unit.character, before):
                     continue
-                pieces.append(piece)
-                self.starts.append(start)
-                self.ends.append(end)
+                before = unit.character
+                kept.append(_Piece(before, self._kind(unit.kind, kept), start, end, unit.may_end))
+            if kept:
+                self.readings.append(
+                    [kept, *([_Piece(other.character, other.kind, start, end, True)] for other in others)]
+                )
             start = end
-        self.text = "".join(pieces)
-        self.kinds = kinds_of(self.text)
 
-    def is_boundary(self, place: int) -> bool:
-        """Whether there is a boundary before the folded character at ``place``."""
-        if place in (0, len(self.text)):
-            return True
-        return not (self.kinds[place - 1] == SPACED and self.kinds[place] == SPACED)
+    def _kind(self, kind: int, kept: list[_Piece]) -> int:
+        """The kind of the next character, where a mark takes over that of the one before."""
+        if kind != MARK:
+            return kind
+        before = kept or (self.readings[-1][0] if self.readings else [])
+        return before[-1].kind if before else NON_WORD
+
+    def at(self, place: _Place) -> _Piece:
+        """The folded character there."""
+        character, reading, number = place
+        return self.readings[character][reading][number]
+
+    def after(self, place: _Place) -> list[_Place]:
+        """The places that may follow."""
+        character, reading, number = place
+        if number + 1 < len(self.readings[character][reading]):
+            return [(character, reading, number + 1)]
+        if character + 1 == len(self.readings):
+            return []
+        return [(character + 1, other, 0) for other in range(len(self.readings[character + 1]))]
+
+    def is_bounded_before(self, place: _Place) -> bool:
+        """Whether there is a boundary before it, in some reading of what stands there."""
+        character, reading, number = place
+        if number:
+            before = [self.readings[character][reading][number - 1].kind]
+        else:
+            before = [pieces[-1].kind for pieces in self.readings[character - 1]] if character else [NON_WORD]
+        return self.at(place).kind != SPACED or any(kind != SPACED for kind in before)
+
+    def is_bounded_after(self, place: _Place) -> bool:
+        """Whether there is a boundary behind it, in some reading of what stands there."""
+        after = self.after(place)
+        return not after or self.at(place).kind != SPACED or any(self.at(other).kind != SPACED for other in after)
+
+    def spelled(self, start: _Place, may_begin: Callable[[str], bool], longest: int) -> Iterator[tuple[str, _Place]]:
+        """The texts that begin at a place, with their marks in canonical order, and where they end.
+
+        Args:
+            start: Where they begin.
+            may_begin: Whether a text without its marks begins one that is looked for.
+            longest: How many folded characters that has at most.
+        """
+        waiting = [(start, "", "")]
+        while waiting:
+            place, text, letters = waiting.pop()
+            character = self.at(place).character
+            text += character
+            if not unicodedata.combining(character):
+                letters += character
+            if not may_begin(letters):
+                continue
+            yield text if text.isascii() else unicodedata.normalize("NFD", text), place
+            if len(text) < longest:
+                waiting += [(other, text, letters) for other in self.after(place)]
 
     def matches(self, words: BannedWords, *, allowed: bool = False) -> Iterator[tuple[int, bool, int, int]]:
         """Every match of a banned (or allowed) entry: its end, whether it needs a boundary there, start, number."""
         entries = words.allowed_entries if allowed else words.entries
-        entries_by_head, lengths = _by_head(words, allowed)
-        for start in range(len(self.text)):
-            for length in lengths:
-                for number in entries_by_head.get(self.text[start : start + length], ()):
-                    for end in self._ends_of(entries[number], start):
-                        yield self.ends[end - 1], entries[number].right, self.starts[start], number
+        if not entries:
+            return
+        heads = _heads(words, allowed)
+        for character, readings in enumerate(self.readings):
+            for reading, pieces in enumerate(readings):
+                for number in range(len(pieces)):
+                    start = character, reading, number
+                    if heads.are_bounded and not self.is_bounded_before(start):
+                        continue
+                    for head, place in self.spelled(start, heads.may_begin, heads.longest):
+                        for index in heads.numbers.get(head, ()):
+                            for end in self._ends_of(entries[index], start, place):
+                                yield self.at(end).end, entries[index].right, self.at(start).start, index
 
-    def _ends_of(self, entry: Entry, start: int) -> set[int]:
-        """Every place at which a match of the entry that begins at ``start`` may end."""
-        if entry.left and not self.is_boundary(start):
+    def _ends_of(self, entry: Entry, start: _Place, place: _Place) -> set[_Place]:
+        """Where a match of the entry may end of which the first word lies between two places."""
+        if entry.left and not self.is_bounded_before(start):
             return set()
-        places = {start}
-        for number, part in enumerate(entry.parts):
-            if number:
-                places = self._after_gaps(places)
-            places = {place + len(part) for place in places if self.text.startswith(part, place)}
-        return {place for place in places if not entry.right or self.is_boundary(place)}
+        places = {place}
+        for part in entry.parts[1:]:
+            letters = _letters(part)
+            places = {
+                end
+                for begin in self._after_gaps(places)
+                for text, end in self.spelled(begin, letters.startswith, len(part))
+                if text == part
+            }
+        return {end for end in places if self.at(end).may_end and (not entry.right or self.is_bounded_after(end))}
 
-    def _after_gaps(self, places: set[int]) -> set[int]:
-        """The places that one or more non-word characters lead to."""
-        after = set()
-        for place in places:
-            while place < len(self.text) and self.kinds[place] == NON_WORD:
-                place += 1
-                after.add(place)
-        return after
+    def _after_gaps(self, places: set[_Place]) -> set[_Place]:
+        """Where one may be after one or more non-word characters."""
+        waiting = [other for place in places for other in self.after(place) if self.at(other).kind == NON_WORD]
+        gaps = set(waiting)
+        found = set()
+        while waiting:
+            for place in self.after(waiting.pop()):
+                found.add(place)
+                if self.at(place).kind == NON_WORD and place not in gaps:
+                    gaps.add(place)
+                    waiting.append(place)
+        return found
 
 
 def scan(text: str | bytes, words: BannedWords | Iterable[str], *, prompt: str | bytes = "") -> list[Match]:
@@ -161,13 +246,38 @@ def _after(prompt: bytes, data: bytes) -> tuple[str, str]:
     return before, (half + data).decode("utf-8", "replace")
 
 
+class _Heads:
+    """The first words of entries.
+
+    Attributes:
+        numbers: The numbers of the entries by their first word.
+        longest: How many characters the longest has.
+        are_bounded: Whether all of them must begin at a boundary.
+    """
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.numbers: dict[str, list[int]] = defaultdict(list)
+        for number, entry in enumerate(entries):
+            self.numbers[entry.parts[0]].append(number)
+        self.longest = max(map(len, self.numbers))
+        self.are_bounded = all(entry.left for entry in entries)
+        self._letters = sorted({_letters(head) for head in self.numbers})
+
+    def may_begin(self, text: str) -> bool:
+        """Whether a text begins some of them, but for combining marks."""
+        place = bisect_left(self._letters, text)
+        return place < len(self._letters) and self._letters[place].startswith(text)
+
+
 @lru_cache(maxsize=8)
-def _by_head(words: BannedWords, allowed: bool) -> tuple[Mapping[str, list[int]], list[int]]:
-    """The numbers of the entries by their first word, and the lengths of those; many texts ask for the same list."""
-    by_head: dict[str, list[int]] = defaultdict(list)
-    for number, entry in enumerate(words.allowed_entries if allowed else words.entries):
-        by_head[entry.parts[0]].append(number)
-    return dict(by_head), sorted({len(head) for head in by_head})
+def _heads(words: BannedWords, allowed: bool) -> _Heads:
+    """Kept, since many texts ask for the same list."""
+    return _Heads(words.allowed_entries if allowed else words.entries)
+
+
+def _letters(text: str) -> str:
+    """A text without its combining marks."""
+    return text if text.isascii() else "".join(letter for letter in text if not unicodedata.combining(letter))
 
 
 class _Excused:

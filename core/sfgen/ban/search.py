@@ -65,7 +65,7 @@ def search(words: BannedWords, text: str, wanted: list[Wanted]) -> list[tuple[in
 
 def _by_re(pattern: str, text: str, wanted: list[Wanted], seconds: float) -> list[Span] | None:
     """What ``re`` finds; ``None`` if it cannot read the pattern, or does not come to an end in time."""
-    compiled = oracle.read_pattern(pattern)
+    compiled = oracle.read_pattern(pattern, ascii_only=False)
     if compiled is None:
         return None
     plain, tree = compiled

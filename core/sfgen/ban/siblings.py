@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.ban.characters import unit_table
-from sfgen.ban.classes import character_classes
+from sfgen.ban.classes import Seen, character_classes
 from sfgen.kernels import FlagsOut, Int, Int32s, Int32sOut, UInt8s, kernel
 
 if TYPE_CHECKING:
@@ -249,19 +248,9 @@ class _Table:
 
 
 def _by_words(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable]:
-    """What texts are folded to: the characters that some word is made of, and the kinds of the others."""
-    units = unit_table(banned.ignore_case, banned.normalize)
-    letters = {
-        letter for entry in (*banned.entries, *banned.allowed_entries) for part in entry.parts for letter in part
-    }
-    for text in texts:
-        yield tuple(
-            [
-                unit.character if unit.character in letters else (unit.kind, unit.spelling)
-                for character in text
-                for unit in units[character]
-            ]
-        )
+    """What words see of texts."""
+    seen = Seen(banned.words + banned.allow, banned.ignore_case, banned.normalize)
+    return (tuple([seen[character] for character in text]) for text in texts)
 
 
 def _by_patterns(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable]:

@@ -94,7 +94,7 @@ class WordThreads:
         """
         found: Sequence[Found] = ()
         if self._trie is not None:
-            found = self._step_trie(self._trie, unit.character, kind, previous, start, before, end)
+            found = self._step_trie(self._trie, unit, kind, previous, start, before, end)
         if kind == previous:
             if kind == NON_WORD:
                 return found
@@ -109,7 +109,7 @@ class WordThreads:
             child = get(node << 8 | byte, ROOT)
             node = child if known[child] and (child or not node) else automaton.step(node, byte)
             window.append(start)
-            if known[node] == ACCEPTING:
+            if known[node] == ACCEPTING and unit.may_end:
                 self._node = node
                 found = [*found, *self._outputs(end, False)]
         self._node = node
@@ -167,6 +167,22 @@ class WordThreads:
         """What decides the future, but for offsets."""
         return self._node, frozenset(self._threads)
 
+    @property
+    def key(self) -> tuple[int, tuple[int, ...]]:
+        """The same as ``state``, and can be ordered."""
+        return self._node, tuple(sorted(self._threads))
+
+    def includes(self, other: WordThreads) -> bool:
+        """Whether every word that is under way in others of the same list is so here, too."""
+        return self._automaton.ends_with(self._node, other._node) and self._threads.keys() >= other._threads.keys()
+
+    def copy(self) -> WordThreads:
+        """Threads that know the same and go on by themselves."""
+        other = WordThreads.__new__(WordThreads)
+        other._automata, other._automaton, other._trie = self._automata, self._automaton, self._trie
+        other._node, other._window, other._threads = self._node, self._window.copy(), self._threads
+        return other
+
     def mark(self) -> WordMark:
         """The place, to come back to."""
         self._trim()
@@ -205,7 +221,7 @@ class WordThreads:
         ]
 
     def _step_trie(
-        self, trie: GapTrie, character: str, kind: int, previous: int, start: int, before: int, end: int
+        self, trie: GapTrie, unit: Unit, kind: int, previous: int, start: int, before: int, end: int
     ) -> list[Found]:
         """The entries with literal punctuation."""
         literal = self._automata.literal
@@ -213,8 +229,9 @@ class WordThreads:
         found = []
         if bounded and self._threads:
             found = [(before, True, place, literal[index]) for place, index in trie.at_boundary(self._threads)]
-        self._threads, done = trie.step(self._threads, character, kind == NON_WORD, bounded, start)
-        found += [(end, False, place, literal[index]) for place, index in done]
+        self._threads, done = trie.step(self._threads, unit.character, kind == NON_WORD, bounded, start)
+        if unit.may_end:
+            found += [(end, False, place, literal[index]) for place, index in done]
         return found
 
     def _trim(self) -> None:

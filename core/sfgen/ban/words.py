@@ -7,14 +7,15 @@ not cut a word: see :mod:`sfgen.ban.characters` for what a boundary is, and :cla
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TextIO, get_args
 
 from sfgen import arguments
-from sfgen.ban.automaton import BOUNDARY, GAP
+from sfgen.ban.automaton import BOUNDARY, GAP, has_orders, orders
 from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, fold, kinds_of
 from sfgen.ban.threads import WordAutomata
 from sfgen.errors import BannedWordsError, InputError, NothingBanned, UsageError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 MatchMode = Literal["word", "prefix", "substring"]
 
 _SEPARATORS: Final = ",，、"
+_MOST_ORDERS: Final = 5_000  # in which the marks of a letter may be read, as nodes of a trie
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,10 @@ class Entry:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it consists of word characters and white space only."""
-        return all(_is_ascii_word(part) or NON_WORD not in kinds_of(part) for part in self.parts)
+        """Whether it consists of word characters and white space only, and its marks stand in one order only."""
+        return all(
+            _is_ascii_word(part) or (NON_WORD not in kinds_of(part) and not has_orders(part)) for part in self.parts
+        )
 
     def separated(self) -> bytes:
         """The keyword of a plain entry in the stream of :mod:`sfgen.ban.matcher`.
@@ -151,14 +155,17 @@ class BannedWords:
 
     A word that ends in ``*`` is a prefix whatever ``match`` says (``talk*`` bans *talking*); ``\*`` is a star.
     Any run of non-word characters may stand between the words of a phrase (``small talk`` bans ``Small... talk``).
-    Punctuation that is part of a word is literal (``c++``, ``don't``).
+    Punctuation that is part of a word is literal (``c++``, ``don't``). Spellings that Unicode calls canonically equal
+    are the same word (``é`` in one character or two).
 
     Args:
         words: What to ban: a list, or one word or phrase.
-        patterns: Patterns of the dialect of :class:`~sfgen.Dfa`, banned as a match anywhere. They are compared with the
-            text as it is: ``(?i)`` in a pattern ignores case, ``\b`` bounds a word.
-        match: ``"word"``: whole words only, so that *talking* passes when ``talk`` is banned. ``"prefix"``: words that
-            begin with it. ``"substring"``: anywhere. In scripts written without spaces a word needs no boundary.
+        patterns: Patterns of Python's ``re`` that must match nowhere. They mean what they do for
+            ``re.search(pattern, text)``: ``\w`` and ``\b`` know the letters of all scripts, unless the pattern says
+            ``(?a)``. They are compared with the text as it is: ``(?i)`` ignores case, nothing else is folded.
+        match: ``"word"``: whole words only, so that *talking* and *talk2* pass when ``talk`` is banned, but not
+            *_talk_* or *talk²*: see :mod:`sfgen.ban.characters`. ``"prefix"``: words that begin with it.
+            ``"substring"``: anywhere. In scripts written without spaces a word needs no boundary.
         ignore_case: Compare words by full case folding (``STRASSE`` is ``straße``).
         normalize: Compare words without compatibility forms, combining marks and invisible characters, and by the shape
             of their letters: see :mod:`sfgen.ban.normalize`. Traditional and simplified Chinese characters are not
@@ -218,6 +225,10 @@ class BannedWords:
                 raise BannedWordsError(
                     f"{where} is {word!r}, of which nothing is left when it is normalized", hint="Leave it out."
                 )
+            if max(map(orders, entry.parts)) > _MOST_ORDERS:
+                raise BannedWordsError(
+                    f"{where} has too many combining marks on one letter: {word!r}", hint="Ban it with normalize."
+                )
             entries.append(entry)
         return tuple(entries)
 
@@ -239,9 +250,10 @@ class BannedWords:
         ignore_case: bool = True,
         normalize: bool = False,
         allow: Iterable[str] = (),
+        warn: Callable[[str], object] | None = None,
     ) -> BannedWords:
-        """The words of a file: see :func:`read_words` for the format and the errors."""
-        return cls(read_words(source), patterns, match, ignore_case, normalize, allow)
+        """The words of a file: see :func:`read_words` for the format, ``warn`` and the errors."""
+        return cls(read_words(source, warn), patterns, match, ignore_case, normalize, allow)
 
     def __len__(self) -> int:
         return len(self.words) + len(self.patterns)
@@ -308,12 +320,15 @@ def split_words(text: str) -> list[str]:
     return [stripped for piece in pieces if (stripped := piece.strip())]
 
 
-def read_words(source: str | Path | TextIO) -> list[str]:
-    r"""The words of a file in UTF-8: one a line, blank lines and lines that begin with ``#`` skipped, ``\#`` for a word
-    that begins with ``#``. Commas are literal.
+def read_words(source: str | Path | TextIO, warn: Callable[[str], object] | None = None) -> list[str]:
+    r"""Read the words of a file in UTF-8, one a line.
+
+    A line that begins with ``#`` is a comment, and so is what follows a ``#`` between white space; ``\#`` is the
+    character itself. Blank lines are skipped. Everything else is literal: commas, quotes, stars but one at the end.
 
     Args:
         source: A path, ``"-"`` for standard input, or an open text stream.
+        warn: Is given a sentence about each entry that may mean something else to its author than it does here.
 
     Raises:
         InputError: If it cannot be read, or is not UTF-8 (with the line).
@@ -322,16 +337,47 @@ def read_words(source: str | Path | TextIO) -> list[str]:
     name, text = _read(source)
     words: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
-        word = line.strip()
-        if not word or word.startswith("#"):
+        word = _COMMENT.split(line, maxsplit=1)[0].strip()
+        if warn is not None:
+            for doubt in _doubts(word or line.strip()):
+                warn(f"{name}, line {number}: {doubt}")
+        if not word:
             continue
-        if word.startswith(r"\#"):
-            word = word[1:]
+        word = word.replace(r"\#", "#")
         check_word(word, f"{name}, line {number}: the banned word")
         words.append(word)
     if not words:
         raise NothingBanned(f"{name} has no banned word", hint="Write one on each line.")
     return words
+
+
+_COMMENT: Final = re.compile(r"^\s*#|\s#(?=\s|$)")
+_QUOTES: Final = ('""', "''", "``", "“”", "‘’", "«»", "„“", "「」")
+
+
+def _doubts(entry: str) -> Iterator[str]:
+    """What the author of an entry may have meant otherwise: how it is read, and what to write instead.
+
+    Args:
+        entry: A line without its comment; the comment itself if there is nothing else.
+
+    >>> list(_doubts("talk,"))
+    ["'talk,' is read with its comma; leave the comma out"]
+    """
+    if entry.startswith("#"):
+        if entry[1:2].strip("#! \t"):  # no blank, no rule of ####
+            yield rf"{entry!r} is read as a comment; for a word that begins with #, write \{entry}"
+        return
+    if re.search(r"\s#", entry):
+        yield rf"{entry!r} is read as one phrase; a comment needs a blank behind its #"
+    if len(entry) > 2 and any(entry[0] == left and entry[-1] == right for left, right in _QUOTES):
+        yield f"{entry!r} is read with its quotes; for the word alone, leave the quotes out"
+    if len(entry) > 1 and entry[-1] in _SEPARATORS:
+        yield f"{entry!r} is read with its comma; leave the comma out"
+    text, starred = unstar(entry.replace(r"\*", ""))
+    if "*" in text:
+        how = f"as all words that begin with {text!r}" if starred else "with its stars as they are"
+        yield rf"{entry!r} is read {how}; write \* for a star to say so"
 
 
 def _read(source: str | Path | TextIO) -> tuple[str, str]:

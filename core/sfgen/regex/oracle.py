@@ -153,13 +153,18 @@ def ways(tree: Tree, length: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def read_pattern(pattern: str) -> tuple[re.Pattern[str], Tree] | None:
-    """A pattern as ``re`` reads it, and its tree; ``None`` if it cannot be read."""
+def read_pattern(pattern: str, *, ascii_only: bool = True) -> tuple[re.Pattern[str], Tree] | None:
+    """A pattern as ``re`` reads it, and its tree; ``None`` if it cannot be read.
+
+    Args:
+        pattern: The pattern.
+        ascii_only: Whether ``re.ASCII`` is on where the pattern does not say ``(?u)`` or ``(?a)``.
+    """
     try:
         text, sets = _without_properties(pattern)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = re_tree(text)
+            tree = re_tree(text, ascii_only)
             _put_sets(tree, tree.state.flags, sets)
             oracle: re.Pattern[str] = sre_compiler.compile(tree)
     except (re.error, regex.error, ValueError, OverflowError, RecursionError, SfgenError):

@@ -1,8 +1,9 @@
 """Pattern text to syntax tree.
 
-The dialect is that of Python's ``re`` with ``re.ASCII``, or without that flag where the pattern says ``(?u)``. The
-standard library's own parser reads the pattern, so there is no second opinion on what it means; its tree is then
-translated to :mod:`sfgen.regex.tree`. Two things are added before parsing. Each Unicode property (``\\p{L}``), which
+The dialect is that of Python's ``re`` with ``re.ASCII``, or without that flag where the pattern says ``(?u)``; with
+``ascii_only=False`` it is that without the flag, unless the pattern says ``(?a)``. The standard library's own parser
+reads the pattern, so there is no second opinion on what it means; its tree is then translated to
+:mod:`sfgen.regex.tree`. Two things are added before parsing. Each Unicode property (``\\p{L}``), which
 ``re`` does not know, becomes a private-use character that the pattern does not use. Each anchor becomes the empty
 lookahead ``(?=)``: the parser may join equal anchors of neighbouring branches, but never two lookaheads,
 so the n-th of the tree is still the n-th of the pattern and its position is known.
@@ -48,11 +49,15 @@ _NOT_NEWLINE = complement(((10, 10),))
 _EVERYTHING = complement(())
 
 
-def parse(pattern: str) -> Node:
+def parse(pattern: str, *, ascii_only: bool = True) -> Node:
     """Read a pattern.
 
     The tree may contain :class:`~sfgen.regex.tree.Anchor`, :class:`~sfgen.regex.tree.Look` and
     :class:`~sfgen.regex.tree.Atomic` nodes. A word boundary is two lookarounds.
+
+    Args:
+        pattern: The pattern.
+        ascii_only: Whether ``re.ASCII`` is on where the pattern does not say ``(?u)`` or ``(?a)``.
 
     Raises:
         PatternError: A syntax error, or a construct that is not supported; with its position.
@@ -65,10 +70,11 @@ def parse(pattern: str) -> Node:
     try:
         constructs = scan(pattern)
         source, properties = replace_properties(pattern, constructs.properties)
-        parsed = source.parse()
+        parsed = source.parse(ascii_only)
         anchors = [assertion for assertion in constructs.assertions if assertion.text in ANCHORS]
         if anchors:
-            parsed = _Source.replace(pattern, [*source.replacements, *((anchor, "(?=)") for anchor in anchors)]).parse()
+            replacements = [*source.replacements, *((anchor, "(?=)") for anchor in anchors)]
+            parsed = _Source.replace(pattern, replacements).parse(ascii_only)
         flags = int(parsed.state.flags)
         return _Translator(pattern, constructs, properties).sequence(parsed, flags)
     except re.error as error:  # from the scan; the parser's own errors are translated where it is called
@@ -101,12 +107,12 @@ class _Source:
             done = construct.end
         return cls(pattern, "".join([*pieces, pattern[done:]]), replacements)
 
-    def parse(self) -> Any:
+    def parse(self, ascii_only: bool = True) -> Any:
         """``re``'s own tree of the text, with its flags."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return re_tree(self.text)
+                return re_tree(self.text, ascii_only)
             except re.error as error:
                 self.fail(error.msg, error.pos)
             except OverflowError as error:
@@ -130,8 +136,10 @@ class _Source:
         return position - shift
 
 
-def re_tree(text: str) -> Any:
+def re_tree(text: str, ascii_only: bool = True) -> Any:
     """What ``re``'s parser makes of a pattern; ``(?u)`` contradicts ``re.ASCII``, which is the default here only."""
+    if not ascii_only:
+        return sre_parser.parse(text, 0)
     try:
         return sre_parser.parse(text, _ASCII)
     except ValueError as error:

@@ -1,0 +1,146 @@
+"""The words of a list in one text, in every way to read it.
+
+Nearly every character is read in one way, and then there is one *branch*. Where look-alikes are folded, a bar is a bar
+and a letter, and the text is read in both ways from there, by :class:`~sfgen.ban.threads.WordThreads` for each branch.
+Branches that know the same have the same future and become one, which takes but a few characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from sfgen.ban.characters import MARK, NON_WORD, Unit
+from sfgen.ban.threads import Found, WordAutomata, WordMark, WordThreads
+
+
+class _Branch:
+    """One way to read the text so far: the kind of its last folded character, and the words that are under way."""
+
+    __slots__ = ("kind", "threads")
+
+    def __init__(self, threads: WordThreads, kind: int) -> None:
+        self.threads = threads
+        self.kind = kind
+
+    def step(self, units: Sequence[Unit], start: int, before: int, end: int) -> list[Found]:
+        found: list[Found] = []
+        for unit in units:
+            kind = self.kind if unit.kind == MARK else unit.kind
+            found += self.threads.step(unit, kind, self.kind, start, before, end)
+            self.kind = kind
+            before = end
+        return found
+
+
+class BranchMark(NamedTuple):
+    """All that is known in one branch."""
+
+    kind: int
+    threads: WordMark
+
+
+class Readings:
+    """The words that are under way in one text. Not for sharing.
+
+    Args:
+        automata: The words.
+        position: Where the text begins.
+    """
+
+    def __init__(self, automata: WordAutomata, position: int) -> None:
+        self._branches = [_Branch(automata.threads(position), NON_WORD)]
+
+    def step(self, units: Sequence[Unit], others: Sequence[Unit], start: int, before: int, end: int) -> Sequence[Found]:
+        """Read a character.
+
+        Args:
+            units: What it is folded to; not empty.
+            others: Further ways to read it.
+            start: Where it begins.
+            before: The end of the character before.
+            end: Where it ends.
+
+        Returns:
+            The words that it completes in some reading, in no order.
+        """
+        if not others and len(self._branches) == 1:
+            branch = self._branches[0]
+            if len(units) > 1:
+                return branch.step(units, start, before, end)
+            # The same in place: nearly every character comes here.
+            unit, previous = units[0], branch.kind
+            branch.kind = kind = previous if unit.kind == MARK else unit.kind
+            return branch.threads.step(unit, kind, previous, start, before, end)
+        found: list[Found] = []
+        branches = []
+        for branch in self._branches:
+            for reading in (units, *((other,) for other in others)):
+                copy = _Branch(branch.threads.copy(), branch.kind)
+                found += copy.step(reading, start, before, end)
+                branches.append(copy)
+        self._branches = _distinct(branches)
+        return found
+
+    def at_end(self, before: int) -> list[Found]:
+        """The words that the end of the text, or another boundary, would complete here. Changes nothing."""
+        return [match for branch in self._branches for match in branch.threads.at_end(branch.kind, before)]
+
+    def open_from(self) -> int | None:
+        """Where the earliest word begins that may still become complete; ``None`` if none is under way."""
+        starts = [branch.threads.open_from() for branch in self._branches]
+        return min((start for start in starts if start is not None), default=None)
+
+    def starts(self) -> list[int]:
+        """Where each of the words under way begins, in an order that ``state`` tells."""
+        return [start for branch in self._branches for start in branch.threads.starts()]
+
+    def under_way(self, most: int) -> list[int]:
+        """The numbers of some words of which more than a boundary was read, those that began first first."""
+        numbers = [number for branch in self._branches for number in branch.threads.under_way(most)]
+        return list(dict.fromkeys(numbers))[:most]
+
+    @property
+    def state(self) -> Hashable:
+        """What decides the future, but for offsets."""
+        return tuple([(branch.kind, branch.threads.state) for branch in self._branches])
+
+    def mark(self) -> tuple[BranchMark, ...]:
+        """The place, to come back to."""
+        return tuple([BranchMark(branch.kind, branch.threads.mark()) for branch in self._branches])
+
+    def reset(self, mark: tuple[BranchMark, ...]) -> None:
+        """Go back to a mark of these readings. Any mark, any number of times."""
+        first = self._branches[0]
+        self._branches = [first, *(_Branch(first.threads.copy(), NON_WORD) for _ in mark[1:])]
+        for branch, (kind, threads) in zip(self._branches, mark, strict=True):
+            branch.kind = kind
+            branch.threads.reset(threads)
+
+    def forget_from(self, place: int) -> None:
+        """Let go of the words that begin at ``place`` or later, as far as they can be told from the others."""
+        for branch in self._branches:
+            branch.threads.forget_from(place)
+        if len(self._branches) > 1:
+            self._branches = _distinct(self._branches)
+
+
+def _distinct(branches: list[_Branch]) -> list[_Branch]:
+    """The branches that know what no other does, in an order that their states tell.
+
+    Of two that know the same the one whose words began first is kept.
+    """
+    kept: dict[tuple[int, int, tuple[int, ...]], _Branch] = {}
+    for branch in branches:
+        key = branch.kind, *branch.threads.key
+        known = kept.get(key)
+        if known is None or branch.threads.starts() < known.threads.starts():
+            kept[key] = branch
+    distinct = [kept[key] for key in sorted(kept)]
+    return [
+        one
+        for one in distinct
+        if not any(
+            other is not one and other.kind == one.kind and other.threads.includes(one.threads) for other in distinct
+        )
+    ]
