@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -77,7 +78,7 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "no config.json": (lambda model: (model / "config.json").unlink(), "it has no config.json"),
     "no weights": (lambda model: (model / "model.safetensors").unlink(), "it has no model.safetensors"),
     "no tokenizer": (
-        lambda model: [file.unlink() for file in model.glob("tokenizer*")],
+        lambda model: list(map(os.unlink, model.glob("tokenizer*"))),
         "no tokenizer in model",
     ),
 }
