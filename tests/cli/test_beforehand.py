@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -73,20 +72,19 @@ def test_what_is_wrong(here: Path, line: str, code: int, says: str) -> None:
     assert done.stdout == ""
 
 
-SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no config.json": (lambda model: (model / "config.json").unlink(), "it has no config.json"),
-    "no weights": (lambda model: (model / "model.safetensors").unlink(), "it has no model.safetensors"),
-    "no tokenizer": (
-        lambda model: [file.unlink() for file in model.glob("tokenizer*")],
-        "no tokenizer in model",
-    ),
+SPOILT: dict[str, tuple[str, str]] = {
+    # name: (the files that are lost, message)
+    "no config.json": ("config.json", "it has no config.json"),
+    "no weights": ("model.safetensors", "it has no model.safetensors"),
+    "no tokenizer": ("tokenizer*", "no tokenizer in model"),
 }
 
 
 @pytest.mark.parametrize("name", SPOILT)
 def test_what_a_model_lacks(here: Path, name: str) -> None:
-    spoil, says = SPOILT[name]
-    spoil(here / "model")
+    lost, says = SPOILT[name]
+    for file in (here / "model").glob(lost):
+        file.unlink()
     done = light("gen", "-m", "model", "x")
     assert done.returncode == 1
     assert says in done.stderr
