@@ -117,7 +117,7 @@ def written(here: Path) -> bytes:
 def test_nothing_left_to_do(here: Path, written: bytes) -> None:
     done = light(*RUN, "--resume")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "sfgen: 0 written to texts, 0 failed, 2 were there before\n"
+    assert done.stderr == "sfgen: nothing left to write to texts, 2 there before\n"
     assert (here / "texts").read_bytes() == written
     assert light(*RUN, "--resume", "--quiet").stderr == ""
 
