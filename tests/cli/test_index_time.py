@@ -57,7 +57,7 @@ def test_a_saved_index_is_loaded_and_not_built(tmp_path_factory: pytest.TempPath
 
 def test_a_stopwatch_adds_up_and_leaves_loading_out(monkeypatch: pytest.MonkeyPatch) -> None:
     now, loading = [10.0], [1.0]
-    monkeypatch.setattr("sfgen_cli.stopwatch.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
     monkeypatch.setattr(stopwatch, "seconds_of_loading", lambda: loading[0])
     clock = Stopwatch()
     with clock:
