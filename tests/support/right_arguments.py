@@ -282,6 +282,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "Sequence[str]": lambda value: isinstance(value, str) or _all(_is(str))(value),
     "State": lambda value: False,
     "StoredRows": _is(StoredRows),
+    "Callable[[str], object]": callable,
     "StrategyName": lambda value: False,
     "Tensor": _is(torch.Tensor),
     "TextIO": lambda value: False,

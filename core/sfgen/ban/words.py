@@ -331,9 +331,12 @@ def read_words(source: str | Path | TextIO, warn: Callable[[str], object] | None
         warn: Is given a sentence about each entry that may mean something else to its author than it does here.
 
     Raises:
+        UsageError: ``warn`` is no function.
         InputError: If it cannot be read, or is not UTF-8 (with the line).
         BannedWordsError: If it has no word, or one that bans nothing (with the line).
     """
+    if warn is not None:
+        arguments.function("warn", warn)
     name, text = _read(source)
     words: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
