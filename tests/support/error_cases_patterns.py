@@ -11,6 +11,8 @@ import pytest
 from error_case import Case, both, files, patched
 
 _UNIFORM = "gen -m uniform"
+_MARKS = "\u0334\u0316\u0300\u05b0\u05b1\u05b2\u05b3\u05b4\u05b5\u05b6\u05b7\u05b8\u05b9"
+"""Marks that may stand in any order: no two of them have the same combining class."""
 
 
 def _tokens(*tokens: str) -> Any:
@@ -88,6 +90,7 @@ PATTERNS = [
     Case("ban --words a --allow '*' x", 1, "a star alone"),
     Case(["ban", "--words", "a\udcff", "x"], 1, "is no valid text"),
     Case(["ban", "--words", "\u200b", "--normalize", "x"], 1, "nothing is left when it is normalized"),
+    Case(["ban", "--words", f"a{_MARKS}", "x"], 1, "too many combining marks on one letter"),
     Case("ban --words-file /no/such/file x", 1, "/no/such/file"),
     Case("ban --words-file f x", 2, "f has no banned word", files(f="# nothing\n")),
     Case("ban --words-file f x", 1, "f, line 2: not UTF-8", files(f=b"a\n\xff\n")),

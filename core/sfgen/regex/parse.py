@@ -67,6 +67,7 @@ def parse(pattern: str, *, ascii_only: bool = True) -> Node:
     Characters(ranges=((97, 98),))
     """
     arguments.text("pattern", pattern, hint="Of a compiled one, give its .pattern.")
+    arguments.flag("ascii_only", ascii_only)
     try:
         constructs = scan(pattern)
         source, properties = replace_properties(pattern, constructs.properties)
