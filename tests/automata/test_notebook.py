@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from programs import needs
 
 from sfgen.automata import Dfa
 from sfgen.automata.notebook import mimebundle
 from sfgen.index import Index
 from sfgen.vocabulary import Vocabulary
 
+SVG_NAMESPACE = "{http://www.w3.org/2000/svg}"
 SVG, MARKDOWN, TEXT = "image/svg+xml", "text/markdown", "text/plain"
 
 
@@ -37,10 +40,14 @@ def test_without_graphviz_a_flowchart_is_shown(path: Path) -> None:
     }
 
 
-def test_with_graphviz_its_picture_is(path: Path) -> None:
-    install(path, "echo '<svg></svg>'")
+@needs("dot")
+def test_with_graphviz_its_picture_is() -> None:
     dfa = Dfa.from_regex("[0-9]+")
-    assert dfa._repr_mimebundle_() == {TEXT: repr(dfa), SVG: "<svg></svg>\n"}
+    bundle = dfa._repr_mimebundle_()
+    assert set(bundle) == {TEXT, SVG}
+    assert bundle[TEXT] == repr(dfa)
+    labels = [element.text for element in ElementTree.fromstring(bundle[SVG]).iter(f"{SVG_NAMESPACE}text")]
+    assert labels.count("[0-9]") == 2
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo hello", "exec /bin/sleep 60"])

@@ -91,6 +91,6 @@ def test_what_says_how_needs_words(sfgen: Sfgen, name: str) -> None:
 
 
 def test_the_help_names_each_once(sfgen: Sfgen) -> None:
-    text = sfgen("ban", "--help").out
+    text = sfgen("ban", "--help-all").out
     assert "--words is also --ban-words" in " ".join(text.split())
     assert text.count("--ban-") == 1

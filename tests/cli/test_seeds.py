@@ -96,7 +96,7 @@ def test_the_formula_is_written_down_once_in_each_place(sfgen: Sfgen, monkeypatc
     readme = re.sub(
         r"<!-- command reference.*<!-- end of the command reference -->", "", README.read_text(), flags=re.S
     )
-    for text in (readme, sfgen("gen", "--help").out, sfgen("ban", "--help").out):
+    for text in (readme, sfgen("gen", "--help-all").out, sfgen("ban", "--help-all").out):
         assert text.count("S + (i − 1)·N + j") == 1
         assert "S + i·N" not in text
     assert "S + (i - 1) * N + j" in str(sfgen_cli.seeds.__doc__)
