@@ -226,7 +226,8 @@ def counted(network: Any) -> Iterator[dict[str, int]]:
         counts["calls"] += 1
         counts["tokens"] += int(ids.shape[-1])
 
-    hook = network.register_forward_pre_hook(count, with_kwargs=True)
+    # sfgen calls the layers and the output layer apart, so it is the layers that are counted.
+    hook = network.base_model.register_forward_pre_hook(count, with_kwargs=True)
     try:
         yield counts
     finally:
