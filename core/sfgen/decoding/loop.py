@@ -369,7 +369,9 @@ class Loop:
         """Release the text up to ``end``, or as much of it as is clean should the run be cut off here."""
         if self.hold or end <= self.release.length:
             return
-        text = self.release.until(self.path.data, self.text.clean_until(end, self.release.length))
+        if end < len(self.path.data):  # the whole text is let go at rest only, where no match can end with it
+            end = self.text.clean_until(end, self.release.length)
+        text = self.release.until(self.path.data, end)
         if text:
             yield TextReleased(text)
 
