@@ -46,6 +46,34 @@ def test_loading_is_not_building() -> None:
     assert line.startswith("built        in 250 ms, ")
 
 
+# The clock stands still, but for 100 seconds that each module takes to be imported.
+IMPORTS = """
+import sys
+from sfgen import kernels
+from sfgen_cli import stopwatch
+now = 0.0
+class Time:
+    perf_counter = staticmethod(lambda: now)
+kernels.time = stopwatch.time = Time
+class Slow:
+    @staticmethod
+    def find_spec(*arguments):
+        global now
+        now += 100
+sys.meta_path.insert(0, Slow)
+from sfgen_cli.__main__ import run
+code = run(["index", "--regex", "(hot|cold|hotel)"])
+assert "sfgen.index.builder" in sys.modules and now > 1000, now
+sys.exit(code)
+"""
+
+
+def test_importing_is_not_building() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True)
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("built "))
+    assert line.startswith("built        in 0 ms, ")
+
+
 def test_a_saved_index_is_loaded_and_not_built(tmp_path_factory: pytest.TempPathFactory) -> None:
     file = str(tmp_path_factory.mktemp("saved") / "index")
     command = [sys.executable, "-m", "sfgen_cli", "index"]

