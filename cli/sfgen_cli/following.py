@@ -14,7 +14,7 @@ from sfgen_cli.moment import Token
 from sfgen_cli.rows import Row, visible, wrapped
 
 if TYPE_CHECKING:
-    from sfgen.regex.places import PatternPlaces, Place
+    from sfgen.regex.position_automaton import PatternPlaces, Place
 
 _AT_FIRST = 0.1  # seconds that the steps through the pattern may take,
 _SHARE = 0.02  # and the share of all time that they may take from then on
@@ -75,7 +75,7 @@ class Following:
 
     def _reached(self, tokens: list[Token]) -> _Reached | None:
         """How far the text has come; ``None`` if the pattern cannot be followed, or not in time."""
-        from sfgen.regex.places import PatternPlaces
+        from sfgen.regex.position_automaton import PatternPlaces
 
         if not self._way:
             try:

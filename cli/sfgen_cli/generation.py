@@ -158,13 +158,13 @@ class Run:
 
     def events(self, sampler: Sampler) -> Iterator[Event]:
         """One sample, event by event. What can be known to be impossible is raised by the call itself."""
-        from sfgen.decoding.drive import drive
+        from sfgen.decoding.generation import drive
 
         return drive(self.loop(sampler).run(), self.model.session)
 
     def loop(self, sampler: Sampler) -> Loop:
         """The loop of one sample, for a driver to run. What can be known to be impossible is raised here."""
-        from sfgen.decoding.drive import prepare
+        from sfgen.decoding.generation import prepare
 
         options = self.request.options
         return prepare(
@@ -269,7 +269,7 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
 
         parse(constraint.pattern)  # tells what is wrong with it
     if dfa is not None and request.banned is not None and has_prompt and not options.chat:
-        from sfgen.ban.product import without
+        from sfgen.ban.difference import without
 
         # Tells if every match has a banned word.
         without(dfa, request.banned, request.prompt.encode("utf-8", "replace"))

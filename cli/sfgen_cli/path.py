@@ -140,7 +140,7 @@ class PathPicture:
     @cached_property
     def _marked(self) -> list[Text]:
         """The pattern after each character, with what was read and what can be next; empty if there is none."""
-        from sfgen.regex.places import PatternPlaces
+        from sfgen.regex.position_automaton import PatternPlaces
 
         if (pattern := self.dfa.pattern) is None:
             return []

@@ -12,7 +12,7 @@ from sfgen_cli.progress import progress
 
 if TYPE_CHECKING:
     from sfgen import Vocabulary
-    from sfgen.ban.routes import Route, Routes
+    from sfgen.ban.tokenizations import Route, Routes
 
 
 _WORDS_SHOWN = 8
@@ -20,7 +20,7 @@ _WORDS_SHOWN = 8
 
 def write_routes(words: Sequence[str], options: GenerationOptions, max_routes: int) -> None:
     """List the routes of the words over the vocabulary that the options name, to stdout."""
-    from sfgen.ban.routes import Routes, transitions
+    from sfgen.ban.tokenizations import Routes, transitions
 
     with progress(quiet=options.quiet) as say:
         say(f"reading the tokenizer {options.tokenizer or f'of {options.model}'}")

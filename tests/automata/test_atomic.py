@@ -9,7 +9,7 @@ from sfgen import Dfa
 from sfgen.automata.atomic import without_atomics
 from sfgen.errors import PatternError
 from sfgen.regex import Atomic, parse, settle
-from sfgen.regex.tree import contains
+from sfgen.regex.ast import contains
 
 
 @pytest.mark.parametrize(

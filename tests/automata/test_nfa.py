@@ -5,7 +5,7 @@ import pytest
 from sfgen.automata.nfa import BORDER, MAX_NFA_SIZE, _Plan, build
 from sfgen.errors import InternalError, PatternTooLarge
 from sfgen.regex import parse, settle
-from sfgen.regex.tree import Border, concatenation
+from sfgen.regex.ast import Border, concatenation
 
 PATTERNS = [
     "",

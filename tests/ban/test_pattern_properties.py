@@ -23,8 +23,8 @@ from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import BORDER, build
 from sfgen.ban.patterns import PatternAutomata
 from sfgen.errors import BannedWordsError, PatternError
+from sfgen.regex.ast import Border, Characters, concatenation, repeat
 from sfgen.regex.oracle import read_pattern, ways
-from sfgen.regex.tree import Border, Characters, concatenation, repeat
 
 LETTERS = "ab \n"
 

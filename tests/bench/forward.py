@@ -18,8 +18,8 @@ from random import Random
 from typing import Any
 
 from sfgen import Dfa, Index
-from sfgen.decoding.canonical import Canonical
-from sfgen.decoding.forward import Forward
+from sfgen.decoding.fast_forward import Forward
+from sfgen.decoding.retokenize import Canonical
 
 from .patterns import patterns
 from .vocabularies import EMBEDDED, NAMES, Cutter, find

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfgen import Sampler
 from sfgen.decoding import batch_of
-from sfgen.models.output_rows import OutputRows
+from sfgen.models.partial_lm_head import OutputRows
 
 _FEW = 16  # rows of the output layer, as under a narrow mask
 _REPEATS = 21

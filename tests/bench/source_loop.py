@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfgen import Vocabulary
-from sfgen.ban.routes import Routes
+from sfgen.ban.tokenizations import Routes
 
 
 class SourceLoop:

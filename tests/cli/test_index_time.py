@@ -27,7 +27,7 @@ def slow(self):
     tick(100)
     return load(self)
 kernels.Kernel._compile_now = slow
-from sfgen.index import builder
+from sfgen.index import index as builder
 build = builder.Index.build
 def timed(self, *arguments):
     tick(0.25)
@@ -63,7 +63,7 @@ class Slow:
 sys.meta_path.insert(0, Slow)
 from sfgen_cli.__main__ import run
 code = run(["index", "--regex", "(hot|cold|hotel)"])
-assert "sfgen.index.builder" in sys.modules and now > 1000, now
+assert "sfgen.index.index" in sys.modules and now > 1000, now
 sys.exit(code)
 """
 

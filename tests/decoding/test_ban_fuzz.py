@@ -176,7 +176,7 @@ def product(is_there: bool) -> Iterator[None]:
     """Whether the automaton of pattern and ban fits its budget."""
     with pytest.MonkeyPatch.context() as patch:
         if not is_there:
-            patch.setattr("sfgen.ban.product.without", lambda *_: None)
+            patch.setattr("sfgen.ban.difference.without", lambda *_: None)
         yield
 
 

@@ -15,7 +15,7 @@ from real_tokenizers import loaded
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream
-from sfgen.ban import product
+from sfgen.ban import difference
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall
 
@@ -65,7 +65,7 @@ def test_the_text_matches_and_is_clean_and_never_gets_stuck(
     before = b"".join(TOKENS[token] for token in prompt)
     index = PATTERNS[pattern]
     try:
-        clean = product.without(index.dfa, banned, before)
+        clean = difference.without(index.dfa, banned, before)
     except BannedWordsError:
         with pytest.raises(BannedWordsError, match="every text that matches the pattern has a banned word"):
             stream(model, prompt, index=index, banned=banned, strategy=strategy)
@@ -116,13 +116,13 @@ def test_side_by_side_it_is_the_same_but_for_dead_ends(
     banned = BannedWords(words, match=match)  # type: ignore[arg-type]
     index = PATTERNS[pattern]
     try:
-        product.without(index.dfa, banned, b"-")
+        difference.without(index.dfa, banned, b"-")
     except BannedWordsError:
         nothing_is_clean = True
     else:
         nothing_is_clean = False
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(product, "without", lambda *_: None)
+        patch.setattr(difference, "without", lambda *_: None)
         try:
             result = generate(
                 model,
@@ -147,7 +147,7 @@ def test_side_by_side_it_is_the_same_but_for_dead_ends(
 
 
 def _fewest(index: Index, banned: BannedWords) -> int:
-    clean = product.without(index.dfa, banned, b"-")
+    clean = difference.without(index.dfa, banned, b"-")
     assert clean is not None
     return len(Index(clean, VOCABULARY).shortest_tokens())
 
@@ -195,7 +195,7 @@ def test_where_only_the_end_is_left_it_is_an_end(strategy: StrategyName, monkeyp
     with pytest.raises(LimitTooSmall, match="takes 2"):
         generate(model, "a", index=index, banned=banned, max_tokens=1, strategy=strategy)
     assert generate(model, "a", index=index, banned=banned, max_tokens=2, strategy=strategy).text == "abab"
-    monkeypatch.setattr(product, "without", lambda *_: None)
+    monkeypatch.setattr(difference, "without", lambda *_: None)
     with pytest.raises(DeadEnd, match="only banned text could follow"):
         generate(model, "a", index=index, banned=banned, max_tokens=1, strategy=strategy)
 

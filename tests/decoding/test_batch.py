@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary
 from sfgen.decoding.batch import Answer, SeparateRows, batch_of, drive_batch
-from sfgen.decoding.drive import drive, prepare
 from sfgen.decoding.events import Ask, Event
+from sfgen.decoding.generation import drive, prepare
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.protocols import Scores
 from sfgen.decoding.strategies import StrategyName

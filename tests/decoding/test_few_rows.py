@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from scripted import ScriptedModel, ScriptedSession, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TokenChosen, Vocabulary
-from sfgen.decoding import ahead, loop
+from sfgen.decoding import loop, mask_prefetch
 from sfgen.decoding.batch import batch_of, drive_batch
-from sfgen.decoding.drive import prepare, stream
+from sfgen.decoding.generation import prepare, stream
 from sfgen.decoding.protocols import Scores, ScoresRows
 from sfgen.errors import DeadEnd, GenerationError, ModelError
 
@@ -59,7 +59,7 @@ def circumstances(*, few: int, masks_take_time: bool) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "_FEW", few)
         if masks_take_time:
-            patch.setattr("sfgen.decoding.text.is_worth_it", lambda guide, clean: guide.allows_several() is True)
+            patch.setattr("sfgen.decoding.sequence.is_worth_it", lambda guide, clean: guide.allows_several() is True)
         yield
 
 
@@ -165,13 +165,13 @@ def test_a_session_without_the_means_is_asked_for_all() -> None:
 def test_masks_that_take_time_are_there_to_be_tested() -> None:
     """With the circumstances of the tests above, the model is asked before the mask is there."""
     begun: list[object] = []
-    begin = ahead.begin
+    begin = mask_prefetch.begin
     with circumstances(few=1024, masks_take_time=True), pytest.MonkeyPatch.context() as patch:
 
         def noted(make: Callable[[], Any]) -> Any:
             begun.append(make)
             return begin(make)
 
-        patch.setattr(ahead, "begin", noted)
+        patch.setattr(mask_prefetch, "begin", noted)
         list(stream(model_of(1), [0], index=INDEX["[ab]{2,9}c"]))
     assert begun

@@ -90,7 +90,7 @@ def test_a_block_without_a_way_on_is_drawn_again_with_the_one_before(
     strategy: StrategyName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After ``x`` all is banned, which nobody knows before it stands there; what is left shares its probability."""
-    monkeypatch.setattr("sfgen.ban.product.without", lambda *_: None)
+    monkeypatch.setattr("sfgen.ban.difference.without", lambda *_: None)
     tokens = [b"x", b"y", b"u", b"v", b"b", b"c", b"d"]
     vocabulary = Vocabulary([*tokens, None], end_token_ids=[7])
     shares = np.array([0.5, 0.2, 0.1, 0.2, 0.1, 0.2, 0.3, 0.1])
@@ -113,7 +113,7 @@ def test_what_the_sampler_leaves_out_is_not_banned(
     strategy: StrategyName, top_k: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After ``t`` the best two are banned, after ``u`` everything: ``tz`` is found, whatever truncation says."""
-    monkeypatch.setattr("sfgen.ban.product.without", lambda *_: None)
+    monkeypatch.setattr("sfgen.ban.difference.without", lambda *_: None)
     vocabulary = Vocabulary([b"t", b"u", b"x", b"y", b"z", None], end_token_ids=[5])
     answers = {(): [3, 2, -5, -5, -5, -5], (0,): [-5, -5, 3, 2, -1, -5]}
     model = ScriptedModel(vocabulary, lambda tokens: np.array(answers.get(tokens[1:], [-5.0, -5, 3, 2, -5, -5])))

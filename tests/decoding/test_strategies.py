@@ -25,10 +25,10 @@ from sfgen import (
     generate,
     stream,
 )
-from sfgen.decoding import drive
+from sfgen.decoding import generation
 from sfgen.decoding.loop import Loop
-from sfgen.decoding.path import Node
 from sfgen.decoding.sampler import Draws
+from sfgen.decoding.search_tree import Node
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import UsageError
 
@@ -164,7 +164,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> list[Loop]:
             super().__post_init__()
             made.append(self)
 
-    monkeypatch.setattr(drive, "Loop", Seen)
+    monkeypatch.setattr(generation, "Loop", Seen)
     return made
 
 

@@ -358,7 +358,7 @@ def test_a_stream_that_can_go_nowhere_is_an_error_and_a_text_is_not(
     """Without a product nobody knows better; what is held may go back, what was streamed may not."""
     model = dead_end_model()
     index = Index(Dfa.from_regex("xa[bc]|y{3}"), model.vocabulary)
-    monkeypatch.setattr("sfgen.ban.product.without", lambda *_: None)
+    monkeypatch.setattr("sfgen.ban.difference.without", lambda *_: None)
     reader = Reader(model.vocabulary)
 
     def read_all() -> None:
@@ -387,7 +387,7 @@ def test_with_the_product_a_stream_does_not_get_there(strategy: StrategyName) ->
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_end_token_is_a_way_out(strategy: StrategyName, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfgen.ban.product.without", lambda *_: None)
+    monkeypatch.setattr("sfgen.ban.difference.without", lambda *_: None)
     model = wishing([b"x", b"a", b"b", b"c"], b"x", b"a", b"b")
     index = Index(Dfa.from_regex("x(a[bc])?"), model.vocabulary)
     reader = Reader(model.vocabulary)

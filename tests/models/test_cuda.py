@@ -18,11 +18,11 @@ from random_models import ARCHITECTURES, random_model
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate, load_model
 from sfgen.ban import scan
 from sfgen.decoding import batch_of, drive_batch
-from sfgen.decoding.drive import prepare
+from sfgen.decoding.generation import prepare
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import ModelError
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor, GuidedLogitsProcessor
-from sfgen.models.output_rows import KNOWN
+from sfgen.models.partial_lm_head import KNOWN
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.models.transformers_session import TransformersSession

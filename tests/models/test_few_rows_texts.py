@@ -14,8 +14,8 @@ from attention_models import batch_for, model_of
 
 from sfgen import Dfa, Finished, Index, Sampler, Vocabulary
 from sfgen.decoding.batch import batch_of, drive_batch
-from sfgen.decoding.drive import prepare, stream
-from sfgen.models.output_rows import OutputRows
+from sfgen.decoding.generation import prepare, stream
+from sfgen.models.partial_lm_head import OutputRows
 from sfgen.models.transformers_batch import TransformersBatch
 from sfgen.models.transformers_session import TransformersSession
 

@@ -19,7 +19,7 @@ from random_models import random_model
 from sfgen.decoding.batch import Answer
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models import transformers_batch
-from sfgen.models.output_rows import has_rows
+from sfgen.models.partial_lm_head import has_rows
 from sfgen.models.transformers_session import TransformersSession
 
 Round = list[tuple[int, int, int]]

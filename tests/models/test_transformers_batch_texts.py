@@ -14,7 +14,7 @@ from random_models import ARCHITECTURES, random_model
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, generate
 from sfgen.decoding.batch import SeparateRows, batch_of, drive_batch
-from sfgen.decoding.drive import prepare
+from sfgen.decoding.generation import prepare
 from sfgen.models import load_model
 from sfgen.models.transformers_batch import KNOWN, TransformersBatch, reads_rows_at_once
 from sfgen.models.transformers_model import TransformersModel

@@ -17,7 +17,7 @@ from random_models import ARCHITECTURES, random_model
 from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError
 from sfgen.models import transformers_cache
-from sfgen.models.output_rows import has_rows
+from sfgen.models.partial_lm_head import has_rows
 from sfgen.models.transformers_session import TransformersSession
 
 # They give nothing back that could be given to them again, or something that cannot be taken back in part.

@@ -21,7 +21,7 @@ from sfgen.errors import GenerationError, PatternError
 from sfgen.models.uniform import UniformModel
 from sfgen.reference import FsmIndex, NaiveIndex
 from sfgen.regex import Atomic, Look, parse, settle
-from sfgen.regex.tree import contains
+from sfgen.regex.ast import contains
 
 LONG_FOR_INTEREGULAR = {126}  # it takes minutes
 

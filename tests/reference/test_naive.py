@@ -16,7 +16,7 @@ from sfgen.models.uniform import UniformModel
 from sfgen.reference import NaiveIndex
 from sfgen.reference.spelling import spelled
 from sfgen.regex import Atomic, Look, parse, settle
-from sfgen.regex.tree import contains
+from sfgen.regex.ast import contains
 
 FLOAT = r"[0-9]+\.[0-9]"
 TOY = Vocabulary([b"a", b".", b".2", b"1"])

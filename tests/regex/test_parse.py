@@ -9,8 +9,8 @@ import pytest
 
 from sfgen.errors import PatternError, PatternTooLarge
 from sfgen.regex import Alternation, Anchor, AnchorKind, Atomic, Characters, Concatenation, Empty, Look, Repeat, parse
+from sfgen.regex.ast import Node, width
 from sfgen.regex.scan import MAX_NESTING, scan
-from sfgen.regex.tree import Node, width
 
 
 def caret(error: PatternError) -> str:

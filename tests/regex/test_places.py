@@ -15,11 +15,11 @@ from pattern_places import compare, is_exact, pieces, read
 from pattern_texts import mutated
 from patterns import language
 
-import sfgen.regex.places as places_module
+import sfgen.regex.position_automaton as places_module
 from sfgen.errors import PatternError, SfgenError
 from sfgen.regex import Characters, parse
 from sfgen.regex.pieces import read_pieces
-from sfgen.regex.places import MAX_CONFIGURATIONS, PatternPlaces
+from sfgen.regex.position_automaton import MAX_CONFIGURATIONS, PatternPlaces
 
 FOLDER = Path(__file__).parent.parent / "data" / "patterns"
 

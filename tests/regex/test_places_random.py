@@ -10,12 +10,12 @@ from pattern_places import compare, is_exact, pieces, read
 from pattern_texts import LanguageSampler, TreeSampler, mutated, short_texts
 from patterns import RandomPattern, compiled, language
 
-import sfgen.regex.places as places_module
+import sfgen.regex.position_automaton as places_module
 from sfgen.automata import Dfa
 from sfgen.errors import PatternError
 from sfgen.regex import parse
 from sfgen.regex.pieces import read_pieces
-from sfgen.regex.places import PatternPlaces
+from sfgen.regex.position_automaton import PatternPlaces
 
 
 def is_text(characters: str) -> bool:

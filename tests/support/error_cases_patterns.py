@@ -105,8 +105,8 @@ PATTERNS = [
         1,
         "only banned text could follow",
         both(
-            patched("sfgen.decoding.drive._clean_index", lambda index, *_: None),
-            patched("sfgen.ban.product.without", lambda *_: None),
+            patched("sfgen.decoding.generation._clean_index", lambda index, *_: None),
+            patched("sfgen.ban.difference.without", lambda *_: None),
         ),
     ),
     Case("gen -m uniform x", 1, "scores that are not numbers (NaN)", _scores(np.full(65537, np.nan))),

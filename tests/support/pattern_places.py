@@ -1,4 +1,4 @@
-"""The places of a pattern (:mod:`sfgen.regex.places`) and the automaton, gone through side by side."""
+"""The places of a pattern (:mod:`sfgen.regex.position_automaton`) and the automaton, gone through side by side."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from patterns import language
 
 from sfgen.automata.edges import WholeCharacters
 from sfgen.regex import Anchor, Atomic, Look, parse
+from sfgen.regex.ast import contains
 from sfgen.regex.characters import union
 from sfgen.regex.pieces import Alternation, Part, Piece, Repeat, Sequence, read_pieces
-from sfgen.regex.places import PatternPlaces, Place
+from sfgen.regex.position_automaton import PatternPlaces, Place
 from sfgen.regex.scan import scan
-from sfgen.regex.tree import contains
 
 
 def read(places: PatternPlaces, text: str) -> Place:

@@ -134,8 +134,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
 
 RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
-    "sfgen.index.builder.Index.load.path": lambda: stored_index() and Path("stored.safetensors"),
-    "sfgen.index.builder.Index.save.path": lambda: Path("written.safetensors"),
+    "sfgen.index.index.Index.load.path": lambda: stored_index() and Path("stored.safetensors"),
+    "sfgen.index.index.Index.save.path": lambda: Path("written.safetensors"),
     "sfgen.integrations.transformers.BannedWordsLogitsProcessor.__call__.scores": lambda: torch.zeros(1, len(TOKENS)),
     "sfgen.integrations.transformers.GuidedLogitsProcessor.__call__.scores": lambda: torch.zeros(1, len(TOKENS)),
     "sfgen.models.zip_model.ZipModel.text": lambda: "ishmael went to sea",

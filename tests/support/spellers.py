@@ -12,8 +12,8 @@ from typing import Any
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import Session
-from sfgen.decoding.canonical import Canonical
-from sfgen.decoding.forward import Forward
+from sfgen.decoding.fast_forward import Forward
+from sfgen.decoding.retokenize import Canonical
 from sfgen.vocabulary.pretrained import load_tokenizer
 
 SMALL = Path(__file__).resolve().parent.parent / "data" / "tokenizers"

@@ -20,8 +20,8 @@ from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import MAX_NFA_SIZE, Nfa, build
 from sfgen.errors import PatternTooLarge
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, Int32TableOut, kernel
+from sfgen.regex.ast import Characters, Repeat
 from sfgen.regex.characters import TEXT
-from sfgen.regex.tree import Characters, Repeat
 
 _TOO_MANY_STATES, _TOO_MUCH_WORK = -1, -2
 

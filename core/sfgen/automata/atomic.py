@@ -16,8 +16,7 @@ from sfgen.automata.determinize import determinize
 from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import build
 from sfgen.errors import PatternError
-from sfgen.regex.characters import Ranges, disjoint, union
-from sfgen.regex.tree import (
+from sfgen.regex.ast import (
     NOTHING,
     Alternation,
     Atomic,
@@ -35,6 +34,7 @@ from sfgen.regex.tree import (
     repeat,
     width,
 )
+from sfgen.regex.characters import Ranges, disjoint, union
 
 _ANYTHING: Ranges = ((0, 0x10FFFF),)
 

@@ -20,8 +20,7 @@ from sfgen.automata.nfa import build
 from sfgen.automata.symbols import Symbols, by_symbol
 from sfgen.errors import PatternTooLarge
 from sfgen.regex import parse, settle
-from sfgen.regex.characters import TEXT
-from sfgen.regex.tree import (
+from sfgen.regex.ast import (
     Anchor,
     Atomic,
     Border,
@@ -33,6 +32,7 @@ from sfgen.regex.tree import (
     contains,
     repeat,
 )
+from sfgen.regex.characters import TEXT
 
 _ANYTHING = repeat(Characters(TEXT), 0, None)
 

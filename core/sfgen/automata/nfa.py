@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfgen.automata.utf8 import byte_automaton
 from sfgen.errors import InternalError, PatternTooLarge
-from sfgen.regex.tree import (
+from sfgen.regex.ast import (
     Alternation,
     Border,
     Characters,
@@ -73,7 +73,7 @@ def build(tree: Node, pattern: str) -> Nfa:
     """The automaton of a tree without anchors and atomic groups.
 
     Args:
-        tree: What :func:`sfgen.regex.settle` and :func:`sfgen.automata.atomic.without_atomics` made of the pattern.
+        tree: What :func:`sfgen.regex.anchors` and :func:`sfgen.automata.atomic.without_atomics` made of the pattern.
         pattern: The pattern, for messages.
 
     Raises:

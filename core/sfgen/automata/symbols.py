@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sfgen.automata.character_map import CharacterMap
+from sfgen.regex.ast import Alternation, Atomic, Characters, Concatenation, Look, Node, Repeat, children
 from sfgen.regex.characters import TEXT, Ranges, union
-from sfgen.regex.tree import Alternation, Atomic, Characters, Concatenation, Look, Node, Repeat, children
 
 _EVERY = 0x110000
 

@@ -9,18 +9,18 @@ A banned word is looked for in the bytes of the text, never in tokens, so it doe
 inside a token, across tokens, with punctuation glued on, or at the seam with the prompt.
 
 * :mod:`~sfgen.ban.characters`: case folding, word characters, and the scripts that need no spaces;
-* :mod:`~sfgen.ban.normalize`: characters that look alike, as one;
+* :mod:`~sfgen.ban.confusables`: characters that look alike, as one;
 * :mod:`~sfgen.ban.words`: what a banned word means, words files, lists of words;
 * :mod:`~sfgen.ban.automaton`: all words at once: Aho and Corasick's automaton, and a trie with gaps;
-* :mod:`~sfgen.ban.threads`: the words that are under way in one text;
+* :mod:`~sfgen.ban.word_matcher`: the words that are under way in one text;
 * :mod:`~sfgen.ban.patterns`: the patterns that are;
-* :mod:`~sfgen.ban.allow`: longer words that excuse a match;
+* :mod:`~sfgen.ban.exceptions`: longer words that excuse a match;
 * :mod:`~sfgen.ban.matcher`: all of that over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
-* :mod:`~sfgen.ban.siblings`: the tokens that complete an open match;
+* :mod:`~sfgen.ban.completing_tokens`: the tokens that complete an open match;
 * :mod:`~sfgen.ban.half_character`: texts that end inside a character, and whether any way to finish it is left;
-* :mod:`~sfgen.ban.product`: what is left of a constraint's automaton when the banned texts are taken out;
-* :mod:`~sfgen.ban.routes`: the token sequences that spell a word;
+* :mod:`~sfgen.ban.difference`: what is left of a constraint's automaton when the banned texts are taken out;
+* :mod:`~sfgen.ban.tokenizations`: the token sequences that spell a word;
 * :mod:`~sfgen.ban.scan`: an independent check of a finished text, with :mod:`~sfgen.ban.search` for patterns.
 """
 

@@ -36,7 +36,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
 
-from sfgen.ban.normalize import NO_SPELLING, is_capital_i, is_stray, normalized, other_letters, spelling
+from sfgen.ban.confusables import NO_SPELLING, is_capital_i, is_stray, normalized, other_letters, spelling
 
 NON_WORD: Final = 0
 SPACED: Final = 1
@@ -108,7 +108,7 @@ def kinds_of(characters: Iterable[str]) -> list[int]:
 def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple[str, bool], ...]:
     """One character as it is compared: nothing, one character or several.
 
-    Full case folding, or :func:`~sfgen.ban.normalize.normalized`, of each character of its decomposition.
+    Full case folding, or :func:`~sfgen.ban.confusables.normalized`, of each character of its decomposition.
 
     Returns:
         The folded characters; of each whether a match may end with it. Where the character is canonically several, and
@@ -167,7 +167,7 @@ class Unit(NamedTuple):
     character: str
     kind: int  # MARK is not resolved
     utf8: bytes
-    spelling: int  # see sfgen.ban.normalize; 0 where nothing is normalized
+    spelling: int  # see sfgen.ban.confusables; 0 where nothing is normalized
     may_end: bool  # whether a match may end with it
 
     @classmethod

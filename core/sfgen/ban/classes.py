@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sfgen.automata.character_map import BLOCK, CharacterMap, paired
 from sfgen.ban.characters import NON_WORD, UNSPACED_BLOCKS, Unit, kind_of, pieces_of, reading_table
-from sfgen.ban.normalize import (
+from sfgen.ban.confusables import (
     INVISIBLE,
     NO_SPELLING,
     SPELLING_BLOCKS,

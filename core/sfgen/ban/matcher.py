@@ -1,9 +1,9 @@
 """Finding banned words in a text that is still being written, byte by byte, with exact rollback.
 
 The bytes are decoded to characters, however they are cut. Each is folded for the words
-(:class:`~sfgen.ban.threads.WordThreads`) and given as it is to the patterns
+(:class:`~sfgen.ban.word_matcher.WordThreads`) and given as it is to the patterns
 (:class:`~sfgen.ban.patterns.PatternThreads`). What they find is a match, unless a longer word that is allowed excuses
-it (:class:`~sfgen.ban.allow.AllowedSpans`).
+it (:class:`~sfgen.ban.exceptions.AllowedSpans`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sfgen import arguments
-from sfgen.ban.allow import AllowedMark, AllowedSpans, Span, UnderWay
 from sfgen.ban.characters import CAPITAL, MARK, START, Reading, Unit, case_after, reading_table
+from sfgen.ban.exceptions import AllowedMark, AllowedSpans, Span, UnderWay
 from sfgen.ban.readings import BranchMark, Readings
-from sfgen.ban.threads import Found
+from sfgen.ban.word_matcher import Found
 from sfgen.ban.words import BannedWords
 
 _NAMED = 5  # words that may become complete, for views

@@ -1,8 +1,8 @@
 """The words of a list in one text, in every way to read it.
 
 Nearly every character is read in one way, and then there is one *branch*. Where look-alikes are folded, a bar is a bar
-and a letter, and the text is read in both ways from there, by :class:`~sfgen.ban.threads.WordThreads` for each branch.
-Branches that know the same have the same future and become one, which takes but a few characters.
+and a letter, and the text is read in both ways from there, by :class:`~sfgen.ban.word_matcher.WordThreads` for each
+branch. Branches that know the same have the same future and become one, which takes but a few characters.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from sfgen.ban.characters import MARK, NON_WORD, Unit
-from sfgen.ban.threads import Found, WordAutomata, WordMark, WordThreads
+from sfgen.ban.word_matcher import Found, WordAutomata, WordMark, WordThreads
 
 
 class _Branch:

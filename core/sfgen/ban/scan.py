@@ -19,8 +19,8 @@ from typing import NamedTuple, TypeAlias
 
 from sfgen import arguments
 from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, case_after, reading_table
+from sfgen.ban.confusables import is_stray
 from sfgen.ban.matcher import Match
-from sfgen.ban.normalize import is_stray
 from sfgen.ban.words import BannedWords, Entry
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, TextIO, get_args
 from sfgen import arguments
 from sfgen.ban.automaton import BOUNDARY, GAP, has_orders, orders
 from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, fold, kinds_of
-from sfgen.ban.threads import WordAutomata
+from sfgen.ban.word_matcher import WordAutomata
 from sfgen.errors import BannedWordsError, InputError, NothingBanned, UsageError
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class BannedWords:
             ``"substring"``: anywhere. In scripts written without spaces a word needs no boundary.
         ignore_case: Compare words by full case folding (``STRASSE`` is ``straße``).
         normalize: Compare words without compatibility forms, combining marks and invisible characters, and by the shape
-            of their letters: see :mod:`sfgen.ban.normalize`. Traditional and simplified Chinese characters are not
+            of their letters: see :mod:`sfgen.ban.confusables`. Traditional and simplified Chinese characters are not
             folded into each other.
         allow: Longer words or spans that excuse a banned match within them (``class`` for ``ass``, ``small talk`` for
             ``talk``). With ``match="word"`` they are whole words, else their text anywhere; ``*`` makes one the

@@ -1,13 +1,13 @@
 """The decode loop: a model, a guide and a ban make a text, event by event.
 
-``protocols`` says what the loop asks of each; ``loop`` is the generator; ``path`` the tokens and the trie of what was
-tried; ``ban`` and ``strategies`` how banned text is undone; ``sampler`` the choice; ``stops`` the stop strings;
-``release`` what may be written; ``events`` what is told; ``outlook`` what the model found likely; ``promises`` the last
-look at the text; ``drive`` runs the loop for one text, ``batch`` for several in lock-step.
+``protocols`` says what the loop asks of each; ``loop`` is the generator; ``sequence`` one text with all that walks along;
+``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
+``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
+``top_logprobs`` what the model found likely; ``verify`` the last look at the text; ``generation`` runs the loop for one
+text, ``batch`` for several in lock-step.
 """
 
 from sfgen.decoding.batch import Batch, batch_of, drive_batch
-from sfgen.decoding.drive import generate, prepare, stream
 from sfgen.decoding.events import (
     Ask,
     AskAgain,
@@ -23,6 +23,7 @@ from sfgen.decoding.events import (
     TokenChosen,
     Watch,
 )
+from sfgen.decoding.generation import generate, prepare, stream
 from sfgen.decoding.protocols import Guide, GuideSource, Model, Session
 from sfgen.decoding.sampler import Sampler
 

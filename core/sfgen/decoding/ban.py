@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.path import Int32
 from sfgen.decoding.protocols import BannedText, Guide, Matcher
+from sfgen.decoding.search_tree import Int32
 from sfgen.decoding.strategies import Strategy
 from sfgen.errors import UsageError
 

@@ -14,9 +14,9 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from sfgen import arguments
 from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop, Steps
-from sfgen.decoding.path import Int32
 from sfgen.decoding.plain_forms import model_of
 from sfgen.decoding.protocols import Model, Scores, ScoresRows, Session
+from sfgen.decoding.search_tree import Int32
 from sfgen.errors import SfgenError
 
 Answer: TypeAlias = Scores | SfgenError

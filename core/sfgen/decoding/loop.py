@@ -7,8 +7,8 @@ Banned words are undone by rollback. When a match is complete, the strategy says
 from where to go on (``sfgen.decoding.strategies``). The match is found in the text and not in a list of token routes,
 so no other cutting of the word slips through.
 
-Text that must follow is not asked for. Its tokens (``sfgen.decoding.forward``) become places of one allowed token each,
-which the session reads together with the next question. A rollback may enter them like any other place.
+Text that must follow is not asked for. Its tokens (``sfgen.decoding.fast_forward``) become places of one allowed token
+each, which the session reads together with the next question. A rollback may enter them like any other place.
 
 Stop strings end free text. What may be the beginning of one is not let go until it is decided. A stop string that is
 whole ends the text before it, and that end counts as a boundary for banned words: if it completes one, the text is
@@ -25,8 +25,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding import ahead
+from sfgen.decoding import mask_prefetch
 from sfgen.decoding.ban import Ban
+from sfgen.decoding.detokenizer import Release, is_whole
 from sfgen.decoding.events import (
     Ask,
     AskAgain,
@@ -41,14 +42,13 @@ from sfgen.decoding.events import (
     TokenChosen,
     Watch,
 )
-from sfgen.decoding.outlook import Row, outlook
-from sfgen.decoding.path import Int32, Node
 from sfgen.decoding.protocols import BannedText, Scores
-from sfgen.decoding.questions import Questions
-from sfgen.decoding.release import Release, is_whole
 from sfgen.decoding.sampler import Draws
+from sfgen.decoding.search_tree import Int32, Node
+from sfgen.decoding.sequence import Text
+from sfgen.decoding.session_cursor import Questions
 from sfgen.decoding.strategies import Verdict
-from sfgen.decoding.text import Text
+from sfgen.decoding.top_logprobs import Row, outlook
 from sfgen.errors import DeadEnd, GenerationError, ModelError
 
 _FEW = 1024
@@ -137,7 +137,7 @@ class Loop:
         """The place of the next token, with what may stand there; the model may be asked while that is found out."""
         if not self.text.takes_time():
             return self.text.find_allowed()
-        finding = ahead.begin(self.text.find_allowed)
+        finding = mask_prefetch.begin(self.text.find_allowed)
         scores = yield from self._ask()
         node = finding.result()
         yield from self._keep(node, scores, None)

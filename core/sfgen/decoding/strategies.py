@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.decoding.path import Int32, Node, Path
 from sfgen.decoding.sampler import Draws, Sampler, log_sum
+from sfgen.decoding.search_tree import Int32, Node, Path
 
 StrategyName: TypeAlias = Literal["resample", "first-token", "mask"]
 

@@ -8,9 +8,9 @@ and loads: ``file_header`` says what is in a file, ``whole_file`` writes it, ``o
 ``statistics`` counts what is in an index, ``export`` makes data of it and ``graph`` a picture.
 """
 
-from sfgen.index.builder import Index
-from sfgen.index.free import FreeGuide
 from sfgen.index.guide import Guide
-from sfgen.index.token_ids import tokens_of_row
+from sfgen.index.index import Index
+from sfgen.index.mask_ids import tokens_of_row
+from sfgen.index.unconstrained import FreeGuide
 
 __all__ = ["FreeGuide", "Guide", "Index", "tokens_of_row"]

@@ -13,7 +13,7 @@ from sfgen.errors import UsageError
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from sfgen.index.builder import Index
+    from sfgen.index.index import Index
 
 
 def to_dict(index: Index, *, ids: bool = False) -> dict[str, Any]:

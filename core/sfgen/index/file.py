@@ -24,6 +24,7 @@ import sfgen
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import DeadEnd, IndexFileError, PatternError
+from sfgen.index.atomic_write import destination_of, write_whole
 from sfgen.index.distance import UNREACHABLE, byte_distances
 from sfgen.index.file_header import (
     DTYPES,
@@ -38,13 +39,12 @@ from sfgen.index.file_header import (
 )
 from sfgen.index.open_file import MAKE_AGAIN, OpenFile
 from sfgen.index.stored_rows import StoredRows
-from sfgen.index.whole_file import destination_of, write_whole
 from sfgen.regex.parse import replace_properties
 from sfgen.regex.scan import scan
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from sfgen.index.builder import Index
+    from sfgen.index.index import Index
 
 Int32 = NDArray[np.int32]
 UInt32 = NDArray[np.uint32]
@@ -109,7 +109,7 @@ def load(path: str | PathLike[str], vocabulary: Vocabulary) -> Index:
         IndexFileError: No such file, not an index, damaged, of another format version, or made for another vocabulary.
             A damaged row is told when it is first asked for.
     """
-    from sfgen.index.builder import Index
+    from sfgen.index.index import Index
 
     arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
     file = OpenFile(arguments.path("path", path, error=IndexFileError))

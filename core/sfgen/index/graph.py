@@ -13,7 +13,7 @@ from sfgen.index.export import token_names
 from sfgen.index.statistics import reached
 
 if TYPE_CHECKING:
-    from sfgen.index.builder import Index
+    from sfgen.index.index import Index
     from sfgen.vocabulary import Vocabulary
 
 _WIDTH = 28  # columns of the tokens on an edge

@@ -6,8 +6,8 @@ import sys
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.index.builder import Index, Int32, Row
-from sfgen.index.token_ids import tokens_of_row
+from sfgen.index.index import Index, Int32, Row
+from sfgen.index.mask_ids import tokens_of_row
 
 
 class Guide:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sfgen.index.table import NO_END, OFFSET, UNKNOWN
+from sfgen.index.masks.table import NO_END, OFFSET, UNKNOWN
 from sfgen.kernels import (
     Flags,
     Int,

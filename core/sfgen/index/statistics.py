@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from sfgen.index.builder import Index
+    from sfgen.index.index import Index
 
 
 @dataclass(frozen=True)

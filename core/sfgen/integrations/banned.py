@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.ban import BannedWords, read_prompt
-from sfgen.integrations.forbidden import COMPLETE, Forbidden
+from sfgen.integrations.ban_masks import COMPLETE, Forbidden
 from sfgen.integrations.guided import end_tokens_only
-from sfgen.integrations.places import Mask, Place, Stage
+from sfgen.integrations.state import Mask, Place, Stage
 from sfgen.vocabulary import Vocabulary
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.ban import BannedWords, read_prompt
-from sfgen.ban.product import without
+from sfgen.ban.difference import without
 from sfgen.errors import UsageError
 from sfgen.index import Index
-from sfgen.index.token_ids import bits_of_row
-from sfgen.integrations.places import Mask, Place, Stage
+from sfgen.index.mask_ids import bits_of_row
+from sfgen.integrations.state import Mask, Place, Stage
 from sfgen.vocabulary import Vocabulary
 
 _INDEXES_KEPT = 64

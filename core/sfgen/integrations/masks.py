@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sfgen.integrations.places import Mask
+from sfgen.integrations.state import Mask
 
 _BYTES_KEPT = 64 << 20
 

@@ -39,8 +39,8 @@ from sfgen.index import Index
 from sfgen.integrations.banned import Banned
 from sfgen.integrations.guided import Guided
 from sfgen.integrations.masks import Masks, dead_rows, masked
-from sfgen.integrations.places import Place, Rule, Stage
-from sfgen.integrations.rows import Rows
+from sfgen.integrations.row_tracker import Rows
+from sfgen.integrations.state import Place, Rule, Stage
 from sfgen.vocabulary import Vocabulary
 
 try:

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfgen.decoding.batch import Answer
-from sfgen.decoding.path import Int32
+from sfgen.decoding.search_tree import Int32
 from sfgen.errors import ModelError
 from sfgen.models.attention import without_plans
-from sfgen.models.output_rows import OutputRows, has_rows
+from sfgen.models.cpu_threads import Threads
+from sfgen.models.partial_lm_head import OutputRows, has_rows
 from sfgen.models.rotary import depends_on_length
-from sfgen.models.threads import Threads
 from sfgen.models.transformers_failures import check_readable, not_read
 from sfgen.vocabulary.pretrained import without_warnings
 
 if TYPE_CHECKING:
-    from sfgen.models.lanes import Lanes
+    from sfgen.models.batched_kv_cache import Lanes
 
 KNOWN = frozenset({
     "codegen", "cohere", "deepseek_v3", "falcon", "gemma", "glm", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "granite",
@@ -154,7 +154,7 @@ class TransformersBatch:
         if self._lanes is None:
             import inspect
 
-            from sfgen.models.lanes import Lanes
+            from sfgen.models.batched_kv_cache import Lanes
 
             self._lanes, self._rows = Lanes(len(_layers(model.config))), []
             self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sfgen.decoding.path import Int32
 from sfgen.decoding.protocols import Scores
+from sfgen.decoding.search_tree import Int32
 from sfgen.models.attention import without_plans
-from sfgen.models.output_rows import OutputRows, has_rows
+from sfgen.models.cpu_threads import Threads
+from sfgen.models.partial_lm_head import OutputRows, has_rows
 from sfgen.models.rotary import Rotary
-from sfgen.models.threads import Threads
 from sfgen.models.transformers_cache import Past
 from sfgen.models.transformers_failures import check_readable, not_read
 from sfgen.vocabulary.pretrained import without_warnings

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from sfgen.reference.classes import CharacterClasses
 from sfgen.reference.sub_sequences import Machine
+from sfgen.regex.ast import Alternation, Characters, Concatenation, Node, Repeat, children
 from sfgen.regex.characters import Ranges
-from sfgen.regex.tree import Alternation, Characters, Concatenation, Node, Repeat, children
 
 END = 0
 

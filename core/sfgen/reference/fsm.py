@@ -24,7 +24,7 @@ from sfgen.reference.interegular_machine import USE_THE_DEFAULT, characters_of, 
 from sfgen.reference.pending import characters_from, split
 from sfgen.reference.sub_sequences import Machine, find_sub_sequences
 from sfgen.regex import parse
-from sfgen.regex.tree import Anchor, Atomic, Look, contains
+from sfgen.regex.ast import Anchor, Atomic, Look, contains
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

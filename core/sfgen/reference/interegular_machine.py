@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import PatternError, PatternTooLarge
 from sfgen.reference.agreement import character_sets
+from sfgen.regex.ast import Node, Repeat, children
 from sfgen.regex.characters import Ranges, complement, union
-from sfgen.regex.tree import Node, Repeat, children
 
 if TYPE_CHECKING:
     from interegular.fsm import FSM, Alphabet

@@ -30,7 +30,7 @@ from sfgen.reference.guide import ReferenceGuide
 from sfgen.reference.pending import characters_from, split
 from sfgen.reference.spelling import spelled
 from sfgen.regex import parse, settle
-from sfgen.regex.tree import is_nothing
+from sfgen.regex.ast import is_nothing
 from sfgen.vocabulary import Vocabulary
 
 State: TypeAlias = tuple[str, bytes]

@@ -8,15 +8,15 @@ flags, groups that capture, and lazy repeats, which mean the same texts as greed
 
 from __future__ import annotations
 
+from sfgen.regex.ast import Alternation, Atomic, Characters, Concatenation, Look, Node, Repeat
 from sfgen.regex.characters import Ranges
-from sfgen.regex.tree import Alternation, Atomic, Characters, Concatenation, Look, Node, Repeat
 
 
 def spelled(node: Node, *, lazy: bool = False) -> str:
     r"""A pattern of the ``regex`` package that matches what ``node`` matches.
 
     Args:
-        node: A tree without anchors, as ``sfgen.regex.settle`` makes it.
+        node: A tree without anchors, as ``sfgen.regex.anchors`` makes it.
         lazy: Whether lazy repeats stay lazy: inside an atomic group they mean other texts.
 
     >>> from sfgen.regex import parse

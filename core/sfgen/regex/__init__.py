@@ -4,9 +4,8 @@
 into lookarounds. The tree is what :mod:`sfgen.automata` builds its automaton from.
 """
 
-from sfgen.regex.parse import parse
-from sfgen.regex.settle import settle
-from sfgen.regex.tree import (
+from sfgen.regex.anchors import settle
+from sfgen.regex.ast import (
     Alternation,
     Anchor,
     AnchorKind,
@@ -18,6 +17,7 @@ from sfgen.regex.tree import (
     Node,
     Repeat,
 )
+from sfgen.regex.parse import parse
 
 __all__ = [
     "Alternation",

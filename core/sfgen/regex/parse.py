@@ -3,7 +3,7 @@
 The dialect is that of Python's ``re`` with ``re.ASCII``, or without that flag where the pattern says ``(?u)``; with
 ``ascii_only=False`` it is that without the flag, unless the pattern says ``(?a)``. The standard library's own parser
 reads the pattern, so there is no second opinion on what it means; its tree is then translated to
-:mod:`sfgen.regex.tree`. Two things are added before parsing. Each Unicode property (``\\p{L}``), which
+:mod:`sfgen.regex.ast`. Two things are added before parsing. Each Unicode property (``\\p{L}``), which
 ``re`` does not know, becomes a private-use character that the pattern does not use. Each anchor becomes the empty
 lookahead ``(?=)``: the parser may join equal anchors of neighbouring branches, but never two lookaheads,
 so the n-th of the tree is still the n-th of the pattern and its position is known.
@@ -24,9 +24,7 @@ from typing import Any, NoReturn
 import regex
 from sfgen import arguments
 from sfgen.errors import PatternError, PatternTooLarge
-from sfgen.regex.characters import Ranges, class_ranges, complement, property_ranges, union
-from sfgen.regex.scan import ANCHORS, Construct, Constructs, scan
-from sfgen.regex.tree import (
+from sfgen.regex.ast import (
     NOTHING,
     Anchor,
     AnchorKind,
@@ -39,6 +37,8 @@ from sfgen.regex.tree import (
     look,
     repeat,
 )
+from sfgen.regex.characters import Ranges, class_ranges, complement, property_ranges, union
+from sfgen.regex.scan import ANCHORS, Construct, Constructs, scan
 
 # As plain numbers, which are combined faster than the flags that `re` shows.
 _ASCII, _DOT_ALL, _IGNORE_CASE, _MULTI_LINE, _UNICODE = (
@@ -52,8 +52,8 @@ _EVERYTHING = complement(())
 def parse(pattern: str, *, ascii_only: bool = True) -> Node:
     """Read a pattern.
 
-    The tree may contain :class:`~sfgen.regex.tree.Anchor`, :class:`~sfgen.regex.tree.Look` and
-    :class:`~sfgen.regex.tree.Atomic` nodes. A word boundary is two lookarounds.
+    The tree may contain :class:`~sfgen.regex.ast.Anchor`, :class:`~sfgen.regex.ast.Look` and
+    :class:`~sfgen.regex.ast.Atomic` nodes. A word boundary is two lookarounds.
 
     Args:
         pattern: The pattern.

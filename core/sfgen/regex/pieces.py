@@ -1,6 +1,6 @@
 r"""A pattern as the pieces of its text: which stretch of it reads one character, and how the stretches are joined.
 
-The tree of :mod:`sfgen.regex.tree` says what a pattern means and has forgotten how it was written. This one is the
+The tree of :mod:`sfgen.regex.ast` says what a pattern means and has forgotten how it was written. This one is the
 other way round: it is made for views that mark in the pattern's own text what is being read. Its leaves are the pieces
 that read a character (a literal, an escape, a dot, a class, a property), each with its place in the text; above them
 stand sequences, alternations and repeats. The pattern is read with the tokenizer of ``re``'s own parser, and what
@@ -19,10 +19,10 @@ from functools import lru_cache
 from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any, TypeAlias
 
+from sfgen.regex.ast import Characters
 from sfgen.regex.characters import Ranges
 from sfgen.regex.parse import parse
 from sfgen.regex.scan import ANCHORS, scan
-from sfgen.regex.tree import Characters
 
 
 @dataclass(eq=False, slots=True)

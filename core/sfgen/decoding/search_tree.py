@@ -1,0 +1,169 @@
+"""The path: the generated tokens as a stack of nodes, each with what is known of the place before its token.
+
+The nodes are those of a trie of everything that was tried since the block's start (see ``sfgen.decoding.strategies``):
+the path is one branch of it, and a node keeps its children, the branches beside it, for as long as a rollback may come
+back. What is ruled out at a node holds only while everything before it stays the same, which in a trie it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.decoding.protocols import Scores
+
+if TYPE_CHECKING:
+    from sfgen.decoding.top_logprobs import Row
+
+Int32 = NDArray[np.int32]
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """The place of one token, before it is chosen.
+
+    Attributes:
+        offset: Bytes of generated text before it.
+        mark: The matcher's position there.
+        allowed: The tokens that the guide allows there, ascending; ``None`` until the path stands there.
+        doomed: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
+        scores: The model's answer for the allowed tokens, float ``[allowed]``; ``None`` if it was not asked, or is not
+            kept any more.
+        row: What somebody who looks on is told of the whole answer.
+        ruled_out: Which of the allowed tokens may not stand here again; bool ``[allowed]``.
+        by_rule: Those of them that a strategy's rule forbids, which may be more than is banned; bool ``[allowed]``.
+        children: The nodes after tokens that were tried.
+        log_clean: The logarithm of the probability, as far as is known, that what follows is not banned. Minus infinity
+            where the sampler leaves nothing else; it may leave more when it is loosened.
+        is_dead: Whether nothing but banned text can follow, however tokens are chosen.
+    """
+
+    offset: int
+    mark: object = None
+    allowed: Int32 | None = None
+    doomed: NDArray[np.bool_] | None = None
+    scores: Scores | None = None
+    row: Row | None = None
+    ruled_out: NDArray[np.bool_] | None = None
+    by_rule: NDArray[np.bool_] | None = None
+    children: dict[int, Node] = field(default_factory=dict)
+    log_clean: float = 0.0
+    is_dead: bool = False
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing is known that makes any token here less likely."""
+        return self.ruled_out is None and all(child.log_clean == 0.0 for child in self.children.values())
+
+    def all_allowed(self) -> Int32:
+        """All tokens that the guide allows here."""
+        assert self.allowed is not None
+        return self.allowed
+
+    def rule_out(self, tokens: Int32, *, by_rule: bool = False) -> int:
+        """Forbid tokens here, known to lead to banned text or by a rule; how many of them were allowed until now."""
+        allowed = self.all_allowed()
+        if self.ruled_out is None:
+            self.ruled_out = np.zeros(allowed.size, dtype=np.bool_)
+        added = np.isin(allowed, tokens) & ~self.ruled_out
+        self.ruled_out |= added
+        if by_rule:
+            self.by_rule = added if self.by_rule is None else self.by_rule | added
+        return int(np.count_nonzero(added))
+
+    def allow_again(self) -> bool:
+        """Take back what only a rule forbids; whether that was anything."""
+        if self.by_rule is None or self.ruled_out is None:
+            return False
+        self.ruled_out &= ~self.by_rule
+        self.by_rule = None
+        return True
+
+    def has_nothing_left(self) -> bool:
+        """Whether every allowed token is ruled out or leads to a dead node."""
+        allowed = self.all_allowed()
+        alive = np.ones(allowed.size, dtype=np.bool_) if self.ruled_out is None else ~self.ruled_out
+        for token, child in self.children.items():
+            if child.is_dead:
+                alive[np.searchsorted(allowed, token)] = False
+        return not alive.any()
+
+    def probability(self, token: int) -> float | None:
+        """The model's probability of an allowed token at temperature 1; ``None`` without scores."""
+        if self.scores is None or self.allowed is None:
+            return None
+        scores = self.scores.astype(np.float64)
+        return float(np.exp(scores[np.searchsorted(self.allowed, token)] - np.logaddexp.reduce(scores)))
+
+    def forget(self) -> None:
+        """Free everything but the mark: no token is chosen here again."""
+        self.allowed = self.doomed = self.scores = self.row = self.ruled_out = self.by_rule = None
+        self.children = {}
+
+
+class Path:
+    """The tokens generated so far and the places between them; there is one more place than there are tokens."""
+
+    def __init__(self, mark: object = None) -> None:
+        self.token_ids: list[int] = []
+        self.data = bytearray()
+        self.places = [Node(offset=0, mark=mark)]
+        self.forced: list[bool] = []
+
+    def __len__(self) -> int:
+        """The number of tokens."""
+        return len(self.token_ids)
+
+    @property
+    def here(self) -> Node:
+        """The place of the next token."""
+        return self.places[-1]
+
+    def append(self, token_id: int, data: bytes, *, forced: bool, mark: object = None) -> None:
+        """Put a token at the current place and go to the next one, which may be known from an earlier visit."""
+        self.token_ids.append(token_id)
+        self.data += data
+        self.forced.append(forced)
+        children = self.here.children
+        child = children.get(token_id)
+        if child is None:
+            child = children[token_id] = Node(offset=len(self.data))
+        child.mark = mark
+        self.places.append(child)
+
+    def position_of(self, offset: int) -> int:
+        """The index of the token that holds byte ``offset`` of the text; 0 for bytes of the prompt (negative).
+
+        >>> path = Path()
+        >>> path.append(5, b"a ", forced=False); path.append(6, b"talk", forced=False)
+        >>> [path.position_of(offset) for offset in (-3, 0, 1, 2, 5, 6)]
+        [0, 0, 0, 1, 1, 2]
+        """
+        position = len(self.token_ids)
+        while position > 0 and self.places[position].offset > offset:
+            position -= 1
+        return position
+
+    def cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
+        """Take back the tokens from ``position`` on; return them and their bytes. The nodes stay in the trie."""
+        removed = tuple(self.token_ids[position:])
+        data = bytes(self.data[self.places[position].offset :])
+        del self.token_ids[position:], self.forced[position:], self.places[position + 1 :]
+        del self.data[self.here.offset :]
+        return removed, data
+
+    def forget_scores(self, start: int, stop: int) -> None:
+        """Free what is large from the place ``start`` on, in the branches beside the path too; not from ``stop`` on.
+
+        What was ruled out stays known.
+        """
+        waiting = [self.places[start]]
+        while waiting:
+            node = waiting.pop()
+            if node is not self.places[stop]:
+                node.allowed = node.doomed = node.scores = node.row = None
+                node.log_clean = -np.inf if node.is_dead else 0.0
+                waiting += node.children.values()

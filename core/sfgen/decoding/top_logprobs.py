@@ -1,0 +1,104 @@
+"""What a model would have written at some place, and what the mask made of it: for views, and only when one looks.
+
+A softmax over all tokens is what the loop otherwise never needs. It is taken once for each answer of the model; what
+may stand at a place can change after that, when banned words rule tokens out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.decoding.events import Candidate, Outlook
+from sfgen.decoding.protocols import Scores
+from sfgen.decoding.search_tree import Node
+from sfgen.vocabulary import Vocabulary
+
+CANDIDATES = 5
+"""How many of the likeliest tokens are told."""
+
+_ROWS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is kept of an answer of the model, which may be too large to keep.
+
+    Attributes:
+        size: How many tokens there are.
+        log_total: The logarithm of the sum of all exponentials of the scores.
+        best: The likeliest tokens of all, the likeliest first, the lowest id first among equals.
+        log_probabilities: The logarithms of their probabilities.
+    """
+
+    size: int
+    log_total: float
+    best: tuple[int, ...]
+    log_probabilities: tuple[float, ...]
+
+    @classmethod
+    def of(cls, scores: Scores) -> Row:
+        """The scores of all tokens, float ``[vocabulary]``. Infinite ones share all probability."""
+        best, log_total = _highest(scores), _log_total(scores)
+        with np.errstate(invalid="ignore"):  # the loop refuses a model without a finite score
+            of_best = scores[best].astype(np.float64) - log_total
+        if np.isposinf(log_total):
+            infinite = np.isposinf(scores)
+            of_best = np.where(infinite[best], -np.log(np.count_nonzero(infinite)), -np.inf)
+        return cls(scores.size, log_total, tuple(best.tolist()), tuple(of_best.tolist()))
+
+
+def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
+    """The likeliest tokens before and after the mask at a node that has scores, where some token may stand.
+
+    >>> from sfgen import Vocabulary
+    >>> scores = np.log(np.array([0.5, 0.25, 0.25]))
+    >>> node = Node(offset=0, allowed=np.array([1, 2], dtype=np.int32), scores=scores[1:])
+    >>> seen = outlook(Row.of(scores), node, Vocabulary([b"a", b"b", b"c"]))
+    >>> round(seen.removed, 6), [(one.data, round(one.before, 6), round(one.after, 6)) for one in seen.before]
+    (0.5, [(b'a', 0.5, 0.0), (b'b', 0.25, 0.5), (b'c', 0.25, 0.5)])
+    """
+    allowed, scores = node.all_allowed(), node.scores
+    assert scores is not None
+    if node.ruled_out is not None:
+        allowed, scores = allowed[~node.ruled_out], scores[~node.ruled_out]
+    log_kept = row.log_total if allowed.size == row.size else _log_total(scores)
+
+    def candidate(token: int, log_before: float, place: int) -> Candidate:
+        """``place``: where the token is among those that may stand there, if it is."""
+        may_stand = place < allowed.size and allowed[place] == token
+        after = float(np.exp(scores[place] - log_kept)) if may_stand else 0.0
+        is_end = token in vocabulary.end_token_ids
+        return Candidate(token, vocabulary.tokens[token], is_end, float(np.exp(log_before)), after)
+
+    before = tuple(map(candidate, row.best, row.log_probabilities, np.searchsorted(allowed, row.best)))
+    after = before
+    if not all(seen.after for seen in before):
+        after = tuple(
+            candidate(int(allowed[place]), float(scores[place]) - row.log_total, int(place))
+            for place in _highest(scores)
+        )
+    return Outlook(before, after, removed=max(0.0, 1.0 - float(np.exp(log_kept - row.log_total))))
+
+
+def _highest(scores: Scores) -> NDArray[np.intp]:
+    """The places of the highest scores, the highest first, the first of equals first."""
+    # The scores in a table: where so many columns reach, so many scores do, and only those need be sorted.
+    columns = scores.size // _ROWS
+    if columns >= CANDIDATES:
+        of_columns = scores[: columns * _ROWS].reshape(_ROWS, columns).max(axis=0)
+        places = np.flatnonzero(scores >= np.partition(of_columns, -CANDIDATES)[-CANDIDATES])
+    else:
+        places = np.arange(scores.size)
+    ordered: NDArray[np.intp] = places[np.argsort(-scores[places], kind="stable")]
+    return ordered[:CANDIDATES]
+
+
+def _log_total(scores: Scores) -> float:
+    """The logarithm of the sum of all exponentials."""
+    highest = float(scores.max())
+    if not np.isfinite(highest):
+        return highest
+    return highest + float(np.log(np.exp(scores - scores.dtype.type(highest)).sum(dtype=np.float64)))

@@ -1,0 +1,197 @@
+"""The walk: which tokens a state allows, told in one pass over the token trie.
+
+The trie lists its nodes in pre-order, so a walk from left to right with one automaton state per depth visits every
+token that the automaton can read, and a byte that it refuses skips all that is below. This is Algorithm 3 and 4 of
+Willard and Louf (2023) for all tokens at once: shared beginnings are read once.
+
+The kernels read the automaton as a *table* (see ``sfgen.index.masks.table``), release the GIL, and index with unsigned
+numbers, for which numba need not look whether an index counts from the end: that alone makes them five times as fast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfgen.index.masks.table import NO_END, OFFSET
+from sfgen.kernels import Flag, Flags, Int, Int32s, Int32sOut, Int32Table, Place, UInt8s, UInt32s, UInt32sOut, kernel
+
+
+@kernel
+def make_row(
+    state: Int, budget: Int, row: UInt32sOut, stack: UInt32sOut,
+    table: UInt32s, width: Int, byte_classes: UInt8s, accepting: Flags, end_tokens: Int32s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, repeated_tokens: Int32Table,
+    roots: Int32s,
+) -> tuple[Int, Int]:  # fmt: skip
+    """Make the row of ``state``: bit ``t % 32`` of word ``t // 32`` says whether token ``t`` is allowed.
+
+    Args:
+        state: The state.
+        budget: How many trie nodes may be visited.
+        row: Where the row goes, ``[words]``; all zero.
+        stack: Room for a state at each depth of the trie, and one more.
+        table: The automaton, flat; see ``sfgen.index.masks.table``.
+        width: The number of columns of the table.
+        byte_classes: The class of each byte, ``[256]``.
+        accepting: Which states accept, ``[states]``.
+        end_tokens: The ids that are allowed in accepting states.
+        labels: This and the rest: as in ``TokenTrie``.
+
+    Returns:
+        ``(count, digest)``: how many tokens are allowed, and a 64-bit digest of the row. The count is -1, and the row
+        worth nothing, where the budget did not suffice.
+    """
+    count = fill(
+        state, budget, row, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots
+    )
+    if count < 0:
+        return count, np.uint64(0)
+    count += finish(accepting[state], end_tokens, repeated_tokens, row)
+    return count, digest(row)
+
+
+@kernel(is_part=True)
+def fill(
+    state: Int, budget: Int, row: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, roots: Int32s,
+) -> Int:  # fmt: skip
+    """Set in an empty ``row`` the tokens that ``state`` can read; return their number, or -1.
+
+    Where several tokens have the same bytes, only the first is set; ``finish`` sets the others.
+    """
+    dead = np.uint32(np.uint32(table.size - width) | NO_END)
+    count, left = np.int64(0), budget
+    start = np.uintp(state * width)
+    stack[0] = start
+    for byte in range(256):
+        first, end = np.uintp(roots[byte]), np.uintp(roots[byte + 1])
+        if first < end and table[start + np.uintp(byte_classes[byte])] != dead:
+            more, left = fill_span(
+                first, end, left, row, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens
+            )
+            count += more
+            if left < 0:
+                return -1
+    return count
+
+
+@kernel(is_part=True)
+def fill_span(
+    first: Place, end: Place, left: Int, row: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int,
+    byte_classes: UInt8s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s,
+) -> tuple[Int, Int]:  # fmt: skip
+    """Set the tokens of some nodes; return how many were not set before, and what is left of the budget.
+
+    Args:
+        first: The first of the nodes. The state above it is in ``stack``.
+        end: The one after them.
+        left: How many nodes may be visited; what is returned is less than 0 if that did not suffice.
+        row: This and the rest: see ``make_row``.
+    """
+    dead = np.uint32(np.uint32(table.size - width) | NO_END)
+    count = np.int64(0)
+    node = first
+    while node < end:
+        left -= 1
+        if left < 0:
+            break
+        depth = np.uintp(depths[node])
+        before = np.uintp(stack[depth - np.uintp(1)])
+        target = table[before + np.uintp(byte_classes[np.uintp(labels[node])])]
+        if target == dead:
+            node = np.uintp(subtree_ends[node])
+            continue
+        stack[depth] = target & OFFSET
+        token = first_tokens[node]
+        bit = ((token | target) >> np.uint32(31)) ^ np.uint32(1)  # a token ends here, and may
+        word, low = np.uintp((token & OFFSET) >> np.uint32(5)), token & np.uint32(31)
+        count += np.int64(bit & ~(row[word] >> low))
+        row[word] |= np.uint32(bit << low)
+        node += np.uintp(1)
+    return count, left
+
+
+@kernel(is_part=True)
+def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, row: UInt32sOut) -> Int:
+    """Add to a row the end tokens, and what has the same bytes as its tokens; return how many tokens that are."""
+    count = np.int64(0)
+    one, low = np.uint32(1), np.uint32(31)
+    for pair in range(repeated_tokens.shape[0]):
+        token, other = np.uint32(repeated_tokens[pair, 0]), np.uint32(repeated_tokens[pair, 1])
+        bit = np.uint32(row[np.uintp(token >> np.uint32(5))] >> (token & low)) & one
+        word = np.uintp(other >> np.uint32(5))
+        count += np.int64(bit & ~(row[word] >> (other & low)))
+        row[word] |= np.uint32(bit << (other & low))
+    if accepts:
+        for place in range(end_tokens.size):
+            token = np.uint32(end_tokens[place])
+            row[np.uintp(token >> np.uint32(5))] |= np.uint32(one << (token & low))
+            count += 1
+    return count
+
+
+@kernel(is_part=True)
+def key(word: Int) -> Any:
+    """A number as if by chance for each word of a row: the factor of the word in the row's digest."""
+    mixed = np.uint64(word + 1) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return mixed ^ (mixed >> np.uint64(27))
+
+
+@kernel(is_part=True)
+def digest(row: UInt32s) -> Any:
+    """A 64-bit digest of a row: the sum of its words, each by its key; so each token adds its bit by that key."""
+    total = np.uint64(0)
+    for word in range(row.size):
+        total += np.uint64(row[word]) * key(word)
+    return total
+
+
+@kernel
+def list_transitions(
+    state: Int, budget: Int, most: Int, stack: UInt32sOut, tokens: Int32sOut, targets: UInt32sOut,
+    table: UInt32s, width: Int, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s, roots: Int32s,
+) -> Int:  # fmt: skip
+    """List the text tokens that ``state`` allows, in trie order; return their number, -1 if the budget did not suffice.
+
+    It takes three times as long as ``fill``, whose walk is the same: a list cannot be written without a branch.
+
+    Args:
+        state: This, ``budget`` and ``stack``: see ``make_row``.
+        most: With how many tokens to be content.
+        tokens: Where the tokens go, with room for so many.
+        targets: Where the states go that they lead to, as offsets into the table.
+        table: This and the rest: see ``make_row``.
+    """
+    dead = np.uint32(np.uint32(table.size - width) | NO_END)
+    left = budget
+    count = np.int64(0)
+    start = np.uintp(state * width)
+    stack[0] = start
+    for byte in range(256):
+        node, end = np.uintp(roots[byte]), np.uintp(roots[byte + 1])
+        if node == end or table[start + np.uintp(byte_classes[byte])] == dead:
+            continue
+        while node < end:
+            left -= 1
+            if left < 0:
+                return -1
+            depth = np.uintp(depths[node])
+            before = np.uintp(stack[depth - np.uintp(1)])
+            target = table[before + np.uintp(byte_classes[np.uintp(labels[node])])]
+            if target == dead:
+                node = np.uintp(subtree_ends[node])
+                continue
+            stack[depth] = target & OFFSET
+            if target < NO_END:
+                for position in range(token_starts[node], token_starts[node + np.uintp(1)]):
+                    tokens[count] = token_ids[position]
+                    targets[count] = target
+                    count += 1
+                    if count == most:
+                        return count
+            node += np.uintp(1)
+    return count
