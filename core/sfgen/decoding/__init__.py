@@ -1,7 +1,7 @@
 """The decode loop: a model, a guide and a ban make a text, event by event.
 
-``protocols`` says what the loop asks of each; ``loop`` is the generator; ``sequence`` one text with all that walks along;
-``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
+``protocols`` says what the loop asks of each; ``loop`` is the generator; ``sequence`` one text with all that walks
+along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
 ``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
 ``top_logprobs`` what the model found likely; ``verify`` the last look at the text; ``generation`` runs the loop for one
 text, ``batch`` for several in lock-step.
