@@ -232,7 +232,8 @@ class _Texts:
 
     def write(self, slots: Iterable[Slot], *, at_once: int) -> None:
         """Fill all places."""
-        from sfgen.decoding.batch import SeparateRows, batch_of, drive_batch
+        from sfgen.decoding.batch import batch_of, drive_batch
+        from sfgen.models.separate_rows import SeparateRows
 
         model = self._run.model
         batch = SeparateRows(model, 1) if at_once == 1 else batch_of(model, at_once)

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary
-from sfgen.decoding.batch import Answer, SeparateRows, batch_of, drive_batch
+from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.events import Ask, Event
 from sfgen.decoding.generation import drive, prepare
 from sfgen.decoding.loop import Loop
-from sfgen.decoding.protocols import Scores
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, ModelError, SfgenError
+from sfgen.models.separate_rows import SeparateRows
+from sfgen.protocols import Answer, Scores
 
 PIECES = [b"a", b"b", b" ", b"ab", b"ba", b"aa", b".", b" a", b"bb"]
 VOCABULARY = Vocabulary([*PIECES, None], end_token_ids=[len(PIECES)])

@@ -22,8 +22,8 @@ from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TokenChosen
 from sfgen.decoding import loop, mask_prefetch
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.generation import prepare, stream
-from sfgen.decoding.protocols import Scores, ScoresRows
 from sfgen.errors import DeadEnd, GenerationError, ModelError
+from sfgen.protocols import Scores, ScoresRows
 
 PIECES = [b"a", b"b", b" ", b"ab", b"ba", b"aa", b".", b" a", b"bb", b"c", b"ca"]
 VOCABULARY = Vocabulary([*PIECES, None], end_token_ids=[len(PIECES)])

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfgen
-from sfgen.decoding.protocols import Model
 from sfgen.models.tiny import DIRECTORY, train
 from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS, corpus
 from sfgen.models.tiny.corpus.held_back import held_back
 from sfgen.models.tiny.corpus.knowledge import JOBS, THINGS
 from sfgen.models.tiny.corpus.lexicon import CITIES, COLOURS, NAMES, THING_QUALITIES, TOWNS
+from sfgen.protocols import Model
 
 FRESH_SEED = 1_000_000
 """Documents of this seed were neither in the tokenizer's nor in the model's training text."""

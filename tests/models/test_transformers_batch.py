@@ -16,11 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_models import random_model
 
-from sfgen.decoding.batch import Answer
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models import transformers_batch
 from sfgen.models.partial_lm_head import has_rows
 from sfgen.models.transformers_session import TransformersSession
+from sfgen.protocols import Answer
 
 Round = list[tuple[int, int, int]]
 """Who takes part: the row, the tokens to take back before, the tokens to read."""

@@ -13,9 +13,10 @@ from banned_text import BannedText
 from random_models import ARCHITECTURES, random_model
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, generate
-from sfgen.decoding.batch import SeparateRows, batch_of, drive_batch
+from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.generation import prepare
 from sfgen.models import load_model
+from sfgen.models.separate_rows import SeparateRows
 from sfgen.models.transformers_batch import KNOWN, TransformersBatch, reads_rows_at_once
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.models.transformers_session import TransformersSession

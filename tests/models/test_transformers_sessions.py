@@ -14,11 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_models import ARCHITECTURES, random_model
 
-from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError
 from sfgen.models import transformers_cache
 from sfgen.models.partial_lm_head import has_rows
 from sfgen.models.transformers_session import TransformersSession
+from sfgen.protocols import Scores
 
 # They give nothing back that could be given to them again, or something that cannot be taken back in part.
 READS_ALL_AFTER_A_REWIND = {"openai-gpt", "recurrent-gemma", "rwkv", "minimax"}

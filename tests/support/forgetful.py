@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfgen.decoding.protocols import Scores
 from sfgen.models.transformers_model import TransformersModel
+from sfgen.protocols import Scores
 
 
 class ForgetfulSession:

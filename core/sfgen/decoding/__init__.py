@@ -7,7 +7,7 @@ along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``
 text, ``batch`` for several in lock-step.
 """
 
-from sfgen.decoding.batch import Batch, batch_of, drive_batch
+from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.events import (
     Ask,
     AskAgain,
@@ -24,8 +24,8 @@ from sfgen.decoding.events import (
     Watch,
 )
 from sfgen.decoding.generation import generate, prepare, stream
-from sfgen.decoding.protocols import Guide, GuideSource, Model, Session
 from sfgen.decoding.sampler import Sampler
+from sfgen.protocols import Batch, Guide, GuideSource, Model, Session
 
 __all__ = [
     "Ask",

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.protocols import BannedText, Guide, Matcher
-from sfgen.decoding.search_tree import Int32
 from sfgen.decoding.strategies import Strategy
 from sfgen.errors import UsageError
+from sfgen.protocols import BannedText, Guide, Int32, Matcher
 
 
 @dataclass

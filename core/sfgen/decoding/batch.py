@@ -9,104 +9,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
 
 from sfgen import arguments
 from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.plain_forms import model_of
-from sfgen.decoding.protocols import Model, Scores, ScoresRows, Session
-from sfgen.decoding.search_tree import Int32
 from sfgen.errors import SfgenError
-
-Answer: TypeAlias = Scores | SfgenError
-"""The scores of a row's next token, or why there are none."""
-
-
-class Batch(Protocol):
-    """Several sequences inside a model, by row number from 0 on: each remembers what it has read."""
-
-    def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """Read tokens, at least one for each row named, and return the scores of the token after them.
-
-        A row that cannot be read has an error in place of scores. What raises is the error of every row named; none of
-        them has read anything then.
-        """
-
-    def rewind(self, row: int, length: int) -> None:
-        """Forget everything of a row after the first ``length`` tokens read.
-
-        With 0, the row is over or begins anew, and what is kept for it may be freed.
-        """
-
-
-@runtime_checkable
-class BatchScoresRows(Protocol):
-    """What a batch may have besides: it can score a few tokens without all others."""
-
-    def extend_rows(
-        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
-    ) -> Mapping[int, Answer]:
-        """As ``Batch.extend``, but of each row only the scores of the tokens ``wanted``, or those of all."""
-
-    def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
-        """Other scores of the token of a row that was scored last; see ``ScoresRows.score_again``."""
-
-
-@runtime_checkable
-class HasBatch(Protocol):
-    """A model that reads several sequences in one forward pass."""
-
-    def batch(self, rows: int) -> Batch:
-        """A new batch of empty rows."""
-
-
-class SeparateRows:
-    """A batch for any model: a session for each row, asked one after the other.
-
-    Args:
-        model: Opens a session for a row when it is first asked.
-        rows: The number of rows.
-    """
-
-    def __init__(self, model: Model, rows: int) -> None:
-        self._model = model
-        self._sessions: list[Session | None] = [None] * rows
-
-    def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """As ``Batch.extend``; an error is always that of its row alone."""
-        return self.extend_rows(rows, {})
-
-    def extend_rows(
-        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
-    ) -> Mapping[int, Answer]:
-        """As ``BatchScoresRows.extend_rows``."""
-        return {row: self._read(row, token_ids, wanted.get(row)) for row, token_ids in rows.items()}
-
-    def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
-        """As ``BatchScoresRows.score_again``."""
-        session = self._sessions[row]
-        try:
-            return session.score_again(wanted) if isinstance(session, ScoresRows) else None
-        except SfgenError as error:
-            return error
-
-    def rewind(self, row: int, length: int) -> None:
-        """As ``Batch.rewind``."""
-        session = self._sessions[row]
-        if length == 0:
-            self._sessions[row] = None
-        elif session is not None:
-            session.rewind(length)
-
-    def _read(self, row: int, token_ids: Sequence[int], wanted: Int32 | None) -> Answer:
-        try:
-            session = self._sessions[row] = self._sessions[row] or self._model.session()
-            if wanted is None or not isinstance(session, ScoresRows):
-                return session.extend(token_ids)
-            return session.extend_rows(token_ids, wanted)
-        except SfgenError as error:
-            return error
+from sfgen.models.separate_rows import SeparateRows
+from sfgen.protocols import Answer, Batch, BatchScoresRows, HasBatch, Int32, Model
 
 
 def batch_of(model: Model | str | Path, rows: int) -> Batch:

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from sfgen.decoding.detokenizer import whole_length
-from sfgen.decoding.protocols import Model
 from sfgen.decoding.retokenize import Canonical, Ids
+from sfgen.protocols import Model
 
 if TYPE_CHECKING:
     from sfgen.index import Index

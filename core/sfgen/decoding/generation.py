@@ -13,7 +13,6 @@ from sfgen.decoding.events import Ask, AskAgain, Event, Finished, Result
 from sfgen.decoding.fast_forward import Forward
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.plain_forms import banned_of, constraint_of, index_of, model_of
-from sfgen.decoding.protocols import Guide, GuideSource, Model, ScoresRows, Session
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.stops import StopStrings
@@ -21,6 +20,7 @@ from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
 from sfgen.decoding.strategies import strategy as make_strategy
 from sfgen.decoding.verify import Promises
 from sfgen.errors import InputError, InternalError, LimitTooSmall, UsageError
+from sfgen.protocols import Guide, GuideSource, Model, ScoresRows, Session
 
 if TYPE_CHECKING:
     from sfgen.automata import Dfa

@@ -42,14 +42,14 @@ from sfgen.decoding.events import (
     TokenChosen,
     Watch,
 )
-from sfgen.decoding.protocols import BannedText, Scores
 from sfgen.decoding.sampler import Draws
-from sfgen.decoding.search_tree import Int32, Node
+from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.session_cursor import Questions
 from sfgen.decoding.strategies import Verdict
 from sfgen.decoding.top_logprobs import Row, outlook
 from sfgen.errors import DeadEnd, GenerationError, ModelError
+from sfgen.protocols import BannedText, Int32, Scores
 
 _FEW = 1024
 """So many allowed tokens are worth asking for their scores alone."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen import arguments
-from sfgen.decoding.protocols import GuideSource, Model
+from sfgen.protocols import GuideSource, Model
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sfgen.decoding.protocols import Model
+from sfgen.protocols import Model
 
 Ids = tuple[int, ...]
 

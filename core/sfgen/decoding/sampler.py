@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.decoding.protocols import Scores
 from sfgen.errors import ModelError
+from sfgen.protocols import Scores
 
 _BLOCK = 1024
 """More weights than this are looked through in blocks."""

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.protocols import Scores
+from sfgen.protocols import Int32, Scores
 
 if TYPE_CHECKING:
     from sfgen.decoding.top_logprobs import Row
-
-Int32 = NDArray[np.int32]
 
 
 @dataclass(slots=True, eq=False)

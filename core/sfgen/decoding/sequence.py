@@ -16,9 +16,9 @@ from sfgen.decoding.ban import Ban
 from sfgen.decoding.detokenizer import is_whole, whole_length
 from sfgen.decoding.fast_forward import TAIL, Forward
 from sfgen.decoding.mask_prefetch import MakesMasks, is_worth_it
-from sfgen.decoding.protocols import BannedText, Guide
-from sfgen.decoding.search_tree import Int32, Node, Path
+from sfgen.decoding.search_tree import Node, Path
 from sfgen.decoding.stops import StopStrings
+from sfgen.protocols import BannedText, Guide, Int32
 from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # bytes of the text in a message

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfgen.decoding.events import Ask
-from sfgen.decoding.search_tree import Int32
+from sfgen.protocols import Int32
 
 
 class Questions:

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.decoding.sampler import Draws, Sampler, log_sum
-from sfgen.decoding.search_tree import Int32, Node, Path
+from sfgen.decoding.search_tree import Node, Path
+from sfgen.protocols import Int32
 
 StrategyName: TypeAlias = Literal["resample", "first-token", "mask"]
 

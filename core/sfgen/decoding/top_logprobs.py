@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.events import Candidate, Outlook
-from sfgen.decoding.protocols import Scores
 from sfgen.decoding.search_tree import Node
+from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
 
 CANDIDATES = 5

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sfgen
-from sfgen.decoding.protocols import GuideSource, Model
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.errors import InternalError
+from sfgen.protocols import GuideSource, Model
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords

@@ -39,14 +39,13 @@ from sfgen.index.file_header import (
 )
 from sfgen.index.open_file import MAKE_AGAIN, OpenFile
 from sfgen.index.stored_rows import StoredRows
+from sfgen.protocols import Int32
 from sfgen.regex.parse import replace_properties
 from sfgen.regex.scan import scan
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.index.index import Index
-
-Int32 = NDArray[np.int32]
 UInt32 = NDArray[np.uint32]
 Arrays = dict[str, NDArray[np.generic]]
 

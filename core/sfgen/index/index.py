@@ -22,6 +22,7 @@ from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.distance import UNREACHABLE, byte_distances, token_distances
 from sfgen.index.mask_ids import TokenIds
 from sfgen.index.mask_store import Rows
+from sfgen.protocols import Int32
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from sfgen.index.stored_rows import StoredRows
 
 Row = NDArray[np.uint32]
-Int32 = NDArray[np.int32]
 
 _SHOWN = 60  # characters of a match in a message
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
+from sfgen.protocols import Int32
 
-Int32 = NDArray[np.int32]
 UInt32 = NDArray[np.uint32]
 
 KEPT = 8 << 20

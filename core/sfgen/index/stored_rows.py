@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sfgen.errors import IndexFileError
 from sfgen.index.open_file import MAKE_AGAIN, OpenFile
+from sfgen.protocols import Int32
 
-Int32 = NDArray[np.int32]
 UInt32 = NDArray[np.uint32]
 
 

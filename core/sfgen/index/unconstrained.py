@@ -6,8 +6,8 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.index.index import Int32, Row
 from sfgen.index.mask_ids import tokens_of_row
+from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 
@@ -38,7 +38,7 @@ class FreeGuide:
         """Whether an end token was taken."""
         return bool(self._taken) and self._taken[-1] in self.vocabulary.end_token_ids
 
-    def mask(self) -> Row:
+    def mask(self) -> Mask:
         """The packed row of allowed tokens, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
         return self._end_row if self.max_tokens is not None and len(self._taken) >= self.max_tokens else self._row
 
@@ -77,7 +77,7 @@ class FreeGuide:
         return b""
 
 
-def _packed(token_ids: Int32, size: int) -> Row:
+def _packed(token_ids: Int32, size: int) -> Mask:
     bits = np.zeros((size + 31) // 32 * 32, dtype=np.uint8)
     bits[token_ids] = 1
     row = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)

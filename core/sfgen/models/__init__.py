@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sfgen.decoding.protocols import Model
+    from sfgen.protocols import Model
     from sfgen.vocabulary import Vocabulary
 
 

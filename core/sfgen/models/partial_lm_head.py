@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfgen.decoding.search_tree import Int32
+from sfgen.protocols import Int32
 
 KNOWN = frozenset({
     "gemma", "gemma2", "gpt2", "gpt_neox", "llama", "mistral", "olmo", "olmo2", "phi3", "qwen2", "qwen3", "smollm3",

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfgen.decoding.batch import Answer
-from sfgen.decoding.search_tree import Int32
 from sfgen.errors import ModelError
 from sfgen.models.attention import without_plans
 from sfgen.models.cpu_threads import Threads
 from sfgen.models.partial_lm_head import OutputRows, has_rows
 from sfgen.models.rotary import depends_on_length
 from sfgen.models.transformers_failures import check_readable, not_read
+from sfgen.protocols import Answer, Int32
 from sfgen.vocabulary.pretrained import without_warnings
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ class TransformersBatch:
         return answers
 
     def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
-        """Other scores of the token of a row that was scored last; see ``sfgen.decoding.protocols.ScoresRows``."""
+        """Other scores of the token of a row that was scored last; see ``sfgen.protocols.ScoresRows``."""
         import torch
 
         if row not in self._hidden or self._output is None or self._threads is None:

@@ -23,7 +23,7 @@ from sfgen.vocabulary.pretrained import (
 )
 
 if TYPE_CHECKING:
-    from sfgen.decoding.batch import Batch
+    from sfgen.protocols import Batch
 
 _CODE_HINT = "It comes with Python code of its own; if you trust it, add --trust-remote-code."
 
@@ -122,7 +122,7 @@ class TransformersModel:
 
         As with ``session``, the weights are loaded the first time, but not before the first question.
         """
-        from sfgen.decoding.batch import SeparateRows
+        from sfgen.models.separate_rows import SeparateRows
         from sfgen.models.transformers_batch import TransformersBatch, reads_rows_at_once
 
         rows = arguments.whole_number("rows", rows, least=1)

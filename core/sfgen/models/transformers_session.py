@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sfgen.decoding.protocols import Scores
-from sfgen.decoding.search_tree import Int32
 from sfgen.models.attention import without_plans
 from sfgen.models.cpu_threads import Threads
 from sfgen.models.partial_lm_head import OutputRows, has_rows
 from sfgen.models.rotary import Rotary
 from sfgen.models.transformers_cache import Past
 from sfgen.models.transformers_failures import check_readable, not_read
+from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary.pretrained import without_warnings
 
 _CACHE_NAMES = ("past_key_values", "cache_params", "state")
@@ -68,7 +67,7 @@ class TransformersSession:
         return self._extend(token_ids, rows)
 
     def score_again(self, rows: Int32 | None) -> Scores | None:
-        """Other scores of the token that was scored last; see ``sfgen.decoding.protocols.ScoresRows``.
+        """Other scores of the token that was scored last; see ``sfgen.protocols.ScoresRows``.
 
         Raises:
             ModelError: Not enough memory.

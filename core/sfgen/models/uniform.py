@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from sfgen import arguments
-from sfgen.decoding.protocols import Scores
 from sfgen.errors import InputError
+from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
 
 

@@ -30,8 +30,8 @@ from pathlib import Path
 import numpy as np
 
 from sfgen import arguments
-from sfgen.decoding.protocols import Scores
 from sfgen.errors import InputError, ModelError, UsageError, caret_lines
+from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
 
 _LIMIT = 4 << 20  # bytes of FILE: 250 passages, 40 MB of compressors for each session
