@@ -245,6 +245,13 @@ class Guide(Protocol):
         """Whether two tokens or more may follow, the end tokens counted as one; ``None``: only the mask tells."""
 
 
+class GuidingConstraint(Constraint, Protocol):
+    """A constraint that makes its own guides: ``sfgen.Index(constraint, vocabulary)`` takes it as it is."""
+
+    def guide(self, vocabulary: Any, max_tokens: int | None = None) -> Guide:
+        """A new guide for one sequence of tokens of a ``sfgen.Vocabulary``; see ``GuideSource.guide``."""
+
+
 class GuideSource(Protocol):
     """A constraint over one vocabulary: ``sfgen.Index``, an engine of ``sfgen.reference``, or several in a chain."""
 

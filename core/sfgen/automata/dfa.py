@@ -18,6 +18,7 @@ from sfgen.automata.fsm import over_bytes
 from sfgen.automata.graph import STATES_DRAWN, character_graph, to_dict
 from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternError, UsageError
+from sfgen.regex import oracle
 
 if TYPE_CHECKING:
     from interegular.fsm import FSM
@@ -222,6 +223,15 @@ class Dfa:
                     came_from[row[label]] = (state, byte)
                     queue.append(row[label])
         raise ValueError("the language is empty")
+
+    def refusal(self, text: bytes) -> dict[str, str] | None:
+        """Ask ``re`` about a text that this automaton accepts, where there is a pattern to ask about.
+
+        Returns:
+            ``None`` if nobody refuses the text; else the pattern, and who refuses.
+        """
+        refused_by = None if self.pattern is None else oracle.who_refuses(self.pattern, arguments.data("text", text))
+        return None if refused_by is None else {"pattern": self.pattern or "", "refused by": refused_by}
 
     @property
     def is_empty(self) -> bool:

@@ -1,16 +1,28 @@
-"""Automaton and vocabulary → index → guide: which tokens may come next.
+"""Constraint and vocabulary → index → guide: which tokens may come next.
 
-``table`` lays out the automaton; ``walker`` walks the token trie through it from one state, ``shaped`` the shapes of
-tokens, ``narrow`` and ``family`` walk from many; ``rows`` keeps what they find, ``token_ids`` unpacks it, and
-``distance`` knows the way to the end. ``builder`` puts these together
-(``Index``); ``guide`` follows one sequence (``Guide``); ``free`` is the guide of text without a pattern. ``file`` saves
-and loads: ``file_header`` says what is in a file, ``whole_file`` writes it, ``open_file`` and ``stored_rows`` read it.
-``statistics`` counts what is in an index, ``export`` makes data of it and ``graph`` a picture.
+``index`` is what a user makes of a constraint and a vocabulary; ``guide`` has what all guides can do, and follows one
+sequence; ``chain`` puts one after the other; ``unconstrained`` is free text.
+
+Of an automaton: ``masks`` walks the token trie through it, ``mask_store`` keeps what is found, ``mask_ids`` unpacks it,
+and ``distance`` knows the way to the end. ``token_automaton`` puts these together, and ``dfa_guide`` follows a
+sequence. ``file`` saves and loads: ``file_header`` says what is in a file, ``atomic_write`` writes it, ``open_file`` and
+``stored_rows`` read it. ``statistics`` counts what is in an index, ``export`` makes data of it and ``graph`` a picture.
 """
 
-from sfgen.index.guide import Guide
-from sfgen.index.index import Index
+from sfgen.index.chain import Chain
+from sfgen.index.dfa_guide import DfaGuide
+from sfgen.index.guide import BaseGuide
+from sfgen.index.index import DfaIndex, Index
 from sfgen.index.mask_ids import tokens_of_row
-from sfgen.index.unconstrained import FreeGuide
+from sfgen.index.unconstrained import Unconstrained, UnconstrainedGuide
 
-__all__ = ["FreeGuide", "Guide", "Index", "tokens_of_row"]
+__all__ = [
+    "BaseGuide",
+    "Chain",
+    "DfaGuide",
+    "DfaIndex",
+    "Index",
+    "Unconstrained",
+    "UnconstrainedGuide",
+    "tokens_of_row",
+]

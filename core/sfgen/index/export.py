@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sfgen import arguments
 from sfgen.errors import UsageError
+from sfgen.index.token_automaton import TokenAutomaton
 from sfgen.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from sfgen.index.index import Index
 
-
-def to_dict(index: Index, *, ids: bool = False) -> dict[str, Any]:
+def to_dict(index: TokenAutomaton, *, ids: bool = False) -> dict[str, Any]:
     """The states, and for each the tokens it allows with the state they lead to.
 
     Args:
@@ -35,7 +33,7 @@ def to_dict(index: Index, *, ids: bool = False) -> dict[str, Any]:
     return {**heading(index), "transitions": {str(row["state"]): row["tokens"] for row in rows(index, ids=ids)}}
 
 
-def heading(index: Index) -> dict[str, Any]:
+def heading(index: TokenAutomaton) -> dict[str, Any]:
     """What an index is, without its transitions.
 
     Returns:
@@ -50,7 +48,7 @@ def heading(index: Index) -> dict[str, Any]:
     }
 
 
-def rows(index: Index, *, ids: bool = False, states: Iterable[int] | None = None) -> Iterator[dict[str, Any]]:
+def rows(index: TokenAutomaton, *, ids: bool = False, states: Iterable[int] | None = None) -> Iterator[dict[str, Any]]:
     """The states one by one, for JSON Lines; the row of each is made when it is its turn.
 
     Args:

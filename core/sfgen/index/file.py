@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,20 +39,20 @@ from sfgen.index.file_header import (
 )
 from sfgen.index.open_file import MAKE_AGAIN, OpenFile
 from sfgen.index.stored_rows import StoredRows
-from sfgen.protocols import Int32
+from sfgen.index.token_automaton import TokenAutomaton
+from sfgen.protocols import Int32, Tokens
 from sfgen.regex.parse import replace_properties
 from sfgen.regex.scan import scan
 from sfgen.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from sfgen.index.index import Index
+Kind = TypeVar("Kind", bound=TokenAutomaton)
 UInt32 = NDArray[np.uint32]
 Arrays = dict[str, NDArray[np.generic]]
 
 _OF_THE_WRITER = {"sfgen", "checksum"}  # what may differ in two files of the same index
 
 
-def save(index: Index, path: str | PathLike[str], *, force: bool = False) -> None:
+def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = False) -> None:
     """Write ``index``, with the rows of all its states, to ``path``.
 
     Raises:
@@ -101,15 +101,13 @@ def save(index: Index, path: str | PathLike[str], *, force: bool = False) -> Non
     write_whole(place, pieces())
 
 
-def load(path: str | PathLike[str], vocabulary: Vocabulary) -> Index:
+def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kind:
     """Read an index. The file stays open for its rows, as long as the index is there.
 
     Raises:
         IndexFileError: No such file, not an index, damaged, of another format version, or made for another vocabulary.
             A damaged row is told when it is first asked for.
     """
-    from sfgen.index.index import Index
-
     arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
     file = OpenFile(arguments.path("path", path, error=IndexFileError))
     header, arrays = _read(file)
@@ -134,7 +132,7 @@ def load(path: str | PathLike[str], vocabulary: Vocabulary) -> Index:
     if (byte_distances(dfa) == UNREACHABLE).any():
         raise _unfit(file)
     try:
-        index = Index(dfa, vocabulary)
+        index = kind(dfa, vocabulary)
     except DeadEnd:
         raise _unfit(file) from None
     index.adopt_rows(
@@ -174,7 +172,7 @@ class _MadeRows:
         return self.masks[number]
 
 
-def _made_rows(index: Index) -> _MadeRows:
+def _made_rows(index: TokenAutomaton) -> _MadeRows:
     index.build()
     numbers: dict[int, int] = {}  # equal rows are one object
     masks: list[UInt32] = []

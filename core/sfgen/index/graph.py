@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from sfgen import arguments
 from sfgen.automata.graph import STATES_DRAWN, Graph, character_graph, drawn
 from sfgen.automata.label import CUT, columns, seen
 from sfgen.index.export import token_names
 from sfgen.index.statistics import reached
-
-if TYPE_CHECKING:
-    from sfgen.index.index import Index
-    from sfgen.vocabulary import Vocabulary
+from sfgen.index.token_automaton import TokenAutomaton
+from sfgen.vocabulary import Vocabulary
 
 _WIDTH = 28  # columns of the tokens on an edge
 _ESCAPED = {"\\": "\\\\", '"': '\\"', CUT: r"\u2026"}
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 
 
-def graph(index: Index, *, tokens: bool, ids: bool, max_states: int) -> Graph:
+def graph(index: TokenAutomaton, *, tokens: bool, ids: bool, max_states: int) -> Graph:
     """:func:`token_graph`, or without ``tokens`` what characters read, whatever the vocabulary."""
     arguments.flag("ids", ids)
     if arguments.flag("tokens", tokens):
@@ -29,7 +26,7 @@ def graph(index: Index, *, tokens: bool, ids: bool, max_states: int) -> Graph:
     return character_graph(index.dfa, max_states=max_states)
 
 
-def token_graph(index: Index, *, ids: bool = False, max_states: int = STATES_DRAWN) -> Graph:
+def token_graph(index: TokenAutomaton, *, ids: bool = False, max_states: int = STATES_DRAWN) -> Graph:
     r"""The states that tokens lead to, with an edge for all tokens from one state to another; without end tokens.
 
     Args:

@@ -1,138 +1,320 @@
-"""The guide: where one sequence stands in the automaton, and what may come next."""
+"""The base of guides: all that a guide must be able to do, from few answers about positions.
+
+A *position* is a value that says where a text stands: the state of an automaton, a stack, the text itself. It never
+changes, so a sequence is a list of positions: a step appends one, a rollback drops some from the end, a fork copies the
+list. A guide says how a position reads bytes and whether the text may end there; all else has a default here, which
+some guides do faster.
+"""
 
 from __future__ import annotations
 
-import sys
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Generic, Self, TypeVar
+
+import numpy as np
 
 from sfgen import arguments
-from sfgen.errors import UsageError
-from sfgen.index.index import Index, Int32, Row
-from sfgen.index.mask_ids import tokens_of_row
+from sfgen.errors import DeadEnd, GenerationError, LimitTooSmall, UsageError
+from sfgen.index.distance import UNREACHABLE
+from sfgen.index.mask_ids import packed
+from sfgen.protocols import Int32, Mask, Tokens
+from sfgen.vocabulary import Vocabulary
+
+Position = TypeVar("Position", bound=Hashable)
+
+NO_TOKENS: Int32 = np.empty(0, dtype=np.int32)
 
 
-class Guide:
-    """Walks one sequence through an index. Not shared between sequences; the index is.
+class BaseGuide(ABC, Generic[Position]):
+    """A guide that knows how its positions read bytes; see ``sfgen.protocols.Guide`` for what each method means.
 
     Args:
-        index: The index of the pattern.
-        max_tokens: The number of tokens (end tokens not counted) that the sequence may have; masks then leave room
-            for the text to be completed. ``None``: no limit.
+        vocabulary: The tokens.
+        start: The position of the empty text.
+        max_tokens: The tokens that the sequence may have, end tokens not counted; ``None``: no limit.
 
     Raises:
-        LimitTooSmall: No match can be written with ``max_tokens`` tokens.
+        LimitTooSmall: No text can be written with ``max_tokens`` tokens.
 
-    >>> from sfgen.automata import Dfa
-    >>> from sfgen.vocabulary import Vocabulary
-    >>> index = Index(Dfa.from_regex("(hot|cold|hotel)"), Vocabulary([b"h", b"ot", b"hot", b"el", None], [4]))
-    >>> guide = index.guide()
+    >>> class Pairs(BaseGuide[int]):  # "ab", any number of times; a position is the number of bytes modulo 2
+    ...     def _read(self, position: int, data: bytes) -> int | None:
+    ...         for byte in data:
+    ...             if byte != b"ab"[position]:
+    ...                 return None
+    ...             position = 1 - position
+    ...         return position
+    ...     def _accepts(self, position: int) -> bool:
+    ...         return position == 0
+    >>> guide = Pairs(Vocabulary([b"a", b"b", b"ba", b"abab", None], end_token_ids=[4]), 0)
     >>> guide.allowed_tokens().tolist()
-    [0, 2]
-    >>> guide.advance(2)
-    >>> guide.is_accepting, guide.allowed_tokens().tolist()
-    (True, [3, 4])
-    >>> guide.rollback(1)
-    >>> guide.forced_bytes(), guide.state
-    (b'', 0)
+    [0, 3, 4]
+    >>> guide.advance(0)
+    >>> guide.allowed_tokens().tolist(), guide.forced_bytes(), guide.validate([2, 2, 0])
+    ([1, 2], b'b', 2)
     """
 
-    def __init__(self, index: Index, max_tokens: int | None = None) -> None:
-        self.index = arguments.instance("index", index, Index)
-        self.max_tokens = max_tokens
-        self._states = [0]
-        self._ended = False
-        self._masks = index.masks
-        # While the path has no more states than this, every way to the end still fits.
-        self._free = sys.maxsize
+    limit_hint = "Allow more tokens."
+    """What to do about a text that the limit has cut."""
+
+    dead_end_hint = "Use a model whose tokenizer can write what must follow."
+    """What to do where no token can follow."""
+
+    def __init__(self, vocabulary: Tokens, start: Position, max_tokens: int | None = None) -> None:
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
         if max_tokens is not None:
-            index.check_limit(max_tokens)
-            self._free = max_tokens - index.longest_way
+            max_tokens = arguments.whole_number("max_tokens", max_tokens, least=0)
+        self.max_tokens = max_tokens
+        self._positions: list[Position] = [start]
+        self._between: list[int] = []  # the indexes in `_positions` of those that bytes led to, and not a token
+        self._ended = False
+        self._numbers: dict[Position, int] = {}
+        self._readable: tuple[Position, Int32] | None = None  # the last position that was asked for its tokens
+        self._check_limit(start)
+
+    def _check_limit(self, start: Position) -> None:
+        least = self._tokens_left(start)
+        if self.max_tokens is not None and least > self.max_tokens:
+            raise LimitTooSmall(
+                f"a limit of {self.max_tokens} tokens is too small: the shortest text takes {least}",
+                hint=f"Allow at least {least} tokens." if least < UNREACHABLE else self.dead_end_hint,
+            )
+
+    # ---- what a guide knows about positions ------------------------------------------------------------------------
+
+    @abstractmethod
+    def _read(self, position: Position, data: bytes) -> Position | None:
+        """The position after some bytes; ``None`` where no text goes on so."""
+
+    @abstractmethod
+    def _accepts(self, position: Position) -> bool:
+        """Whether the text may end at a position."""
+
+    def _tokens_left(self, position: Position) -> int:
+        """The fewest tokens from a position to an end, or a bound above.
+
+        A bound must fall by one with some token. 0 everywhere: the guide does not look ahead.
+        """
+        return 0
+
+    def _is_final(self, position: Position) -> bool:
+        """Whether the text must end at a position that accepts it."""
+        return all(self._read(position, bytes([byte])) is None for byte in range(256))
+
+    def _only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        """The byte that must follow, where there is one only, and the position after it."""
+        steps = []
+        for byte in range(256):
+            after = self._read(position, bytes([byte]))
+            if after is not None:
+                steps.append((bytes([byte]), after))
+                if len(steps) > 1:
+                    return None
+        return steps[0] if steps else None
+
+    def _text_tokens(self, position: Position) -> Int32:
+        """The text tokens that can be read, ascending: a walk over the trie, which leaves out what refused bytes begin."""
+        trie, found, path = self.vocabulary.trie, list[int](), [position]
+        node = 0
+        while node < len(trie):
+            depth = int(trie.depths[node])
+            after = self._read(path[depth - 1], bytes([trie.bytes[node]]))
+            if after is None:
+                node = int(trie.subtree_ends[node])
+                continue
+            path[depth:] = [after]
+            found += trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist()
+            node += 1
+        return np.array(sorted(found), dtype=np.int32)
+
+    def _number(self, position: Position) -> int:
+        """A number for a position: they are counted as they come up."""
+        return self._numbers.setdefault(position, len(self._numbers))
+
+    def _describe(self, position: Position) -> str:
+        """What views show of a position."""
+        return str(self._number(position))
+
+    # ---- where the guide stands ------------------------------------------------------------------------------------
 
     @property
     def state(self) -> int:
-        """The current state of the DFA."""
-        return self._states[-1]
+        """A number that names the position."""
+        return self._number(self._positions[-1])
+
+    @property
+    def position(self) -> Position:
+        """Where the guide stands; from equal positions the same may follow."""
+        return self._positions[-1]
 
     @property
     def is_accepting(self) -> bool:
-        """Whether the text so far is a match."""
-        return self.index.is_accepting(self._states[-1])
+        """Whether the text so far is complete."""
+        return self._accepts(self._positions[-1])
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing can follow: an end token was taken, or the text is a match that nothing continues."""
-        return self._ended or self.index.is_final(self._states[-1])
+        """Whether nothing can follow: an end token was taken, or the text is complete and cannot go on."""
+        return self._ended or (self.is_accepting and self._is_final(self._positions[-1]))
 
-    def mask(self) -> Row:
-        """The packed row of allowed tokens, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
-        states = self._states
-        if len(states) > self._free:
-            assert self.max_tokens is not None
-            return self.index.bounded_row(states[-1], self.max_tokens - len(states) + 1)
-        row = self._masks[states[-1]]
-        return self.index.row(states[-1]) if row is None else row
+    def describe(self) -> str:
+        """What views show of the position."""
+        return self._describe(self._positions[-1])
 
-    def is_ready(self) -> bool:
-        """Whether the mask here is made, or was made now because it takes microseconds."""
-        return self.index.is_ready(self._states[-1])
+    def tokens_left(self) -> int:
+        """The fewest tokens to an end, or a bound above; 0 also where the guide does not look ahead."""
+        return 0 if self._ended else self._tokens_left(self._positions[-1])
 
-    def allows_several(self) -> bool | None:
-        """Whether two tokens or more may follow, the end tokens counted as one; ``None``: only the mask tells."""
-        if self._ended or len(self._states) > self._free:
-            return None
-        return self.index.allows_several(self._states[-1])
+    @property
+    def room(self) -> int | None:
+        """The tokens that may still be taken; ``None``: any number."""
+        return None if self.max_tokens is None else self.max_tokens - self._taken
+
+    @property
+    def _taken(self) -> int:
+        return len(self._positions) - 1 - len(self._between)
+
+    # ---- what may follow -------------------------------------------------------------------------------------------
+
+    def mask(self) -> Mask:
+        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        return packed(self.allowed_tokens(), len(self.vocabulary))
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the allowed tokens, ascending, int32; they may be shared, and are not to be changed."""
-        if len(self._states) > self._free:
-            return tokens_of_row(self.mask())
-        return self.index.allowed_tokens(self._states[-1])
+        """The ids of the tokens that may follow, ascending, int32.
+
+        Raises:
+            GenerationError: The limit is reached, and the text is not complete: the guide does not look ahead.
+            DeadEnd: No token of the vocabulary can follow, and the text is not complete.
+        """
+        if self._ended:
+            return NO_TOKENS
+        tokens = self._tokens_within_limit()
+        if self.is_accepting:
+            return np.union1d(tokens, self.vocabulary.end_token_ids).astype(np.int32)
+        if tokens.size:
+            return tokens
+        if self.room == 0:
+            raise GenerationError(
+                f"the limit of {self.max_tokens} tokens is reached, and the text is no match yet", hint=self.limit_hint
+            )
+        raise DeadEnd("no token of the vocabulary can follow, and the text is no match yet", hint=self.dead_end_hint)
+
+    def _tokens_within_limit(self) -> Int32:
+        """The text tokens after which an end is still within the limit and can be written at all."""
+        position = self._positions[-1]
+        if self.room == 0:
+            return NO_TOKENS
+        if self._readable is None or self._readable[0] != position:
+            self._readable = position, self._text_tokens(position)
+        tokens = self._readable[1]
+        if self.room is None and self.vocabulary.trie.single_bytes.all():
+            return tokens
+        fits = [self._after(token) is not None for token in tokens.tolist()]
+        return tokens[np.array(fits, dtype=np.bool_)]
+
+    def _after(self, token_id: int) -> Position | None:
+        """The position after a text token; ``None`` where it is not allowed."""
+        vocabulary, room = self.vocabulary, self.room
+        data = vocabulary.tokens[token_id] if 0 <= token_id < len(vocabulary) else None
+        if data is None or token_id in vocabulary.end_token_ids or room == 0:
+            return None
+        after = self._read(self._positions[-1], data)
+        if after is None:
+            return None
+        most = UNREACHABLE - 1 if room is None else room - 1
+        return after if self._tokens_left(after) <= most else None
+
+    def forced_bytes(self, most: int | None = None) -> bytes:
+        """The bytes that must follow, at most ``most``: up to the next choice or the first place of an end."""
+        forced, position = bytearray(), self._positions[-1]
+        while (most is None or len(forced) < most) and not self._accepts(position):
+            step = self._only_step(position)
+            if step is None:
+                break
+            forced += step[0]
+            position = step[1]
+        return bytes(forced)
+
+    def is_ready(self) -> bool:
+        """Whether the mask here is made; a guide that keeps none makes it when it is asked."""
+        return True
+
+    def allows_several(self) -> bool | None:
+        """Whether two tokens or more may follow; ``None``: only the mask tells."""
+        return None
+
+    # ---- steps -----------------------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> None:
         """Take a token.
 
         Raises:
             UsageError: The token is not allowed here.
-            IndexFileError: The index was read from a file that allows the token, against its own automaton.
         """
-        if self._ended:
-            raise UsageError("the sequence has ended; nothing can follow the end token")
-        states = self._states
-        target = self.index.next_state(states[-1], token_id)
-        if target >= 0 and self._fits(target):
-            states.append(target)
-        elif token_id in self.index.vocabulary.end_token_ids and self.is_accepting:
+        self._check_open()
+        token_id = arguments.whole_number("token_id", token_id)
+        if token_id in self.vocabulary.end_token_ids and self.is_accepting:
             self._ended = True
-        else:
-            if target < 0:
-                self.index.check_refusal(states[-1], token_id)
-            raise UsageError(f"token {token_id} is not allowed in state {states[-1]}")
+            return
+        after = self._after(token_id)
+        if after is None:
+            raise UsageError(f"token {token_id} is not allowed here")
+        self._positions.append(after)
 
-    def _fits(self, target: int) -> bool:
-        """Whether a match can still be completed after one more token, which leads to ``target``."""
-        taken = len(self._states)
-        return taken <= self._free or int(self.index.distance[target]) + taken <= (self.max_tokens or 0)
-
-    def rollback(self, count: int) -> None:
-        """Take back the last ``count`` tokens; an end token counts as one.
+    def advance_bytes(self, data: bytes) -> None:
+        """Read bytes that are part of no token; the guide may then stand inside a token.
 
         Raises:
-            UsageError: Fewer tokens than that were taken.
+            UsageError: No text goes on so.
         """
-        taken = len(self._states) - 1 + self._ended
+        self._check_open()
+        after = self._read(self._positions[-1], arguments.data("data", data))
+        if after is None:
+            raise UsageError(f"the text cannot go on with {data!r:.60}")
+        self._between.append(len(self._positions))
+        self._positions.append(after)
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise UsageError("the sequence has ended; nothing can follow the end token")
+
+    def rollback(self, count: int) -> None:
+        """Take back the last ``count`` steps; an end token counts as one.
+
+        Raises:
+            UsageError: Fewer steps than that were taken.
+        """
         count = count if count.__class__ is int else arguments.whole_number("count", count)
+        taken = len(self._positions) - 1 + self._ended
         if not 0 <= count <= taken:
             raise UsageError(f"cannot take back {count} tokens: {taken} were taken")
         if count and self._ended:
             self._ended = False
             count -= 1
         if count:
-            del self._states[-count:]
+            del self._positions[-count:]
+            while self._between and self._between[-1] >= len(self._positions):
+                self._between.pop()
 
-    def forced_bytes(self) -> bytes:
-        """The bytes that must follow, whatever is chosen: up to the next choice or the first accepting state."""
-        forced = bytearray()
-        state = self._states[-1]
-        while (step := self.index.only_step(state)) is not None:
-            byte, state = step
-            forced.append(byte)
-        return bytes(forced)
+    def validate(self, token_ids: Sequence[int]) -> int:
+        """How many of these tokens, from the first on, may follow one after the other."""
+        count = 0
+        try:
+            for token_id in token_ids:
+                self.advance(token_id)
+                count += 1
+        except UsageError:
+            pass
+        finally:
+            self.rollback(count)
+        return count
+
+    def fork(self, *, limited: bool = True) -> Self:
+        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
+        twin = copy.copy(self)
+        twin._positions, twin._between = self._positions.copy(), self._between.copy()
+        if not arguments.flag("limited", limited):
+            twin.max_tokens = None
+        return twin

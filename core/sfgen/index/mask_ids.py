@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.protocols import Int32
-
-UInt32 = NDArray[np.uint32]
+from sfgen.protocols import Int32, Mask
 
 KEPT = 8 << 20
 """Bytes of ids that are kept: eight rows that allow every token of the largest vocabularies, or thousands of others."""
@@ -18,7 +16,7 @@ KEPT = 8 << 20
 _ENTRY = 512  # bytes of what is kept beside the ids of a row
 
 
-def tokens_of_row(row: UInt32) -> Int32:
+def tokens_of_row(row: Mask) -> Int32:
     """The token ids whose bits are set in a packed row, ascending, int32.
 
     >>> tokens_of_row(np.array([0b1001, 1], dtype=np.uint32)).tolist()
@@ -35,9 +33,22 @@ def tokens_of_row(row: UInt32) -> Int32:
     return tokens
 
 
-def bits_of_row(words: UInt32) -> NDArray[np.bool_]:
+def bits_of_row(words: Mask) -> NDArray[np.bool_]:
     """The bits of a packed row, or of some words of it, bool ``[32 * words]``."""
     return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little").view(np.bool_)
+
+
+def packed(token_ids: Int32, size: int) -> Mask:
+    """The token mask of some tokens of a vocabulary of ``size``, uint32 ``[ceil(size / 32)]``; read-only.
+
+    >>> packed(np.array([0, 3, 32], dtype=np.int32), 40).tolist()
+    [9, 1]
+    """
+    bits = np.zeros((size + 31) // 32 * 32, dtype=np.uint8)
+    bits[token_ids] = 1
+    mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+    mask.setflags(write=False)
+    return mask
 
 
 class TokenIds:
@@ -47,11 +58,11 @@ class TokenIds:
     """
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[UInt32, Int32]] = {}  # the oldest first; the row is held, so its id stays its own
+        self._found: dict[int, tuple[Mask, Int32]] = {}  # the oldest first; the row is held, so its id stays its own
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def of(self, row: UInt32) -> Int32:
+    def of(self, row: Mask) -> Int32:
         """The ids of the tokens of a row, ascending, int32; read-only and shared.
 
         >>> row = np.array([0b1001, 1], dtype=np.uint32)

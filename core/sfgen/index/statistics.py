@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sfgen.index.index import Index
+from sfgen.index.token_automaton import TokenAutomaton
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Statistics:
     nbytes: int
 
 
-def statistics(index: Index) -> Statistics:
+def statistics(index: TokenAutomaton) -> Statistics:
     """Count what is in an index. The rows of all states are made for it.
 
     >>> from sfgen import Dfa, Index, Vocabulary
@@ -57,7 +55,7 @@ def statistics(index: Index) -> Statistics:
     )
 
 
-def reached(index: Index) -> list[int]:
+def reached(index: TokenAutomaton) -> list[int]:
     """The states that tokens lead to from the start, which is one of them."""
     if index.steps_byte_by_byte:
         return list(range(len(index.dfa)))
@@ -70,7 +68,7 @@ def reached(index: Index) -> list[int]:
     return sorted(seen)
 
 
-def _forced_runs(index: Index) -> tuple[str, ...]:
+def _forced_runs(index: TokenAutomaton) -> tuple[str, ...]:
     """The texts between two choices, in the order of the states where they begin."""
     dfa = index.dfa
     steps = [index.only_step(state) for state in range(len(dfa))]
@@ -82,11 +80,7 @@ def _forced_runs(index: Index) -> tuple[str, ...]:
     begins[targets[targets >= 0]] = True
     runs: dict[str, None] = {}
     for first in np.flatnonzero(begins & ~free).tolist():
-        run, state = bytearray(), first
-        while (step := steps[state]) is not None:
-            run.append(step[0])
-            state = step[1]
-        runs.setdefault(_whole_characters(bytes(run)))
+        runs.setdefault(_whole_characters(index.forced_bytes(first)))
     runs.pop("", None)
     return tuple(runs)
 

@@ -62,6 +62,19 @@ def fullmatch(pattern: str, text: str, *, seconds: float = 0.25) -> bool | None:
 # ---- a limit of time -------------------------------------------------------------------------------------------------
 
 
+def who_refuses(pattern: str, text: bytes) -> str | None:
+    """Who says that a text is no match: ``re.fullmatch``, or UTF-8; ``None`` if nobody does or it takes too long.
+
+    >>> who_refuses("[0-9]+", b"12"), who_refuses("[0-9]+", b"1x"), who_refuses(".", b"\\xff")
+    (None, 're.fullmatch', 'UTF-8')
+    """
+    try:
+        matches = fullmatch(pattern, text.decode())
+    except UnicodeDecodeError:
+        return "UTF-8"
+    return "re.fullmatch" if matches is False else None
+
+
 def in_time(question: Callable[[], Answer], seconds: float, steps: int) -> Answer | None:
     """What ``re`` answers within a limit of time; where none can be set, if it cannot take many steps.
 

@@ -1,0 +1,174 @@
+"""The guide of an automaton: a position is its state, and masks are looked up."""
+
+from __future__ import annotations
+
+import sys
+from typing import Self
+
+from sfgen import arguments
+from sfgen.errors import UsageError
+from sfgen.index.guide import NO_TOKENS, BaseGuide
+from sfgen.index.mask_ids import packed, tokens_of_row
+from sfgen.index.token_automaton import TokenAutomaton
+from sfgen.protocols import Int32, Mask
+
+
+class DfaGuide(BaseGuide[int]):
+    """Walks one sequence through an index. Not shared between sequences; the index is.
+
+    Args:
+        index: The index of the pattern.
+        max_tokens: The number of tokens (end tokens not counted) that the sequence may have; masks then leave room
+            for the text to be completed. ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: No match can be written with ``max_tokens`` tokens.
+
+    >>> from sfgen.automata import Dfa
+    >>> from sfgen.vocabulary import Vocabulary
+    >>> vocabulary = Vocabulary([b"h", b"ot", b"hot", b"el", None], [4])
+    >>> guide = DfaGuide(TokenAutomaton(Dfa.from_regex("(hot|cold|hotel)"), vocabulary))
+    >>> guide.allowed_tokens().tolist()
+    [0, 2]
+    >>> guide.advance(2)
+    >>> guide.is_accepting, guide.allowed_tokens().tolist()
+    (True, [3, 4])
+    >>> guide.rollback(1)
+    >>> guide.forced_bytes(), guide.state
+    (b'', 0)
+    """
+
+    def __init__(self, index: TokenAutomaton, max_tokens: int | None = None) -> None:
+        self.index = arguments.instance("index", index, TokenAutomaton)
+        self._masks = index.masks
+        # While there are no more positions than this, every way to the end still fits.
+        self._free = sys.maxsize
+        super().__init__(index.vocabulary, 0, max_tokens)
+        self._set_free()
+
+    def _check_limit(self, start: int) -> None:
+        if self.max_tokens is not None:
+            self.index.check_limit(self.max_tokens)
+
+    def _set_free(self) -> None:
+        if self._ended:
+            self._free = -1
+        elif self.max_tokens is not None:
+            self._free = self.max_tokens - self.index.longest_way + len(self._between)
+        else:
+            self._free = sys.maxsize
+
+    def _read(self, position: int, data: bytes) -> int | None:
+        target = self.index.walk(position, data)
+        return None if target < 0 else target
+
+    def _accepts(self, position: int) -> bool:
+        return self.index.is_accepting(position)
+
+    def _tokens_left(self, position: int) -> int:
+        return int(self.index.distance[position])
+
+    @property
+    def state(self) -> int:
+        """The current state of the DFA."""
+        return self._positions[-1]
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text so far is a match."""
+        return self.index.is_accepting(self._positions[-1])
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing can follow: an end token was taken, or the text is a match that nothing continues."""
+        return self._ended or self.index.is_final(self._positions[-1])
+
+    def describe(self) -> str:
+        """The number of the state."""
+        return str(self._positions[-1])
+
+    def mask(self) -> Mask:
+        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        states = self._positions
+        if len(states) > self._free:
+            return self._bounded_mask()
+        row = self._masks[states[-1]]
+        return self.index.row(states[-1]) if row is None else row
+
+    def _bounded_mask(self) -> Mask:
+        """The mask behind the end, and where the limit is near."""
+        room = self.room
+        if self._ended:
+            return packed(NO_TOKENS, len(self.vocabulary))
+        assert room is not None
+        return self.index.bounded_row(self._positions[-1], room)
+
+    def is_ready(self) -> bool:
+        """Whether the mask here is made, or was made now because it takes microseconds."""
+        return self.index.is_ready(self._positions[-1])
+
+    def allows_several(self) -> bool | None:
+        """Whether two tokens or more may follow, the end tokens counted as one; ``None``: only the mask tells."""
+        if len(self._positions) > self._free:
+            return None
+        return self.index.allows_several(self._positions[-1])
+
+    def allowed_tokens(self) -> Int32:
+        """The ids of the allowed tokens, ascending, int32; they may be shared, and are not to be changed."""
+        if len(self._positions) > self._free:
+            return tokens_of_row(self._bounded_mask())
+        return self.index.allowed_tokens(self._positions[-1])
+
+    def forced_bytes(self, most: int | None = None) -> bytes:
+        """The bytes that must follow, at most ``most``: up to the next choice or the first accepting state."""
+        return self.index.forced_bytes(self._positions[-1], most)
+
+    def advance(self, token_id: int) -> None:
+        """Take a token.
+
+        Raises:
+            UsageError: The token is not allowed here.
+            IndexFileError: The index was read from a file that allows the token, against its own automaton.
+        """
+        self._check_open()
+        states = self._positions
+        target = self.index.next_state(states[-1], token_id)
+        if target >= 0 and self._fits(target):
+            states.append(target)
+        elif token_id in self.index.vocabulary.end_token_ids and self.is_accepting:
+            self._ended = True
+            self._set_free()
+        else:
+            if target < 0:
+                self.index.check_refusal(states[-1], token_id)
+            raise UsageError(f"token {token_id} is not allowed in state {states[-1]}")
+
+    def _fits(self, target: int) -> bool:
+        """Whether a match can still be completed after one more token, which leads to ``target``."""
+        return len(self._positions) <= self._free or int(self.index.distance[target]) < (self.room or 0)
+
+    def advance_bytes(self, data: bytes) -> None:
+        """Read bytes that are part of no token; the guide may then stand inside a token.
+
+        Raises:
+            UsageError: No match goes on so.
+        """
+        super().advance_bytes(data)
+        self._set_free()
+
+    def rollback(self, count: int) -> None:
+        """Take back the last ``count`` steps; an end token counts as one.
+
+        Raises:
+            UsageError: Fewer steps than that were taken.
+        """
+        special = self._ended or self._between
+        super().rollback(count)
+        if special:
+            self._set_free()
+
+    def fork(self, *, limited: bool = True) -> Self:
+        """A second guide at the same state, which goes its own way; without ``limited``, without a limit."""
+        twin = super().fork(limited=limited)
+        twin._set_free()
+        return twin

@@ -1,0 +1,300 @@
+"""An automaton seen through a vocabulary: which tokens each state allows, where they lead, and the way to the end.
+
+Masks are made when a state is first asked for and kept; equal masks are stored once. The next state is found by walking
+the bytes of the token, so no table of transitions is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen import arguments
+from sfgen.automata import Dfa
+from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
+from sfgen.index.distance import UNREACHABLE, byte_distances, token_distances
+from sfgen.index.mask_ids import TokenIds
+from sfgen.index.mask_store import Rows
+from sfgen.protocols import Int32, Mask, Tokens
+from sfgen.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from sfgen.index.stored_rows import StoredRows
+
+
+_SHOWN = 60  # characters of a match in a message
+
+
+class TokenAutomaton:
+    """Which tokens each state of a DFA allows. Immutable, lazy, safe to share between threads.
+
+    A token is allowed in a state if the automaton can read all its bytes from there and if, from the state it leads
+    to, some sequence of tokens still reaches an accepting state. End tokens are allowed exactly in accepting states.
+
+    Args:
+        dfa: The automaton of the pattern.
+        vocabulary: The tokens.
+
+    Attributes:
+        dfa: The automaton.
+        vocabulary: The tokens.
+        masks: The row of each state that was asked for, read-only; ``None`` for the others. For guides.
+
+    Raises:
+        UsageError: The automaton accepts no text at all.
+        DeadEnd: No sequence of tokens writes any text that the automaton accepts.
+
+    >>> vocabulary = Vocabulary([b"1", b"12", b".", b".5", b"a", None], end_token_ids=[5])
+    >>> index = TokenAutomaton(Dfa.from_regex(r"[0-9]+\\.[0-9]"), vocabulary)
+    >>> index.allowed_tokens(0).tolist()
+    [0, 1]
+    >>> index.allowed_tokens(index.next_state(0, 0)).tolist()
+    [0, 1, 2, 3]
+    """
+
+    def __init__(self, dfa: Dfa, vocabulary: Tokens) -> None:
+        self.dfa = arguments.instance("dfa", dfa, Dfa, hint="Make one of a pattern: sfgen.Dfa.from_regex(pattern).")
+        hint = "A model has one: model.vocabulary."
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary, hint=hint)
+        if not dfa.accepting.any():
+            raise UsageError("the automaton accepts no text at all", hint="Look at the automata that it was made from.")
+        # Where every byte that the pattern can need is a token by itself, no state is a dead end.
+        goal = None
+        single_bytes = vocabulary.trie.single_bytes
+        if not single_bytes.all() and not single_bytes[self._bytes_read()].all():
+            goal = self.distance != UNREACHABLE
+            if not goal[0]:
+                raise DeadEnd(
+                    "no sequence of tokens of this vocabulary writes a match of the pattern",
+                    details=self._missing_bytes(),
+                    hint="Use a model whose tokenizer can write these bytes, or change the pattern.",
+                )
+        self.masks = (rows := Rows(dfa, vocabulary, goal)).masks
+        self._rows = rows
+        self._ids = TokenIds()
+        self._token_bytes = vocabulary.tokens
+        self._end_tokens = frozenset(vocabulary.end_token_ids)
+        # Plain Python reads single numbers from these faster than from arrays.
+        self._steps = dfa.transitions.reshape(-1).data
+        self._width = dfa.transitions.shape[1]
+        self._classes = dfa.byte_classes.tobytes()
+        self._accepting = dfa.accepting.tobytes()
+        self._size = len(self._accepting)
+        self._live = None if goal is None else goal.tobytes()
+
+    # ---- what a state allows -----------------------------------------------------------------------------------
+
+    def row(self, state: int) -> Mask:
+        """The mask of ``state``: bit ``t % 32`` of word ``t // 32`` says whether token ``t`` is allowed.
+
+        Returns:
+            uint32 ``[ceil(len(vocabulary) / 32)]``, read-only and shared.
+        """
+        if state.__class__ is not int or not 0 <= state < self._size:
+            state = self._known(state)
+        row = self.masks[state]
+        return self._rows.make(state) if row is None else row
+
+    def allowed_count(self, state: int) -> int:
+        """How many tokens ``state`` allows, end tokens included."""
+        return self._rows.count(self._known(state))
+
+    def allowed_tokens(self, state: int) -> Int32:
+        """The ids of the tokens that ``state`` allows, ascending, int32; read-only and shared."""
+        return self._ids.of(self.row(state))
+
+    def is_made(self, state: int) -> bool:
+        """Whether the row of ``state`` was made, or read from a file, already."""
+        return self.masks[self._known(state)] is not None
+
+    def is_ready(self, state: int) -> bool:
+        """Whether the row of ``state`` is made; one that takes microseconds is made now."""
+        return self.masks[self._known(state)] is not None or self._rows.make_narrow(state) is not None
+
+    def allows_several(self, state: int) -> bool | None:
+        """Whether ``state`` allows more than one token, if that is told within microseconds. End tokens are one.
+
+        Returns:
+            ``None`` where it takes longer to tell; then it is known when the row is made.
+        """
+        return self._rows.several(self._known(state))
+
+    def next_state(self, state: int, token_id: int) -> int:
+        """The state after ``token_id``; -1 where it is not allowed, or is an end token, which leads nowhere."""
+        if state.__class__ is not int or not 0 <= state < self._size:
+            state = self._known(state)
+        if token_id.__class__ is not int:
+            token_id = arguments.whole_number("token_id", token_id)
+        data = self._token_bytes[token_id] if 0 <= token_id < len(self._token_bytes) else None
+        if data is None or token_id in self._end_tokens:
+            return -1
+        steps, width = self._steps, self._width
+        for label in data.translate(self._classes):
+            state = steps[state * width + label]
+            if state < 0:
+                return -1
+        return state if self._live is None or self._live[state] else -1
+
+    def walk(self, state: int, data: bytes) -> int:
+        """The state after some bytes; -1 where they are refused. It may be inside a token."""
+        steps, width = self._steps, self._width
+        state = self._known(state)
+        for label in data.translate(self._classes):
+            state = steps[state * width + label]
+            if state < 0:
+                return -1
+        return state
+
+    def is_accepting(self, state: int) -> bool:
+        """Whether the text may end in ``state``."""
+        if state.__class__ is not int or not 0 <= state < self._size:
+            state = self._known(state)
+        return self._accepting[state] > 0
+
+    def is_final(self, state: int) -> bool:
+        """Whether the text must end in ``state``: it is accepting, and nothing can follow."""
+        if state.__class__ is not int or not 0 <= state < self._size:
+            state = self._known(state)
+        return self._accepting[state] > 0 and max(self._steps[state * self._width : (state + 1) * self._width]) < 0
+
+    def only_step(self, state: int) -> tuple[int, int] | None:
+        """The byte that must follow in ``state`` and the state after it; ``None`` where there is a choice or an end."""
+        if self._accepting[self._known(state)]:
+            return None
+        targets = self._steps[state * self._width : (state + 1) * self._width].tolist()
+        read = [label for label, target in enumerate(targets) if target >= 0]
+        byte = self._classes.find(read[0])
+        if len(read) > 1 or self._classes.rfind(read[0]) != byte:
+            return None
+        return byte, targets[read[0]]
+
+    def forced_bytes(self, state: int, most: int | None = None) -> bytes:
+        """The bytes that must follow ``state``, at most ``most``: up to the next choice or the first accepting state."""
+        forced = bytearray()
+        while (most is None or len(forced) < most) and (step := self.only_step(state)) is not None:
+            byte, state = step
+            forced.append(byte)
+        return bytes(forced)
+
+    def transitions(self, state: int) -> tuple[Int32, Int32]:
+        """The text tokens that ``state`` allows, ascending, and the state each leads to: two int32 arrays."""
+        return self._rows.transitions(self._known(state))
+
+    def bounded_row(self, state: int, tokens_left: int) -> Mask:
+        """The mask of ``state`` when at most ``tokens_left`` more tokens (end tokens not counted) may be written.
+
+        A token is allowed only if the text can still be completed with the tokens that remain after it.
+        """
+        tokens_left = arguments.whole_number("tokens_left", tokens_left)
+        if tokens_left > self.longest_way or tokens_left > self._longest_exact:
+            return self.row(state)
+        return self._rows.within(self._known(state), self.distance < tokens_left)
+
+    # ---- the way to the end ------------------------------------------------------------------------------------
+
+    @cached_property
+    def distance(self) -> Int32:
+        """D(s): the fewest tokens from each state to an accepting one; ``UNREACHABLE`` where there is no way."""
+        return token_distances(self.dfa, self.vocabulary.trie)
+
+    @cached_property
+    def longest_way(self) -> int:
+        """A number of tokens that is enough to reach an accepting state from every live state."""
+        return self._longest_exact if self._byte_distance is None else int(self._byte_distance.max())
+
+    def check_limit(self, max_tokens: int) -> None:
+        """Raise ``LimitTooSmall`` if no match can be written with ``max_tokens`` tokens."""
+        max_tokens = arguments.whole_number("max_tokens", max_tokens, least=0)
+        if self._byte_distance is not None and max_tokens >= self._byte_distance[0]:
+            return
+        if max_tokens >= self.distance[0]:
+            return
+        shortest = self.shortest_tokens()
+        text = b"".join(self.vocabulary.tokens[token] or b"" for token in shortest).decode("utf-8", "replace")
+        raise LimitTooSmall(
+            f"a limit of {max_tokens} tokens is too small: the shortest match takes {len(shortest)}",
+            details=(f"  for example {text[:_SHOWN]!r}{'…' if len(text) > _SHOWN else ''}",),
+            hint=f"Allow at least {len(shortest)} tokens.",
+        )
+
+    def shortest_tokens(self) -> list[int]:
+        """A shortest sequence of tokens from the start to an accepting state (the lowest ids of all such)."""
+        state, path = 0, []
+        while self.distance[state]:
+            tokens, targets = self.transitions(state)
+            nearer = int(np.argmax(self.distance[targets] < self.distance[state]))
+            path.append(int(tokens[nearer]))
+            state = int(targets[nearer])
+        return path
+
+    # ---- making and keeping ------------------------------------------------------------------------------------
+
+    def build(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make the rows of all states now. ``progress`` is called with (states done, states in all)."""
+        if progress is not None:
+            arguments.function("progress", progress)
+        self._rows.build(progress)
+
+    @property
+    def steps_byte_by_byte(self) -> bool:
+        """Whether every byte that the automaton can need is a token by itself, so that tokens reach every state."""
+        return self._live is None
+
+    @property
+    def row_words(self) -> int:
+        """The number of 32-bit words of a row."""
+        return self._rows.words
+
+    @property
+    def stored_rows(self) -> StoredRows | None:
+        """The rows in the file that the index was loaded from, if it was."""
+        return self._rows.stored
+
+    def adopt_rows(self, stored: StoredRows) -> None:
+        """Read rows from a file when they are asked for, instead of making them."""
+        from sfgen.index.stored_rows import StoredRows
+
+        self._rows.stored = arguments.instance("stored", stored, StoredRows)
+
+    def check_refusal(self, state: int, token_id: int) -> None:
+        """Raise ``IndexFileError`` if a row from a file allows ``token_id``, which the automaton refuses."""
+        self._rows.check_refusal(self._known(state), arguments.whole_number("token_id", token_id))
+
+    @cached_property
+    def _byte_distance(self) -> Int32 | None:
+        """Where every byte is a token by itself: an upper bound of ``distance``, which takes far less to find."""
+        return byte_distances(self.dfa) if self._live is None else None
+
+    @cached_property
+    def _longest_exact(self) -> int:
+        return int(self.distance[self.distance != UNREACHABLE].max())
+
+    def _known(self, state: int) -> int:
+        """The state, if there is one of this number."""
+        if not 0 <= (number := arguments.whole_number("state", state)) < self._size:
+            raise UsageError(f"there is no state {number}: the automaton has {self._size}")
+        return number
+
+    def _bytes_read(self) -> NDArray[np.intp]:
+        """The bytes that label at least one transition."""
+        read: NDArray[np.bool_] = np.any(self.dfa.transitions >= 0, axis=0)
+        return np.flatnonzero(read[self.dfa.byte_classes])
+
+    def _missing_bytes(self) -> tuple[str, ...]:
+        """Which bytes that the pattern reads the vocabulary lacks, as lines for people."""
+        trie = self.vocabulary.trie
+        missing = [byte for byte in self._bytes_read().tolist() if not trie.single_bytes[byte]]
+        inside = frozenset(trie.bytes.tolist())
+        nowhere = [byte for byte in missing if byte not in inside]
+        within = [byte for byte in missing if byte in inside]
+        lines = ("bytes that are in no token", nowhere), ("bytes that are only inside longer tokens", within)
+        return tuple(f"  {title}: {_listed(found)}" for title, found in lines if found)
+
+
+def _listed(found: list[int]) -> str:
+    shown = ", ".join(chr(byte) if 0x20 < byte < 0x7F else f"0x{byte:02X}" for byte in found[:12])
+    return shown + (", …" if len(found) > 12 else "")
