@@ -27,8 +27,9 @@ if TYPE_CHECKING:
         stream,
     )
     from sfgen.errors import SfgenError
-    from sfgen.index import Guide, Index
+    from sfgen.index import Index
     from sfgen.models import load_model
+    from sfgen.protocols import Guide
     from sfgen.vocabulary import Vocabulary
 
 _HOME = {
@@ -37,7 +38,7 @@ _HOME = {
     "Dfa": "sfgen.automata",
     "Event": "sfgen.decoding",
     "Finished": "sfgen.decoding",
-    "Guide": "sfgen.index",
+    "Guide": "sfgen.protocols",
     "Index": "sfgen.index",
     "Result": "sfgen.decoding",
     "RolledBack": "sfgen.decoding",

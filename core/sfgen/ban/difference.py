@@ -14,7 +14,7 @@ from __future__ import annotations
 import codecs
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,17 @@ from sfgen.ban.matcher import Match
 from sfgen.ban.seam import SeamMatcher
 from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge
+from sfgen.index import DfaIndex, Index, index_of
 from sfgen.kernels import Int, Int32s, Int32sOut, Int32Table, Int32TableOut, Int64sOut, kernel
+from sfgen.protocols import GuideSource
 
 MAX_STEPS = 30_000
 """How often the matcher is asked: a few microseconds each time."""
 
 MAX_CELLS = 5_000_000
 """Pairs of states times labels of characters."""
+
+_KEPT = 16  # automata without banned words
 
 _LONGEST_SHOWN = 60  # characters of an example
 
@@ -49,12 +53,13 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
     """The automaton of the texts that ``dfa`` accepts and in which no banned match ends.
 
     A match may begin in the prompt; one that lies in the prompt alone is allowed. The end of the text is a boundary.
-    Equal questions are answered once: the last few answers are kept.
 
     Args:
         dfa: The pattern.
         banned: What must not be in the text.
         prompt: What stands before the text.
+
+    Equal questions are answered once: the last few answers are kept.
 
     Returns:
         The minimal automaton; ``dfa`` itself if nothing that it accepts is banned. ``None`` if the product passes its
@@ -68,20 +73,52 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
     >>> [clean.accepts(text) for text in ("hot", "cold", "hotel")]
     [False, True, True]
     """
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    decoder.decode(prompt)
-    if decoder.getstate()[0]:
+    if _ends_inside(prompt):
         return None
     with _lock:  # the same is asked by many threads at once
-        return _without(dfa, banned, _Start(banned.matcher(prompt)))
+        return _without(dfa, banned, _Start(banned, prompt))
+
+
+def _ends_inside(prompt: bytes) -> bool:
+    """Whether a prompt ends inside of a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(prompt)
+    return bool(decoder.getstate()[0])
+
+
+@singledispatch
+def without_banned(source: GuideSource, banned: BannedWords, prompt: bytes = b"") -> GuideSource | None:
+    """The source of the texts of another one that have no banned match, read alone and after ``prompt``.
+
+    Args:
+        source: What a text must match.
+        banned: What must not be in it.
+        prompt: What stands before the text.
+
+    Returns:
+        ``None`` where there is no way to take the banned words out: then the matcher watches over the text. ``source``
+        itself if nothing that it accepts is banned.
+
+    Raises:
+        BannedWordsError: Every text of ``source`` has a banned match.
+    """
+    return None
+
+
+@without_banned.register
+def _(source: DfaIndex, banned: BannedWords, prompt: bytes = b"") -> Index | None:
+    dfa = without(source.dfa, banned, prompt)
+    if dfa is None or dfa is source.dfa:
+        return None if dfa is None else source
+    return index_of(dfa, source.vocabulary)
 
 
 class _Start:
-    """A matcher behind a prompt; equal to all in which the same state has been reached."""
+    """A prompt; equal to all after which a matcher is in the same state."""
 
-    def __init__(self, matcher: SeamMatcher) -> None:
-        self.matcher = matcher
-        self._state = matcher.state
+    def __init__(self, banned: BannedWords, prompt: bytes) -> None:
+        self.prompt = prompt
+        self._state = banned.matcher(prompt).state, _ends_inside(prompt)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Start) and self._state == other._state
@@ -90,7 +127,7 @@ class _Start:
         return hash(self._state)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=_KEPT)
 def _without(dfa: Dfa, banned: BannedWords, start: _Start) -> Dfa | None:
     name = dfa.pattern or ""
     pattern = Deterministic(dfa.transitions, dfa.byte_classes, dfa.accepting)
@@ -102,7 +139,7 @@ def _without(dfa: Dfa, banned: BannedWords, start: _Start) -> Dfa | None:
         characters = by_character(pattern, name)
         ascii_only = bool((characters.labels.rows[characters.labels.row_of_block[2:]] < 0).all())
         classes, members = character_classes(banned, ascii_only)
-        table = _MatcherTable(start.matcher, members)
+        table = _MatcherTable(banned.matcher(start.prompt), members)
         clean = _product(characters, classes, table)
         if not table.has_matches:
             return dfa

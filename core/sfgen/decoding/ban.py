@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.strategies import Strategy
-from sfgen.errors import UsageError
 from sfgen.protocols import BannedText, Guide, Int32, Matcher
 
 
@@ -50,16 +49,7 @@ class Ban:
         """Whether the clean guide can take these tokens, one after the other."""
         if self.clean is None:
             return True
-        taken = 0
-        try:
-            for token in tokens:
-                self.clean.advance(token)
-                taken += 1
-        except UsageError:
-            return False
-        finally:
-            self.clean.rollback(taken)
-        return True
+        return self.clean.validate(tokens) == len(tokens)
 
     def advance(self, token: int, data: bytes, doomed: bool) -> BannedText | None:
         """Read a token; the banned match that it completes. A doomed one must be taken back next."""

@@ -10,13 +10,15 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from sfgen import arguments
 from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.plain_forms import model_of
 from sfgen.errors import SfgenError
 from sfgen.models.separate_rows import SeparateRows
-from sfgen.protocols import Answer, Batch, BatchScoresRows, HasBatch, Int32, Model
+from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model
 
 
 def batch_of(model: Model | str | Path, rows: int) -> Batch:
@@ -120,17 +122,39 @@ def _to_next_question(
 def _ask(running: Mapping[int, _Row], batch: Batch, narrow: BatchScoresRows | None) -> None:
     """Answer all open questions at once."""
     questions: dict[int, Sequence[int]] = {}
+    answers: dict[int, Answer] = {}
     wanted: dict[int, Int32 | None] = {}
     for place, row in running.items():
         assert row.question is not None, "every loop that runs has come to a question"
         if row.question.keep is not None:
             batch.rewind(place, row.question.keep)
-        questions[place], wanted[place] = row.question.token_ids, row.question.rows
-    if not questions:
-        return
+        if row.question.everywhere:
+            answers[place] = scores_everywhere(batch, place, row.question.token_ids)
+        else:
+            questions[place], wanted[place] = row.question.token_ids, row.question.rows
     try:
-        answers = batch.extend(questions) if narrow is None else narrow.extend_rows(questions, wanted)
+        if questions:
+            answers |= batch.extend(questions) if narrow is None else narrow.extend_rows(questions, wanted)
     except SfgenError as error:
-        answers = dict.fromkeys(questions, error)
+        answers |= dict.fromkeys(questions, error)
     for place, row in running.items():
         row.answer = answers[place]
+
+
+def scores_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:
+    """Read tokens in one row; the scores after each, float ``[len(token_ids), len(vocabulary)]``, or an error.
+
+    A batch that cannot tell them at once reads one token after the other.
+    """
+    try:
+        if isinstance(batch, BatchScoresEverywhere):
+            return batch.extend_all(row, token_ids)
+        found = []
+        for token in token_ids:
+            answer = batch.extend({row: [token]})[row]
+            if isinstance(answer, SfgenError):
+                return answer
+            found.append(answer)
+    except SfgenError as error:
+        return error
+    return np.stack(found)

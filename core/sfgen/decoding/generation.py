@@ -1,38 +1,39 @@
-"""Drivers: run the loop for one text against one session."""
+"""Generate a text: from what a user gives to the loop of one text, and its events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen import arguments
 from sfgen.decoding.ban import Ban
-from sfgen.decoding.events import Ask, AskAgain, Event, Finished, Result
-from sfgen.decoding.fast_forward import Forward
-from sfgen.decoding.loop import Loop, Steps
-from sfgen.decoding.plain_forms import banned_of, constraint_of, index_of, model_of
+from sfgen.decoding.batch import batch_of, drive_batch
+from sfgen.decoding.events import Event, Finished, Result
+from sfgen.decoding.fast_forward import FastForward
+from sfgen.decoding.loop import Loop
+from sfgen.decoding.plain_forms import banned_of, model_of, source_of, vocabulary_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
 from sfgen.decoding.strategies import strategy as make_strategy
 from sfgen.decoding.verify import Promises
-from sfgen.errors import InputError, InternalError, LimitTooSmall, UsageError
-from sfgen.protocols import Guide, GuideSource, Model, ScoresRows, Session
+from sfgen.errors import InputError, InternalError, LimitTooSmall, SfgenError, UsageError
+from sfgen.index import UnconstrainedGuide
+from sfgen.protocols import Batch, Constraint, Guide, GuideSource, Model, Scores
+from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from sfgen.automata import Dfa
     from sfgen.ban import BannedWords
-    from sfgen.index import Index
 
 
 def stream(
     model: Model | str | Path,
     prompt: str | Sequence[int] = "",
     *,
-    index: GuideSource | Dfa | str | None = None,
+    index: GuideSource | Constraint | str | None = None,
     banned: BannedWords | Iterable[str] | None = None,
     sampler: Sampler | None = None,
     stop: str | Iterable[str] = (),
@@ -50,8 +51,9 @@ def stream(
         model: Anything with ``vocabulary``, ``encode(text)`` and ``session()``. If it has a ``context_length``, that
             bounds the prompt and ``max_tokens``. Or the name of one, which ``load_model`` loads at each call anew.
         prompt: Text, or the ids of its tokens.
-        index: What the text must match: an ``Index``, or another engine (``sfgen.reference``), or a pattern or a
-            ``Dfa``, which becomes an ``Index`` over the model's vocabulary; free text without.
+        index: What the text must match: an ``Index``, or another source of guides (``sfgen.index.Chain``, an engine of
+            ``sfgen.reference``), or a constraint (a pattern, a ``Dfa``), which becomes an ``Index`` over the model's
+            vocabulary; free text without.
         banned: Words that the text must not contain, read by itself and read after the prompt: a ``BannedWords``, or a
             list of words.
         sampler: How tokens are chosen; greedy without.
@@ -63,8 +65,8 @@ def stream(
         max_rollbacks: After so many rollbacks generation fails.
         max_block: Under ``resample``, the tokens that are drawn again as one; what is longer is no exact draw.
         fast_forward: Text that must follow is not asked for: its tokens are those that the tokenizer would write, and
-            are read together with the next question. Without it, or beside another engine than an ``Index``, the model
-            chooses among all spellings of such text, token by token.
+            are read together with the next question. Without it the model chooses among all spellings of such text,
+            token by token.
         hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
             was released stays, and if nothing clean can follow it, that is an error.
         look: Somebody looks on: the ``TokenChosen`` events tell what the model found likely and what the ban has under
@@ -78,8 +80,7 @@ def stream(
         InputError: The prompt is longer than the model's context.
         LimitTooSmall: ``max_tokens``, or what the context leaves, is below what the shortest match needs.
         UsageError: An argument of another kind, or out of its range; the index belongs to another vocabulary, a stop
-            string is empty, there are stop strings beside an index, words are banned beside an engine without an
-            automaton, or no strategy has that name.
+            string is empty, there are stop strings beside an index, or no strategy has that name.
         SfgenError: As ``load_model``, ``Dfa.from_regex``, ``Index`` and ``BannedWords`` for what is given in a plain
             form.
         BannedWordsError: Every match of the index has a banned word. All of these are raised by the call itself, before
@@ -107,14 +108,14 @@ def stream(
         hold=hold,
         look=look,
     )
-    return drive(loop.run(), model.session)
+    return _alone(loop, batch_of(model, 1))
 
 
 def prepare(
     model: Model | str | Path,
     prompt: str | Sequence[int] = "",
     *,
-    index: GuideSource | Dfa | str | None = None,
+    index: GuideSource | Constraint | str | None = None,
     banned: BannedWords | Iterable[str] | None = None,
     sampler: Sampler | None = None,
     stop: str | Iterable[str] = (),
@@ -125,66 +126,73 @@ def prepare(
     fast_forward: bool = True,
     hold: bool = False,
     look: bool = False,
+    observe_scores: Callable[[int, Scores], None] | None = None,
 ) -> Loop:
-    """The loop of one text, for a driver to run; arguments and errors are those of ``stream``."""
+    """The loop of one text, for a driver to run; arguments and errors are those of ``stream``.
+
+    Args:
+        observe_scores: Called with the index of each token of the text, forced ones too, and the model's scores of all
+            tokens there, unmasked, float ``[len(vocabulary)]``. Of several calls for an index the last one counts:
+            tokens may be taken back.
+    """
     model, banned, stops = model_of(model), banned_of(banned), StopStrings.of(stop)
-    index = constraint_of(index, model.vocabulary)
+    vocabulary = vocabulary_of(model)
+    source = source_of(index, vocabulary)
     sampler = Sampler() if sampler is None else arguments.instance("sampler", sampler, Sampler)
     chosen = make_strategy(strategy, sampler, max_block)
     max_tokens = arguments.whole_number("max_tokens", max_tokens, least=0)
     max_rollbacks = arguments.whole_number("max_rollbacks", max_rollbacks, least=0)
     for name, value in (("fast_forward", fast_forward), ("hold", hold), ("look", look)):
         arguments.flag(name, value)
-    if index is not None and stops.strings:
+    if source is not None and stops.strings:
         raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
-    if index is not None and index.vocabulary.fingerprint != model.vocabulary.fingerprint:
+    if source is not None and source.vocabulary.fingerprint != vocabulary.fingerprint:
         raise UsageError("the index was made for another vocabulary than the model's")
-    prompt_ids, prompt_bytes = _encoded(model, prompt)
-    guide, max_tokens = _guide(model, len(prompt_ids), index, max_tokens)
+    prompt_ids, prompt_bytes = _encoded(model, vocabulary, prompt)
+    limit = _limit(model, len(prompt_ids), max_tokens)
+    if source is None:
+        guide: Guide = UnconstrainedGuide(vocabulary)  # the loop cuts free text
+    else:
+        guide = _guide(model, len(prompt_ids), source, limit, max_tokens)
     ban = None
     if banned is not None:
         from sfgen.ban.completing_tokens import completing
+        from sfgen.ban.difference import without_banned
         from sfgen.ban.half_character import dead_tokens, is_dead
 
-        clean = None if index is None else _clean_index(index, banned, prompt_bytes)
         matcher = banned.matcher(prompt_bytes)
         ban = Ban(
             matcher,
             chosen,
-            partial(completing, matcher, model.vocabulary.trie),
+            partial(completing, matcher, vocabulary.trie),
             partial(is_dead, matcher),
-            partial(dead_tokens, matcher, model.vocabulary),
+            partial(dead_tokens, matcher, vocabulary),
             max_rollbacks=max_rollbacks,
         )
+        clean = None if source is None else without_banned(source, banned, prompt_bytes)
         if clean is not None:
-            clean_guide, _ = _guide(model, len(prompt_ids), clean, max_tokens)
+            clean_guide = _guide(model, len(prompt_ids), clean, limit, max_tokens)
             if chosen.is_silent:
                 guide = clean_guide
             else:
                 ban.clean = clean_guide
-    forward = _forward(guide, model) if fast_forward else None
+    forward = FastForward(source, model) if fast_forward and source is not None else None
     return Loop(
-        Text(prompt_ids, model.vocabulary, guide, max_tokens, forward, ban, stops),
+        Text(prompt_ids, vocabulary, guide, limit, forward, ban, stops),
         sampler.start(),
-        constrained=index is not None,
+        constrained=source is not None,
         hold=hold,
         look=look,
-        check=Promises(index, banned, stops, prompt_bytes, model, sampler, max_tokens).check,
+        check=Promises(source, banned, stops, prompt_bytes, model, sampler, limit).check,
+        observe_scores=observe_scores,
     )
-
-
-def _forward(guide: Guide, model: Model) -> Forward | None:
-    """What tells the text that must follow, beside a guide that can."""
-    from sfgen.index import Guide as IndexGuide
-
-    return Forward(guide.index, model) if isinstance(guide, IndexGuide) else None
 
 
 def generate(
     model: Model | str | Path,
     prompt: str | Sequence[int] = "",
     *,
-    index: GuideSource | Dfa | str | None = None,
+    index: GuideSource | Constraint | str | None = None,
     banned: BannedWords | Iterable[str] | None = None,
     sampler: Sampler | None = None,
     stop: str | Iterable[str] = (),
@@ -214,42 +222,19 @@ def generate(
     raise InternalError("generation ended without a result")
 
 
-def drive(steps: Steps, new_session: Callable[[], Session]) -> Generator[Event, None, Result]:
-    """Answer the loop's questions from one session, and pass its events on.
-
-    The session is opened at the first question, so that a text that needs none costs no model.
-    """
-    session: Session | None = None
-    narrow: ScoresRows | None = None
-    answer = None
-    while True:
-        try:
-            step = steps.send(answer)
-        except StopIteration as stop:
-            result: Result = stop.value
-            return result
-        answer = None
-        if isinstance(step, Ask):
-            if session is None:
-                session = new_session()
-                narrow = session if isinstance(session, ScoresRows) else None
-            if step.keep is not None:
-                session.rewind(step.keep)
-            if step.rows is None or narrow is None:
-                answer = session.extend(step.token_ids)
-            else:
-                answer = narrow.extend_rows(step.token_ids, step.rows)
-        elif isinstance(step, AskAgain):
-            answer = narrow.score_again(step.rows) if narrow is not None else None
-        else:
-            yield step
+def _alone(loop: Loop, batch: Batch) -> Iterator[Event]:
+    """Run the loop of a single text: a batch of one."""
+    for _, event in drive_batch([loop], batch):
+        if isinstance(event, SfgenError):
+            raise event
+        yield event
 
 
-def _encoded(model: Model, prompt: str | Sequence[int]) -> tuple[Sequence[int], bytes]:
+def _encoded(model: Model, vocabulary: Vocabulary, prompt: str | Sequence[int]) -> tuple[Sequence[int], bytes]:
     """The tokens of a prompt, and its bytes."""
     if isinstance(prompt, str):
         return model.encode(prompt), prompt.encode("utf-8", "replace")
-    prompt_ids, vocabulary = arguments.token_ids("prompt", prompt, "a text or a list of token ids"), model.vocabulary
+    prompt_ids = arguments.token_ids("prompt", prompt, "a text or a list of token ids")
     unknown = [token for token in prompt_ids if not 0 <= token < len(vocabulary)]
     if unknown:
         raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {len(vocabulary)} tokens")
@@ -258,47 +243,38 @@ def _encoded(model: Model, prompt: str | Sequence[int]) -> tuple[Sequence[int], 
     return prompt_ids, read_prompt(vocabulary, prompt_ids)
 
 
-def _clean_index(index: GuideSource, banned: BannedWords, prompt: bytes) -> Index | None:
-    """The index of the matches that have no banned word; ``None`` if its automaton would be too large."""
-    from sfgen.ban.difference import without
-    from sfgen.index import Index
-
-    if not isinstance(index, Index):
-        raise UsageError(
-            "words can be banned beside an Index only: the matches without them are found in its automaton",
-            hint="Use the default engine, an sfgen.Index, or ban nothing.",
-        )
-    dfa = without(index.dfa, banned, prompt)
-    return None if dfa is None else index_of(dfa, index.vocabulary)
-
-
-def _guide(model: Model, prompt_tokens: int, index: GuideSource | None, max_tokens: int) -> tuple[Guide, int]:
-    """The guide, and the limit that the model's context leaves of ``max_tokens``."""
-    from sfgen.index import FreeGuide, Index
-
+def _limit(model: Model, prompt_tokens: int, max_tokens: int) -> int:
+    """The limit that the model's context leaves of ``max_tokens``."""
     context: int | None = getattr(model, "context_length", None)
-    name = getattr(model, "name", "the model")
-    limit = max_tokens
-    if context is not None:
-        if prompt_tokens > context:
-            raise InputError(
-                f"the prompt is longer than {name} can read: {prompt_tokens} tokens, its context holds {context}",
-                hint="Give a shorter prompt, or use a model with a longer context.",
-            )
-        limit = min(max_tokens, context - prompt_tokens + 1)  # the last token need not be read
-    if index is None:
-        return FreeGuide(model.vocabulary), limit
+    if context is None:
+        return max_tokens
+    if prompt_tokens > context:
+        raise InputError(
+            f"the prompt is longer than {_name(model)} can read: {prompt_tokens} tokens, its context holds {context}",
+            hint="Give a shorter prompt, or use a model with a longer context.",
+        )
+    return min(max_tokens, context - prompt_tokens + 1)  # the last token need not be read
+
+
+def _guide(model: Model, prompt_tokens: int, source: GuideSource, limit: int, max_tokens: int) -> Guide:
+    """A guide within the limit that is left of ``max_tokens``."""
     try:
-        return index.guide(limit), limit
+        return source.guide(limit)
     except LimitTooSmall as error:
         if limit == max_tokens:
             raise
-        least = (
-            f"the shortest match takes {len(index.shortest_tokens())}" if isinstance(index, Index) else "no match fits"
-        )
         raise LimitTooSmall(
-            f"the context of {name}, {context} tokens, is too small: after a prompt of {prompt_tokens} it leaves room "
-            f"for {limit}, and {least}",
+            f"the context of {_name(model)}, {getattr(model, 'context_length', None)} tokens, is too small: after a "
+            f"prompt of {prompt_tokens} it leaves room for {limit}, and {_least(source)}",
             details=error.details,
             hint="Give a shorter prompt, or use a model with a longer context.",
         ) from None
+
+
+def _least(source: GuideSource) -> str:
+    least = source.guide().tokens_left()
+    return f"the shortest match takes {least}" if least else "no match fits"
+
+
+def _name(model: Model) -> str:
+    return str(getattr(model, "name", "the model"))

@@ -18,8 +18,8 @@ stop string is whole, a banned word inside it is a banned word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -68,6 +68,7 @@ class Loop:
         hold: Let nothing go before the end, so that a rollback may go back as far as it takes.
         look: Somebody looks on: tell what the model finds likely, and what the ban has under way.
         check: Called with the finished bytes; raises if they break a promise.
+        observe_scores: Called with the index of a token and the unmasked scores of all tokens there; see ``prepare``.
     """
 
     text: Text
@@ -76,6 +77,7 @@ class Loop:
     hold: bool = False
     look: bool = False
     check: Callable[[bytes], None] | None = None
+    observe_scores: Callable[[int, Scores], None] | None = None
 
     def __post_init__(self) -> None:
         self.ban = self.text.ban
@@ -202,7 +204,25 @@ class Loop:
 
     def _ask(self, rows: Int32 | None = None) -> Generator[Ask, Scores | None, Scores]:
         """Ask for the scores of the next token; only those of ``rows`` are needed, but all of them may come."""
+        if self.observe_scores is not None:
+            return (yield from self._ask_everywhere(self.text.known, self.observe_scores))
         return self._checked((yield self.questions.ask(self.text.known, rows)), rows)
+
+    def _ask_everywhere(
+        self, known: Sequence[int], observe: Callable[[int, Scores], None]
+    ) -> Generator[Ask, Scores | None, Scores]:
+        """Ask for the scores of all tokens after each token that is read; those of the last are the answer."""
+        question = self.questions.ask(known)
+        answer = np.asarray((yield replace(question, everywhere=True)))
+        count, size = len(question.token_ids), len(self.text.vocabulary)
+        if answer.shape != (count, size):
+            raise ModelError(f"the model gives scores of shape {answer.shape}, not ({count}, {size})")
+        first = len(known) - count + 1 - len(self.text.prompt_ids)  # the index of the token after the first one read
+        for index, scores in enumerate(answer, first):
+            if index >= 0:
+                observe(index, scores)
+        last: Scores = answer[-1]
+        return last
 
     def _ask_again(self, rows: Int32 | None, scores: Scores) -> Generator[AskAgain, Scores | None, Scores]:
         """Ask for other scores of the same token; ``scores``, the last ones, if they are all that there is."""
@@ -375,8 +395,10 @@ class Loop:
         if text:
             yield TextReleased(text)
 
-    def _finish(self, reason: FinishReason) -> Generator[Event, None, Result]:
+    def _finish(self, reason: FinishReason) -> Generator[Ask | Event, Scores | None, Result]:
         data = bytes(self.path.data[: self.text.end])
+        if self.observe_scores is not None and len(self.path) and not self.questions.has_read(len(self.text.known) - 1):
+            yield from self._ask_everywhere(self.text.known[:-1], self.observe_scores)  # of tokens that were forced
         if self.check:
             self.check(data)
         rest = self.release.until(data, len(data), final=True)

@@ -11,23 +11,14 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TypeVar
+
+from sfgen.protocols import Guide
 
 Made = TypeVar("Made")
 
 
-@runtime_checkable
-class MakesMasks(Protocol):
-    """A guide that keeps the masks which it has made, and can tell that a mask has several tokens before it is made."""
-
-    def is_ready(self) -> bool:
-        """Whether the mask here is made; one that is made at once is made now."""
-
-    def allows_several(self) -> bool | None:
-        """Whether two tokens or more may follow, of which at most one is an end; ``None``: only the mask tells."""
-
-
-def is_worth_it(guide: MakesMasks, clean: MakesMasks | None) -> bool:
+def is_worth_it(guide: Guide, clean: Guide | None) -> bool:
     """Whether masks are to be made where ``guide`` stands, and it is sure that the model is asked there.
 
     Args:

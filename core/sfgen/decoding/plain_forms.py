@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sfgen import arguments
-from sfgen.protocols import GuideSource, Model
+from sfgen.protocols import Constraint, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.automata import Dfa
     from sfgen.ban import BannedWords
-    from sfgen.index import Index
 
 
 def model_of(model: Model | str | Path) -> Model:
@@ -30,28 +29,48 @@ def model_of(model: Model | str | Path) -> Model:
         return load_model(model)
     hint = 'Give what sfgen.load_model returns, or a name: "tiny", a directory, a hub id.'
     arguments.given("model", model, "a model or the name of one", "vocabulary", "encode", "session", hint=hint)
-    arguments.instance("model.vocabulary", model.vocabulary, Vocabulary)
+    vocabulary_of(model)
     return model
 
 
-def constraint_of(index: GuideSource | Dfa | str | None, vocabulary: Vocabulary) -> GuideSource | None:
-    """Return an index as it is; index a pattern or an automaton over the model's vocabulary.
+def vocabulary_of(model: Model) -> Vocabulary:
+    """Return the vocabulary of a model.
+
+    Raises:
+        UsageError: It is no ``sfgen.Vocabulary``.
+    """
+    return arguments.instance("model.vocabulary", model.vocabulary, Vocabulary)
+
+
+def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabulary) -> GuideSource | None:
+    """Return an index as it is; index a pattern or another constraint over the model's vocabulary.
 
     Raises:
         UsageError: It is none of these.
         SfgenError: As ``Dfa.from_regex`` and ``Index``.
     """
-    from sfgen.automata import Dfa
-
     if index is None:
         return None
-    if isinstance(index, (str, Dfa)):
-        return index_of(index, vocabulary)
+    if isinstance(index, str):
+        index = _automaton_of(index)
     hint = (
         "Of a compiled pattern give its .pattern; a saved index is read with sfgen.Index.load(path, model.vocabulary)."
     )
-    arguments.given("index", index, "an index, a Dfa or a pattern", "vocabulary", "accepts", "guide", hint=hint)
-    return index
+    arguments.given("index", index, "an index, a Dfa or a pattern", "refusal", hint=hint)
+    if hasattr(index, "vocabulary"):
+        arguments.given("index", index, "an index, a Dfa or a pattern", "guide", hint=hint)
+        return cast("GuideSource", index)
+    from sfgen.index import index_of
+
+    return index_of(cast("Hashable", index), vocabulary)
+
+
+@lru_cache(maxsize=8)
+def _automaton_of(pattern: str) -> Dfa:
+    """The automaton of a pattern; many texts ask for the same one."""
+    from sfgen.automata import Dfa
+
+    return Dfa.from_regex(pattern)
 
 
 def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:
@@ -65,12 +84,3 @@ def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:
     from sfgen.ban import BannedWords
 
     return BannedWords.of(banned)
-
-
-@lru_cache(maxsize=8)
-def index_of(source: Dfa | str, vocabulary: Vocabulary) -> Index:
-    """Index a pattern or an automaton; many texts ask for the same one."""
-    from sfgen.automata import Dfa
-    from sfgen.index import Index
-
-    return Index(source if isinstance(source, Dfa) else Dfa.from_regex(source), vocabulary)

@@ -14,8 +14,8 @@ import numpy as np
 
 from sfgen.decoding.ban import Ban
 from sfgen.decoding.detokenizer import is_whole, whole_length
-from sfgen.decoding.fast_forward import TAIL, Forward
-from sfgen.decoding.mask_prefetch import MakesMasks, is_worth_it
+from sfgen.decoding.fast_forward import TAIL, FastForward
+from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.decoding.stops import StopStrings
 from sfgen.protocols import BannedText, Guide, Int32
@@ -46,7 +46,7 @@ class Text:
     vocabulary: Vocabulary
     guide: Guide
     max_tokens: int
-    forward: Forward | None = None
+    forward: FastForward | None = None
     ban: Ban | None = None
     stops: StopStrings = field(default_factory=lambda: StopStrings(()))
 
@@ -54,10 +54,6 @@ class Text:
         self.path = Path(self.ban.matcher.mark() if self.ban else None)
         self.end: int | None = None
         self._coming: deque[int] = deque()  # tokens that must follow here
-        # Asked once: to look whether something is of a protocol takes longer than a mask.
-        clean = self.ban.clean if self.ban is not None else None
-        self._makes_masks = self.guide if isinstance(self.guide, MakesMasks) else None
-        self._clean_makes_masks = clean if isinstance(clean, MakesMasks) else None
 
     def __len__(self) -> int:
         """The number of tokens."""
@@ -89,16 +85,15 @@ class Text:
         """Whether there surely is a choice at the next place, and it takes time to find out which."""
         return (
             self.path.here.allowed is None
-            and self._makes_masks is not None
             and self._forced() is None
-            and is_worth_it(self._makes_masks, self._clean_makes_masks)
+            and is_worth_it(self.guide, self.ban.clean if self.ban is not None else None)
         )
 
     def _forced(self) -> int | None:
         """The token that must stand at the next place; ``None`` where there may be a choice."""
         if self.forward is not None and not self._coming:
             tail = [*self.prompt_ids[-TAIL:], *self.path.token_ids[-TAIL:]][-TAIL:]
-            tokens = self.forward.tokens(self.guide.state, tail, self.max_tokens - len(self))
+            tokens = self.forward.tokens(self.guide, tail)
             # What the ban refuses is left to the mask, where its strategy finds another way.
             if self.ban is None or self.ban.takes(tokens):
                 self._coming += tokens

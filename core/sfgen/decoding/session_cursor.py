@@ -46,6 +46,10 @@ class Questions:
         self.asked += 1
         return question
 
+    def has_read(self, length: int) -> bool:
+        """Whether the session has read ``length`` tokens of the text, those of the prompt included."""
+        return self._right >= length
+
     def cut(self, length: int) -> None:
         """The text was cut to ``length`` tokens, those of the prompt included."""
         self._right = min(self._right, length)

@@ -11,8 +11,8 @@ trie of all that was tried since then, with the model's scores, so that no place
   a corner that it would have avoided if it had known, and no strategy here looks further than the block.
 * :class:`FirstToken` is the rule of the source document: the token that holds the first byte of the match is forbidden
   at its place. Cheap, but a forbidden ``t`` takes with it every innocent word that begins so.
-* :class:`Mask` never completes a match: only the last token is chosen again. No rollback, but the text is driven to
-  where a match nearly is (``talk`` becomes *talking* or *talkk*).
+* :class:`LastToken` (``mask``) never completes a match: only the last token is chosen again. No rollback, but the text
+  is driven to where a match nearly is (``talk`` becomes *talking* or *talkk*).
 
 All three apply temperature and truncation (top-k, top-p, min-p) first. Only where these leave nothing clean the
 truncation is taken away, for the block or the place.
@@ -235,7 +235,7 @@ class FirstToken(_AtOnePlace):
         self._by_rule = True
 
 
-class Mask(_AtOnePlace):
+class LastToken(_AtOnePlace):
     """Choose the last token again; see the module."""
 
     is_silent = True
@@ -255,7 +255,7 @@ def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -
     max_block = arguments.whole_number("max_block", max_block, least=1)
     if name == "resample":
         return Resample(sampler, max_block)
-    return FirstToken(sampler) if name == "first-token" else Mask(sampler)
+    return FirstToken(sampler) if name == "first-token" else LastToken(sampler)
 
 
 def untruncated(sampler: Sampler) -> Sampler:

@@ -1,7 +1,7 @@
 """The last look at a finished text: the promises are checked by other means than those that kept them.
 
-A pattern is asked of ``re`` itself, banned words and stop strings are searched for in the plain text. What is found
-here is a fault of sfgen, and an error with all that a report needs; the text is never a result.
+The constraint's own judges are asked (``re`` of a pattern), banned words and stop strings are searched for in the plain
+text. What is found here is a fault of sfgen, and an error with all that a report needs; the text is never a result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Promises:
     """What was promised of one text, and how it was made, for the report.
 
     Args:
-        index: What it must match; ``None``: anything.
+        source: What it must match; ``None``: anything.
         banned: What it must not contain; ``None``: nothing.
         stops: What it must have ended before.
         prompt: The bytes before it.
@@ -36,7 +36,7 @@ class Promises:
         max_tokens: The most tokens that it was allowed.
     """
 
-    index: GuideSource | None
+    source: GuideSource | None
     banned: BannedWords | None
     stops: StopStrings
     prompt: bytes
@@ -50,15 +50,11 @@ class Promises:
         Raises:
             InternalError: It breaks a promise.
         """
-        if self.index is not None:
-            doubter = self._who_refuses(data, self.index)
-            if doubter:
-                pattern = self.index.pattern
-                raise self._broken(
-                    "the text does not match the pattern",
-                    data,
-                    {"pattern": "(none)" if pattern is None else _shown(pattern), "refused by": doubter},
-                )
+        refusal = None if self.source is None else self.source.refusal(data)
+        if refusal is not None:
+            refused_by = refusal.pop("refused by")
+            facts = {name: _shown(fact) for name, fact in refusal.items()}
+            raise self._broken("the text does not match the pattern", data, {**facts, "refused by": refused_by})
         if self.banned is not None and data:
             from sfgen.ban import scan
 
@@ -68,21 +64,6 @@ class Promises:
         for string in self.stops.strings:
             if string in data:
                 raise self._broken(f"the text contains the stop string {string.decode()!r}", data, {})
-
-    @staticmethod
-    def _who_refuses(data: bytes, index: GuideSource) -> str:
-        """Who says that the text does not match; empty if nobody does."""
-        if not index.accepts(data):
-            return "the index itself"
-        if index.pattern is None:  # choices and the algebra of automata: there is nobody else to ask
-            return ""
-        from sfgen.regex.oracle import fullmatch
-
-        try:
-            matches = fullmatch(index.pattern, data.decode())
-        except UnicodeDecodeError:
-            return "UTF-8"
-        return "re.fullmatch" if matches is False else ""  # `None`: it cannot tell, and the index's word stands
 
     def _broken(self, what: str, data: bytes, more: dict[str, str]) -> InternalError:
         vocabulary, sampler = self.model.vocabulary, self.sampler

@@ -5,14 +5,15 @@ sequence; ``chain`` puts one after the other; ``unconstrained`` is free text.
 
 Of an automaton: ``masks`` walks the token trie through it, ``mask_store`` keeps what is found, ``mask_ids`` unpacks it,
 and ``distance`` knows the way to the end. ``token_automaton`` puts these together, and ``dfa_guide`` follows a
-sequence. ``file`` saves and loads: ``file_header`` says what is in a file, ``atomic_write`` writes it, ``open_file`` and
-``stored_rows`` read it. ``statistics`` counts what is in an index, ``export`` makes data of it and ``graph`` a picture.
+sequence. ``file`` saves and loads: ``file_header`` says what is in a file, ``atomic_write`` writes it, ``open_file``
+and ``stored_rows`` read it. ``statistics`` counts what is in an index, ``export`` makes data of it and ``graph`` a
+picture.
 """
 
 from sfgen.index.chain import Chain
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.guide import BaseGuide
-from sfgen.index.index import DfaIndex, Index
+from sfgen.index.index import DfaIndex, Index, index_of
 from sfgen.index.mask_ids import tokens_of_row
 from sfgen.index.unconstrained import Unconstrained, UnconstrainedGuide
 
@@ -24,5 +25,6 @@ __all__ = [
     "Index",
     "Unconstrained",
     "UnconstrainedGuide",
+    "index_of",
     "tokens_of_row",
 ]

@@ -26,14 +26,14 @@ class Chain:
         UsageError: No part, or parts over different vocabularies.
 
     >>> from sfgen import Dfa, Index
-    >>> vocabulary = Vocabulary([b"1", b"2", b" ", b"is ", b"s 1", b"i", None], end_token_ids=[6])
+    >>> vocabulary = Vocabulary([b"1", b"2", b" ", b"is ", b"s 1", b"i", b"s", None], end_token_ids=[7])
     >>> literal, number = Index(Dfa.from_choices(["is "]), vocabulary), Index(Dfa.from_regex("[12]+"), vocabulary)
     >>> guide = Chain([literal, number]).guide()
     >>> guide.allowed_tokens().tolist(), guide.forced_bytes()
     ([3, 5], b'is ')
     >>> guide.advance(5)
     >>> guide.allowed_tokens().tolist(), guide.tokens_left()
-    ([4], 1)
+    ([4, 6], 2)
     """
 
     def __init__(self, parts: Iterable[GuideSource]) -> None:
@@ -99,7 +99,8 @@ class ChainGuide(BaseGuide[Places]):
     """Walks one sequence through a chain.
 
     The fewest tokens to an end are counted as if each part were written by itself: a bound above, since a token may
-    reach from one part into the next.
+    reach from one part into the next. Near the limit, and where the vocabulary cannot write every byte, what only such
+    a token could complete is left out.
 
     Args:
         chain: The parts.

@@ -114,7 +114,7 @@ class BaseGuide(ABC, Generic[Position]):
         return steps[0] if steps else None
 
     def _text_tokens(self, position: Position) -> Int32:
-        """The text tokens that can be read, ascending: a walk over the trie, which leaves out what refused bytes begin."""
+        """The text tokens that can be read, ascending: a walk over the trie, without what refused bytes begin."""
         trie, found, path = self.vocabulary.trie, list[int](), [position]
         node = 0
         while node < len(trie):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from os import PathLike
 from typing import Any, overload
 
@@ -69,15 +70,21 @@ class Index:
 
         The index itself is asked, and what the constraint can ask besides (``re`` for a pattern).
         """
-        refusal = self.constraint.refusal(text)
-        if self.accepts(text) or refusal is not None:
-            return refusal
+        if self.accepts(text):
+            return self.constraint.refusal(text)
         return {"constraint": repr(self.constraint), "refused by": "the index itself"}
 
     @classmethod
     def load(cls, path: str | PathLike[str], vocabulary: Tokens) -> DfaIndex:
         """Read an index that was saved for the same vocabulary; see ``sfgen.index.file``."""
         return file.load(path, vocabulary, DfaIndex)
+
+
+@lru_cache(maxsize=16)
+def index_of(constraint: Any, vocabulary: Vocabulary) -> Index:
+    """The index of a constraint; the last few are kept, for many texts ask for the same one."""
+    index: Index = Index(constraint, vocabulary)
+    return index
 
 
 class _GuidingIndex(Index):

@@ -59,7 +59,7 @@ class TokenAutomaton:
     def __init__(self, dfa: Dfa, vocabulary: Tokens) -> None:
         self.dfa = arguments.instance("dfa", dfa, Dfa, hint="Make one of a pattern: sfgen.Dfa.from_regex(pattern).")
         hint = "A model has one: model.vocabulary."
-        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary, hint=hint)
+        vocabulary = self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary, hint=hint)
         if not dfa.accepting.any():
             raise UsageError("the automaton accepts no text at all", hint="Look at the automata that it was made from.")
         # Where every byte that the pattern can need is a token by itself, no state is a dead end.
@@ -173,7 +173,7 @@ class TokenAutomaton:
         return byte, targets[read[0]]
 
     def forced_bytes(self, state: int, most: int | None = None) -> bytes:
-        """The bytes that must follow ``state``, at most ``most``: up to the next choice or the first accepting state."""
+        """The bytes that must follow ``state``, at most ``most``: up to a choice or the first accepting state."""
         forced = bytearray()
         while (most is None or len(forced) < most) and (step := self.only_step(state)) is not None:
             byte, state = step

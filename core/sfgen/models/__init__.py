@@ -82,14 +82,14 @@ def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = Fals
     """
     from sfgen import arguments
     from sfgen.errors import ModelError
+    from sfgen.vocabulary import Vocabulary
 
     arguments.path("name", name, error=ModelError)
     arguments.flag("trust_remote_code", trust_remote_code)
     arguments.flag("offline", offline)
     if str(name) == "uniform" or str(name).startswith("zip:"):
-        return load_model(name).vocabulary
+        return arguments.instance("vocabulary", load_model(name).vocabulary, Vocabulary)
     from sfgen.models.location import locate_model
-    from sfgen.vocabulary import Vocabulary
     from sfgen.vocabulary.tokenizer_files import read_directory
 
     if str(name) == "tiny":
@@ -99,7 +99,8 @@ def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = Fals
     located = locate_model(name, offline=offline)
     read = None if located.directory is None else read_directory(located.directory, located.source)
     if read is None:
-        return load_model(name, trust_remote_code=trust_remote_code, offline=offline).vocabulary
+        model = load_model(name, trust_remote_code=trust_remote_code, offline=offline)
+        return arguments.instance("vocabulary", model.vocabulary, Vocabulary)
     return Vocabulary.from_tokenizer(read.tokenizer, end_token_ids=read.end_token_ids, size=read.rows)
 
 
