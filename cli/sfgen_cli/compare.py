@@ -16,7 +16,8 @@ from sfgen_cli.record import record
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from sfgen import Result, RolledBack, Sampler, Vocabulary
+    from sfgen import Result, RolledBack, Sampler
+    from sfgen.protocols import Tokens
 
 _FREE = "free text"
 _LISTED = 20  # rollbacks, below the texts
@@ -35,7 +36,7 @@ class _Side:
 
     result: Result
     record: dict[str, Any]
-    vocabulary: Vocabulary
+    vocabulary: Tokens
 
 
 def write_comparison(request: Request) -> None:

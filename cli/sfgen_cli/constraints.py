@@ -15,15 +15,16 @@ from sfgen_cli.prompts import read_text
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Dfa, Index, Vocabulary
-    from sfgen.decoding import GuideSource
+    from sfgen import BannedWords, Dfa, Vocabulary
+    from sfgen.index import DfaIndex
+    from sfgen.protocols import GuideSource
     from sfgen_cli.options import BanOptions, ReferenceName
 
 _MOST_DOUBTS = 5  # about the lines of a words file that are told one by one
 
 
 @dataclass(frozen=True)
-class Constraint:
+class ConstraintOptions:
     """What the text must match: exactly one of the three, or none of them.
 
     Attributes:
@@ -47,7 +48,7 @@ class Constraint:
             return Dfa.from_regex(self.pattern)
         return Dfa.from_choices(self.choices or ())
 
-    def index(self, vocabulary: Vocabulary, dfa: Dfa | None = None) -> Index | None:
+    def index(self, vocabulary: Vocabulary, dfa: Dfa | None = None) -> DfaIndex | None:
         """The index over a vocabulary; ``None`` for free text. ``dfa``: the automaton, if it was made before."""
         from sfgen import Index
 
@@ -69,7 +70,7 @@ def read_constraint(
     choices: list[str] | None,
     choices_file: Path | None,
     index_file: Path | None = None,
-) -> Constraint:
+) -> ConstraintOptions:
     """The one constraint among the options.
 
     Raises:
@@ -99,7 +100,7 @@ def read_constraint(
         texts = [line for line in read_text(choices_file).splitlines() if line]
     if texts is not None and not texts:
         raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
-    return Constraint(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file)
+    return ConstraintOptions(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
-from sfgen_cli.constraints import Constraint
+from sfgen_cli.constraints import ConstraintOptions
 from sfgen_cli.keyboard import check_stepping, is_watched
 from sfgen_cli.options import EngineName, GenerationOptions, ReferenceName
 from sfgen_cli.output import note, visible, write, write_json
@@ -19,8 +19,8 @@ from sfgen_cli.record import record
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Event, Result, Sampler
-    from sfgen.decoding import GuideSource, Model
     from sfgen.decoding.loop import Loop
+    from sfgen.protocols import GuideSource, Model
     from sfgen_cli.scene import Scene, View
     from sfgen_cli.trace import TraceFile
 
@@ -41,7 +41,7 @@ class Request:
     """
 
     prompt: str
-    constraint: Constraint
+    constraint: ConstraintOptions
     banned: BannedWords | None
     options: GenerationOptions
     engine: EngineName | None = None
@@ -158,9 +158,9 @@ class Run:
 
     def events(self, sampler: Sampler) -> Iterator[Event]:
         """One sample, event by event. What can be known to be impossible is raised by the call itself."""
-        from sfgen.decoding.generation import drive
+        from sfgen.decoding.batch import drive
 
-        return drive(self.loop(sampler).run(), self.model.session)
+        return drive(self.loop(sampler), self.model)
 
     def loop(self, sampler: Sampler) -> Loop:
         """The loop of one sample, for a driver to run. What can be known to be impossible is raised here."""
@@ -296,11 +296,14 @@ def without_weights(request: Request, say: Say, dfa: Dfa | None) -> Run:
     )
     if constraint:
         say("preparing the index")
+    from sfgen.decoding.plain_forms import vocabulary_of
+
+    vocabulary = vocabulary_of(model)
     index: GuideSource | None
     if request.reference is None:
-        index = constraint.index(model.vocabulary, dfa)
+        index = constraint.index(vocabulary, dfa)
     else:
-        index = constraint.reference_index(model.vocabulary, request.reference)
+        index = constraint.reference_index(vocabulary, request.reference)
     return Run(request, model, _prompt_for(model, request), index)
 
 

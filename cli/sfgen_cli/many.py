@@ -233,10 +233,9 @@ class _Texts:
     def write(self, slots: Iterable[Slot], *, at_once: int) -> None:
         """Fill all places."""
         from sfgen.decoding.batch import batch_of, drive_batch
-        from sfgen.models.separate_rows import SeparateRows
 
         model = self._run.model
-        batch = SeparateRows(model, 1) if at_once == 1 else batch_of(model, at_once)
+        batch = batch_of(model, at_once)
         running: dict[int, _Text] = {}
         for number, step in drive_batch(self._loops(slots, running), batch, at_once):
             if self._took(running[number], step):

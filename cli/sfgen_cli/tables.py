@@ -12,7 +12,7 @@ from sfgen_cli.output import visible, write
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sfgen import Index
+    from sfgen.index import DfaIndex
     from sfgen.index.statistics import Statistics
 
 _TOKENS_SHOWN = 8  # of a state, in the table of all
@@ -24,7 +24,9 @@ _PLAIN_WIDTH = 200
 _LABEL_WIDTH = 60
 
 
-def index_table(index: Index, numbers: Statistics, origin: str, seconds: float, *, ids: bool, max_states: int) -> None:
+def index_table(
+    index: DfaIndex, numbers: Statistics, origin: str, seconds: float, *, ids: bool, max_states: int
+) -> None:
     """Write what an index is, and its states with their first tokens, to stdout.
 
     Args:
@@ -68,7 +70,7 @@ def index_table(index: Index, numbers: Statistics, origin: str, seconds: float, 
     show(facts, table, f"… {what}: --max-states shows more, --state N one, --json all" if more else "")
 
 
-def state_table(index: Index, state: int, *, ids: bool) -> None:
+def state_table(index: DfaIndex, state: int, *, ids: bool) -> None:
     """Write what may follow in one state to stdout: a line for each state that can be next."""
     import numpy as np
     from rich.text import Text

@@ -18,8 +18,9 @@ from random import Random
 from typing import Any
 
 from sfgen import Dfa, Index
-from sfgen.decoding.fast_forward import Forward
+from sfgen.decoding.fast_forward import FastForward
 from sfgen.decoding.retokenize import Canonical
+from sfgen.index import DfaIndex
 
 from .patterns import patterns
 from .vocabularies import EMBEDDED, NAMES, Cutter, find
@@ -77,10 +78,10 @@ class Writer:
         seed: Of all choices.
     """
 
-    def __init__(self, index: Index, model: Tokenizer, seed: int) -> None:
+    def __init__(self, index: DfaIndex, model: Tokenizer, seed: int) -> None:
         self._index, self._tokens = index, model.vocabulary.tokens
         self._ends = frozenset(model.vocabulary.end_token_ids)
-        self._forward, self._canonical = Forward(index, model), Canonical(model)
+        self._forward, self._canonical = FastForward(index, model), Canonical(model)
         self._limit = max(MOST_TOKENS, len(index.shortest_tokens()))
         self._seed = seed
 
@@ -88,8 +89,7 @@ class Writer:
         """Choose at random wherever there is a choice; the text."""
         random, guide, written = Random(f"{self._seed} {number}"), self._index.guide(self._limit), list[int]()
         while not guide.is_finished:
-            left = self._limit - len(written)
-            run: Sequence[int] = self._forward.tokens(guide.state, written, left) if fast else ()
+            run: Sequence[int] = self._forward.tokens(guide, written) if fast else ()
             if not run:
                 allowed = guide.allowed_tokens()
                 if allowed.size == 1:
@@ -112,7 +112,7 @@ class Writer:
             return False
         guide, place, same = self._index.guide(), 0, True
         while not guide.is_finished:
-            run = self._forward.tokens(guide.state, tokens[:place], None) if fast else ()
+            run = self._forward.tokens(guide, tokens[:place]) if fast else ()
             same = same and run == tokens[place : place + len(run)]
             if not run or not same:
                 allowed = guide.allowed_tokens()

@@ -18,6 +18,7 @@ from sfgen import BannedWords, Dfa, Finished, Index, Sampler, TextReleased, Voca
 from sfgen.ban import difference
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall
+from sfgen.index import DfaIndex
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 TOKENS = [b"a", b"b", b"c", b" ", b"ab", b"ba", b" a", b"b c", b"-", "é".encode(), b"\xc3", b"\xa9"]
@@ -146,7 +147,7 @@ def test_side_by_side_it_is_the_same_but_for_dead_ends(
     assert not BannedText(words, match, b"-").is_in(result.text.encode())
 
 
-def _fewest(index: Index, banned: BannedWords) -> int:
+def _fewest(index: DfaIndex, banned: BannedWords) -> int:
     clean = difference.without(index.dfa, banned, b"-")
     assert clean is not None
     return len(Index(clean, VOCABULARY).shortest_tokens())

@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from one_text import drive_one
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.events import Ask, Event
-from sfgen.decoding.generation import drive, prepare
+from sfgen.decoding.generation import prepare
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, ModelError, SfgenError
@@ -131,7 +132,7 @@ def model_of(seed: int) -> ScriptedModel:
 def alone(text: Text, model: ScriptedModel) -> Tale:
     tale: Tale = []
     try:
-        tale += drive(text.loop(model).run(), model.session)
+        tale += drive_one(text.loop(model).run(), model.session)
     except SfgenError as error:
         tale.append(error)
     return tale

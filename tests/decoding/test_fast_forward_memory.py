@@ -8,30 +8,29 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
-from spellers import SMALL, Merges, QuickSpeller, forward, speller, texts_of
+from spellers import SMALL, Ahead, Merges, QuickSpeller, forward, speller, texts_of
 
 from sfgen import Dfa, Index
 from sfgen.decoding import fast_forward as module
-from sfgen.decoding.fast_forward import Forward
 
 
 def test_nothing_is_encoded_twice() -> None:
     model = Merges("a|b")
     index = Index(Dfa.from_regex("xab(c|d)ab"), model.vocabulary)
-    first = Forward(index, model).tokens(0, (65,), None)
+    first = Ahead(index, model).tokens(0, (65,), None)
     assert model.asked
     model.asked.clear()
-    assert Forward(index, model).tokens(0, [65], 50) == first
-    assert Forward(index, model).tokens(0, [66, 67, 0, 65][-1:], None) == first
+    assert Ahead(index, model).tokens(0, [65], 50) == first
+    assert Ahead(index, model).tokens(0, [66, 67, 0, 65][-1:], None) == first
     assert model.asked == []
-    Forward(index, Merges("a|b")).tokens(0, (65,), None)
+    Ahead(index, Merges("a|b")).tokens(0, (65,), None)
     assert model.asked == [], "another model is asked itself"
 
 
 def test_what_is_remembered_keeps_nothing_alive() -> None:
     model = Merges("a|b")
     index = Index(Dfa.from_regex("xab(c|d)ab"), model.vocabulary)
-    Forward(index, model).tokens(0, (), None)
+    Ahead(index, model).tokens(0, (), None)
     memory = module._memos[index][model]
     assert memory.runs
     references, size = (weakref.ref(model), weakref.ref(index)), len(module._memos)
@@ -67,21 +66,21 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_KEPT", 10)
     model = Merges("a|b")
     ahead = forward(model, "ab(c|d)" * 30)
-    for state in range(len(ahead._index.dfa)):
+    for state in range(len(ahead.index.dfa)):
         for token in (65, 66, 67):
             ahead.tokens(state, [token], None)
-            assert len(ahead._memo.forced) <= 10
-            assert len(ahead._memo.runs) <= 10
+            assert len(ahead.fast_forward._memo.forced) <= 10
+            assert len(ahead.fast_forward._memo.runs) <= 10
     assert texts_of(model.vocabulary, ahead.tokens(0, (), None)) == [b"ab"]
 
 
 def test_threads_find_the_same() -> None:
     model = QuickSpeller(SMALL / "llama3")
     index = Index(Dfa.from_regex(r'(\{"name":"(John|Paul)","order":"(é|è)[a-z]*"\}\n){3}'), model.vocabulary)
-    alone = Forward(index, speller(SMALL / "llama3"))
+    alone = Ahead(index, speller(SMALL / "llama3"))
     places = [(state, (65, token)) for state in range(len(index.dfa)) for token in (65, 66)] * 3
     Random(1).shuffle(places)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda place: Forward(index, model).tokens(place[0], place[1], None), places))
+        found = list(pool.map(lambda place: Ahead(index, model).tokens(place[0], place[1], None), places))
     assert found == [alone.tokens(state, tail, None) for state, tail in places]
     assert any(found)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spellers import (
     FAMILIES,
     SMALL,
+    Ahead,
     Merges,
     Speller,
     forcing_pattern,
@@ -23,8 +24,8 @@ from spellers import (
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import fast_forward as module
-from sfgen.decoding.fast_forward import Forward
 from sfgen.decoding.retokenize import Canonical
+from sfgen.index import DfaIndex
 from sfgen.models.uniform import UniformModel
 from sfgen.models.zip_model import ZipModel
 
@@ -35,7 +36,7 @@ REAL = ["gpt2", "llama3", "gemma2"]
 def forced(model: Any, pattern: str, before: bytes = b"", tail: Sequence[int] = ()) -> list[bytes]:
     """What is forced where the bytes ``before`` were read."""
     ahead = forward(model, pattern)
-    state = ahead._index.dfa.walk(before)
+    state = ahead.index.dfa.walk(before)
     return texts_of(model.vocabulary, ahead.tokens(state, tail, None))
 
 
@@ -47,7 +48,7 @@ def test_two_questions_are_enough_for_two_choices(family: str, real_tokenizer_di
     """Whatever the model answers: all its answers are tried."""
     model = speller(real_tokenizer_directory(family))
     index = Index(Dfa.from_regex(PEOPLE), model.vocabulary)
-    ahead, prompt = Forward(index, model), model.encode("A record: ")
+    ahead, prompt = Ahead(index, model), model.encode("A record: ")
     texts = set()
 
     def go_on(state: int, tokens: tuple[int, ...], asked: int) -> Iterator[int]:
@@ -124,7 +125,7 @@ def test_long_text_comes_in_parts() -> None:
     state, tokens = 0, list[int]()
     while run := ahead.tokens(state, tokens, None):
         for token in run:
-            state = ahead._index.next_state(state, token)
+            state = ahead.index.next_state(state, token)
         tokens += run
     assert texts_of(model.vocabulary, tokens) == [b"abc"] * 500
 
@@ -162,9 +163,9 @@ def test_a_special_token_ends_the_tail() -> None:
     special = len(model.vocabulary) - 2
     ahead = forward(model, "ab!")
     assert ahead.tokens(0, [model.ids[b"a"], special], None) == ahead.tokens(0, [], None)
-    assert ahead._end_of([model.ids[b"a"], special, model.ids[b"b"]], b"a") == (model.ids[b"b"],)
-    assert ahead._end_of([model.ids[b"a"], len(model.vocabulary) - 1], b"a") == ()
-    assert ahead._end_of([10**6, -1], b"a") == ()
+    assert ahead.fast_forward._end_of([model.ids[b"a"], special, model.ids[b"b"]], b"a") == (model.ids[b"b"],)
+    assert ahead.fast_forward._end_of([model.ids[b"a"], len(model.vocabulary) - 1], b"a") == ()
+    assert ahead.fast_forward._end_of([10**6, -1], b"a") == ()
 
 
 def test_the_begin_token_and_the_first_space_are_left_out() -> None:
@@ -210,9 +211,9 @@ def test_the_tail_goes_back_to_where_its_first_character_begins() -> None:
     model = Merges()
     ahead = forward(model, "a!")
     tail = [65, 66, *"😀".encode()]
-    assert ahead._end_of(tail, b"a") == tuple("😀".encode())
-    assert len(ahead._end_of([65] * 20, b"a")) < module.TAIL
-    assert ahead._end_of([*tail, 65], b"a") == (*"😀".encode(), 65)
+    assert ahead.fast_forward._end_of(tail, b"a") == tuple("😀".encode())
+    assert len(ahead.fast_forward._end_of([65] * 20, b"a")) < module.TAIL
+    assert ahead.fast_forward._end_of([*tail, 65], b"a") == (*"😀".encode(), 65)
 
 
 # ---- models that are of no help --------------------------------------------------------------------------------------
@@ -267,7 +268,7 @@ def test_what_is_forced_leaves_room_for_an_end(seed: int, family: str) -> None:
     random = Random(seed)
     model = speller(SMALL / family)
     index = Index(Dfa.from_regex(forcing_pattern(random)), model.vocabulary)
-    ahead = Forward(index, model)
+    ahead = Ahead(index, model)
     for state in random.sample(range(len(index.dfa)), min(len(index.dfa), 30)):
         whole = ahead.tokens(state, (), None)
         states = [state]
@@ -292,7 +293,7 @@ def test_a_limit_cuts_a_run_off() -> None:
 # ---- the rule --------------------------------------------------------------------------------------------------------
 
 
-def by_the_rule(canonical: Canonical, index: Index, state: int, tail: tuple[int, ...]) -> tuple[int, ...]:
+def by_the_rule(canonical: Canonical, index: DfaIndex, state: int, tail: tuple[int, ...]) -> tuple[int, ...]:
     """What is forced, by the definition, with every token of the vocabulary tried at every place."""
     data, states = b"", [state]
     while (step := index.only_step(states[-1])) is not None:
@@ -326,7 +327,7 @@ def test_it_is_the_rule_that_holds_back(seed: int, family: str) -> None:
     random = Random(seed)
     model = speller(SMALL / family)
     index = Index(Dfa.from_regex(forcing_pattern(random)), model.vocabulary)
-    ahead, canonical = Forward(index, model), Canonical(model)
+    ahead, canonical = Ahead(index, model), Canonical(model)
     tail = tuple(model.encode_inside(random.choice(["x", "12", ' "', "Ω", "the"])))[-2:]
     for state in random.sample(range(len(index.dfa)), min(len(index.dfa), 4)):
         if (first := index.only_step(state)) is None or first[0] & 0xC0 == 0x80:

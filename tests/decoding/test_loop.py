@@ -11,13 +11,14 @@ from scripted import ScriptedModel, preferring, random_scores
 from sfgen import Dfa, Index, Sampler, TextReleased, TokenChosen, Vocabulary, generate, stream
 from sfgen.decoding import Finished
 from sfgen.errors import LimitTooSmall, ModelError, UsageError
+from sfgen.index import DfaIndex
 
 PIECES = [b"a", b"b", b"c", b" ", b"1", b"2", b"ab", b"abc", b" a", b"12", b"\xc3", b"\xa9", "é".encode(), b"."]
 VOCABULARY = Vocabulary([*PIECES, None, None], end_token_ids=[len(PIECES)])
 END = len(PIECES)
 
 
-def index(pattern: str) -> Index:
+def index(pattern: str) -> DfaIndex:
     return Index(Dfa.from_regex(pattern), VOCABULARY)
 
 

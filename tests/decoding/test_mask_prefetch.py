@@ -19,7 +19,7 @@ from plain_patterns import every_byte
 from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Index, Result, Sampler, Vocabulary, generate
 from sfgen.errors import IndexFileError, PatternError, SfgenError
-from sfgen.index import Guide
+from sfgen.index import DfaGuide
 
 LETTERS = Vocabulary([bytes([byte]) for byte in range(256)] + [b"the", b"talk", b"and", None, None], [259, 260])
 MANY = Vocabulary([*LETTERS.tokens[:256], *(bytes(word) for word in product(b"abcdefghijklmnopqrst", repeat=3)), None])
@@ -61,14 +61,14 @@ def test_texts_and_questions_are_the_same(seed: int, monkeypatch: pytest.MonkeyP
 def test_a_mask_that_takes_time_is_made_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     index = Index(Dfa.from_regex("[a-z]{1,20} [0-9]{1,5}"), MANY)
     names: dict[int, str] = {}
-    allowed = Guide.allowed_tokens
+    allowed = DfaGuide.allowed_tokens
 
-    def recorded(guide: Guide) -> NDArray[np.int32]:
+    def recorded(guide: DfaGuide) -> NDArray[np.int32]:
         if guide.allows_several() and not guide.is_ready():
             names[guide.state] = threading.current_thread().name
         return allowed(guide)
 
-    monkeypatch.setattr(Guide, "allowed_tokens", recorded)
+    monkeypatch.setattr(DfaGuide, "allowed_tokens", recorded)
     model = ScriptedModel(MANY, random_scores(len(MANY), 1))
     result = generate(model, [0], index=index, max_tokens=60)
     assert re.fullmatch("[a-z]{1,20} [0-9]{1,5}", result.text)
@@ -77,10 +77,10 @@ def test_a_mask_that_takes_time_is_made_on_another_thread(monkeypatch: pytest.Mo
 
 
 def test_what_goes_wrong_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(guide: Guide) -> NDArray[np.int32]:
+    def broken(guide: DfaGuide) -> NDArray[np.int32]:
         raise IndexFileError("a row of the file is damaged")
 
-    monkeypatch.setattr(Guide, "allowed_tokens", broken)
+    monkeypatch.setattr(DfaGuide, "allowed_tokens", broken)
     model = ScriptedModel(LETTERS, random_scores(len(LETTERS), 1))
     with pytest.raises(IndexFileError, match="damaged"):
         generate(model, [0], index=Index(Dfa.from_regex("[a-z]{1,20}"), LETTERS))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spellers import (
     FAMILIES,
     SMALL,
+    Ahead,
     Merges,
     QuickSpeller,
     forcing_pattern,
@@ -25,7 +26,6 @@ from spellers import (
 )
 
 from sfgen import Dfa, Index
-from sfgen.decoding.fast_forward import Forward
 from sfgen.decoding.retokenize import Canonical
 
 PROMPTS = ["a: ", "The answer is:", "{\n", 'x = "', "12", "Ω"]
@@ -34,7 +34,7 @@ PROMPTS = ["a: ", "The answer is:", "{\n", 'x = "', "12", "Ω"]
 def check(model: QuickSpeller, pattern: str, random: Random, texts: int) -> tuple[int, int]:
     """Compare the forced runs of some texts with their tokens; return the number of runs, and of tokens in them."""
     index = Index(Dfa.from_regex(pattern), model.vocabulary)
-    ahead, canonical = Forward(index, model), Canonical(model)
+    ahead, canonical = Ahead(index, model), Canonical(model)
     runs = tokens = 0
     for _ in range(texts):
         prompt, data = random.choice(PROMPTS), text_for(random, index)
@@ -74,7 +74,7 @@ def test_two_characters_before_tell_where_a_word_begins() -> None:
     model = speller(SMALL / "qwen")
     for before, word in (("“'", [b"name"]), ("x'", [b"na", b"me"])):
         ahead = forward(model, f"{before}(?:name')+!")
-        state, tail = ahead._index.dfa.walk(before.encode()), model.encode_inside(before)
+        state, tail = ahead.index.dfa.walk(before.encode()), model.encode_inside(before)
         assert texts_of(model.vocabulary, ahead.tokens(state, tail, None))[: len(word)] == word
 
 

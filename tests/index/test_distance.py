@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from automata import allowed, automata, token_distances, vocabularies
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
-from sfgen.index import tokens_of_row
+from sfgen.index import DfaIndex, tokens_of_row
 from sfgen.index.distance import UNREACHABLE, byte_distances
 
 
-def index_of(dfa: Dfa, vocabulary: Vocabulary) -> Index | None:
+def index_of(dfa: Dfa, vocabulary: Vocabulary) -> DfaIndex | None:
     try:
         return Index(dfa, vocabulary)
     except (DeadEnd, UsageError):

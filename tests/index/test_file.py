@@ -20,6 +20,7 @@ from automata import automata, token_distances, vocabularies
 from scripted import ScriptedModel, random_scores
 from sfgen import Dfa, Index, Sampler, Vocabulary
 from sfgen.errors import IndexFileError, LimitTooSmall, UsageError
+from sfgen.index import DfaIndex
 from sfgen.index.file import pattern_of
 
 TOKENIZERS = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
@@ -181,7 +182,7 @@ def test_many_threads_read_the_rows_of_one(tmp_path: Path) -> None:
         found: list[list[np.ndarray]] = []
         start = threading.Barrier(8)
 
-        def ask(seed: int, loaded: Index = loaded, found: list[list[np.ndarray]] = found) -> None:
+        def ask(seed: int, loaded: DfaIndex = loaded, found: list[list[np.ndarray]] = found) -> None:
             states = list(range(len(expected.dfa)))
             random.Random(seed).shuffle(states)
             start.wait()  # noqa: B023

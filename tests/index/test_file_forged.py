@@ -12,6 +12,7 @@ import sfgen
 from scripted import ScriptedModel, random_scores
 from sfgen import Dfa, Index, Sampler, Vocabulary
 from sfgen.errors import IndexFileError, UsageError
+from sfgen.index import DfaIndex
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ def test_a_wrong_count_or_a_token_that_there_is_not(saved: Path) -> None:
         Index.load(saved, VOCABULARY).row(1)
 
 
-def with_row(saved: Path, state: int, tokens: list[int]) -> Index:
+def with_row(saved: Path, state: int, tokens: list[int]) -> DfaIndex:
     """A file in which a state allows other tokens, and all checksums and counts are right."""
     _, arrays = taken_apart(saved)
     numbers = arrays["row_of_state"].copy()

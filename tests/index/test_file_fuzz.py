@@ -15,6 +15,7 @@ from index_files import ORDER, PATTERN, VOCABULARY, Arrays, assert_same, put_tog
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import IndexFileError
+from sfgen.index import DfaIndex
 from sfgen.index.file import pattern_of
 
 FILES = 334  # of each of six kinds
@@ -30,7 +31,7 @@ BYTES = Vocabulary(
 
 
 @cache
-def indexes() -> list[Index]:
+def indexes() -> list[DfaIndex]:
     """An index with a pattern; one that needs to look at the tokens, without a pattern; a larger one; a row of none."""
     built = [
         Index(Dfa.from_regex(PATTERN), VOCABULARY),
@@ -44,7 +45,7 @@ def indexes() -> list[Index]:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Index, bytes, Path]]:
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[DfaIndex, bytes, Path]]:
     """Each index, its file, and a path for what is made of it."""
     folder = tmp_path_factory.mktemp("fuzz")
     made = []
@@ -156,7 +157,7 @@ def _other_value(value: object, chance: random.Random) -> object:
     return chance.choice(values)
 
 
-def refusal(index: Index, path: Path) -> str:
+def refusal(index: DfaIndex, path: Path) -> str:
     """Why a file is refused; empty if it is not, and then everything in it is right."""
     try:
         loaded = Index.load(path, index.vocabulary)
@@ -168,7 +169,7 @@ def refusal(index: Index, path: Path) -> str:
     return ""
 
 
-def _saved_over(index: Index, path: Path) -> str:
+def _saved_over(index: DfaIndex, path: Path) -> str:
     """Why an index cannot be saved where a file is; empty if it was."""
     try:
         index.save(path)
@@ -179,7 +180,7 @@ def _saved_over(index: Index, path: Path) -> str:
 
 @pytest.mark.parametrize("mutate", [flipped, cut, lengthened, mixed_up, other_header])
 def test_a_mutated_file_is_refused_or_right(
-    mutate: Callable[[bytes, random.Random], bytes], files: list[tuple[Index, bytes, Path]]
+    mutate: Callable[[bytes, random.Random], bytes], files: list[tuple[DfaIndex, bytes, Path]]
 ) -> None:
     refused = right = 0
     for seed in range(FILES):
@@ -203,7 +204,7 @@ def test_a_mutated_file_is_refused_or_right(
     assert refused + right == FILES
 
 
-def test_forged_arrays_do_no_harm(files: list[tuple[Index, bytes, Path]]) -> None:
+def test_forged_arrays_do_no_harm(files: list[tuple[DfaIndex, bytes, Path]]) -> None:
     """With right checksums: the file is refused, or what is written with it is a match of its own automaton."""
     refused = written = 0
     for seed in range(FILES):
@@ -249,7 +250,7 @@ def _forge(arrays: Arrays, chance: random.Random) -> None:
     numbers[place] = min(max(value, limits.min), limits.max)
 
 
-def _walk(index: Index, chance: random.Random) -> bool:
+def _walk(index: DfaIndex, chance: random.Random) -> bool:
     """Write something; whether it came to an end."""
     guide = index.guide()
     text = b""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from automata import automata
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import LimitTooSmall, UsageError
-from sfgen.index import FreeGuide
+from sfgen.index import UnconstrainedGuide
 
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b"ho", b"tel", None], end_token_ids=[259])
 
@@ -62,7 +62,7 @@ def test_forced_bytes_equal_brute_force(dfa: Dfa) -> None:
             expected += bytes(read)
             here = dfa.step(here, read[0])
         guide = index.guide()
-        guide._states.append(state)
+        guide._positions.append(state)
         assert guide.forced_bytes() == expected
         assert guide.is_finished == (bool(dfa.accepting[state]) and bool((dfa.transitions[state] < 0).all()))
 
@@ -144,7 +144,7 @@ def test_one_index_serves_many_threads() -> None:
 
 
 def test_free_text_allows_every_text_token_and_the_end() -> None:
-    guide = FreeGuide(Vocabulary([b"a", None, b"b", None], end_token_ids=[3]), max_tokens=1)
+    guide = UnconstrainedGuide(Vocabulary([b"a", None, b"b", None], end_token_ids=[3]), max_tokens=1)
     assert guide.allowed_tokens().tolist() == [0, 2, 3]
     guide.advance(2)
     assert guide.allowed_tokens().tolist() == [3]

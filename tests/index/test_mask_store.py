@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from automata import allowed, automata, token_distances, vocabularies
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.index import mask_store, tokens_of_row
+from sfgen.index import DfaIndex, mask_store, tokens_of_row
 from sfgen.index.masks import few_tokens, many_states
 from sfgen.index.masks.table import walking_table
 
@@ -52,7 +52,7 @@ LIMITS = st.sampled_from(
 )
 
 
-def made(index: Index) -> list[set[int]]:
+def made(index: DfaIndex) -> list[set[int]]:
     """The rows of all states as sets, after a look at what must hold of them."""
     states = range(len(index.dfa))
     found = [index.row(state) for state in states]
@@ -210,7 +210,7 @@ def test_many_threads_get_the_rows_of_one(wide_from: int, apart: int) -> None:
             start = threading.Barrier(8)
 
             def ask(
-                seed: int, index: Index = index, wrong: list[int] = wrong, start: threading.Barrier = start
+                seed: int, index: DfaIndex = index, wrong: list[int] = wrong, start: threading.Barrier = start
             ) -> None:
                 states = list(range(len(dfa)))
                 random.Random(seed).shuffle(states)

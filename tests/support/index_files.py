@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from sfgen import Dfa, Index, Vocabulary
+from sfgen.index import DfaIndex
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -34,11 +35,11 @@ ORDER = {
 _KEYS = ["format", "sfgen", "pattern", "flags", "vocabulary_fingerprint", "states", "tokens", "rows"]
 
 
-def fresh(pattern: str = PATTERN) -> Index:
+def fresh(pattern: str = PATTERN) -> DfaIndex:
     return Index(Dfa.from_regex(pattern), VOCABULARY)
 
 
-def assert_same(loaded: Index, index: Index) -> None:
+def assert_same(loaded: DfaIndex, index: DfaIndex) -> None:
     """Both say the same of every state."""
     assert loaded.dfa.pattern == index.dfa.pattern
     assert loaded.dfa.transitions.tolist() == index.dfa.transitions.tolist()

@@ -44,11 +44,11 @@ def dfa() -> sfgen.Dfa:
     return sfgen.Dfa.from_regex(PATTERN)
 
 
-def index() -> sfgen.Index:
+def index() -> sfgen.index.DfaIndex:
     return sfgen.Index(dfa(), vocabulary())
 
 
-def stored_index() -> sfgen.Index:
+def stored_index() -> sfgen.index.DfaIndex:
     path = Path("stored.safetensors")
     if not path.exists():
         index().save(path)
@@ -156,7 +156,7 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "Dfa": dfa,
     "Draws": lambda: sfgen.Sampler(temperature=1, seed=0).start(),
     "FSMDecoder": lambda: reference.FSMDecoder(["hot*"]),
-    "FreeGuide": lambda: sfgen.index.FreeGuide(vocabulary()),
+    "UnconstrainedGuide": lambda: sfgen.index.UnconstrainedGuide(vocabulary()),
     "FsmIndex": lambda: reference.FsmIndex("ab+", vocabulary()),
     "Guide": lambda: index().guide(),
     "GuidedLogitsProcessor": lambda: _processors().GuidedLogitsProcessor(index()),

@@ -12,8 +12,9 @@ from typing import Any
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import Session
-from sfgen.decoding.fast_forward import Forward
+from sfgen.decoding.fast_forward import FastForward
 from sfgen.decoding.retokenize import Canonical
+from sfgen.index import DfaGuide, DfaIndex
 from sfgen.vocabulary.pretrained import load_tokenizer
 
 SMALL = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
@@ -89,8 +90,33 @@ class Merges:
         raise NotImplementedError
 
 
-def forward(model: Any, pattern: str) -> Forward:
-    return Forward(Index(Dfa.from_regex(pattern), model.vocabulary), model)
+class Ahead:
+    """What must follow a state of an index, whatever came before.
+
+    Attributes:
+        fast_forward: Tells it.
+    """
+
+    def __init__(self, index: DfaIndex, model: Any) -> None:
+        self.index = index
+        self.fast_forward = FastForward(index, model)
+
+    def tokens(self, state: int, tail: Sequence[int], left: int | None) -> tuple[int, ...]:
+        """The tokens that must follow a state; ``left``: how many tokens may be written."""
+        return self.fast_forward.tokens(guide_at(self.index, state, left), tail)
+
+
+def guide_at(index: DfaIndex, state: int, left: int | None = None) -> DfaGuide:
+    """A guide that stands in a state; ``left``: how many tokens it may take."""
+    guide = index.guide()
+    guide._positions = [state]
+    guide.max_tokens = left
+    guide._set_free()
+    return guide
+
+
+def forward(model: Any, pattern: str) -> Ahead:
+    return Ahead(Index(Dfa.from_regex(pattern), model.vocabulary), model)
 
 
 def texts_of(vocabulary: Vocabulary, tokens: Sequence[int]) -> list[bytes]:
@@ -132,7 +158,7 @@ def forcing_pattern(random: Random) -> str:
     return "".join([piece(True) for _ in range(random.choice([2, 3, 4, 5, 6]))])
 
 
-def text_for(random: Random, index: Index, most_tokens: int = 40) -> bytes:
+def text_for(random: Random, index: DfaIndex, most_tokens: int = 40) -> bytes:
     """A text that matches, of tokens at random, long ones for choice; past ``most_tokens`` by the shortest way."""
     tokens, state, data, count = index.vocabulary.tokens, 0, b"", 0
     while not index.is_final(state):
@@ -147,7 +173,7 @@ def text_for(random: Random, index: Index, most_tokens: int = 40) -> bytes:
     return data
 
 
-def _drawn(random: Random, index: Index, state: int) -> list[int]:
+def _drawn(random: Random, index: DfaIndex, state: int) -> list[int]:
     """Some tokens that are allowed. Most are found without a mask: masks of many tokens take their time."""
     tries = [random.randrange(len(index.vocabulary)) for _ in range(60)]
     found = [token for token in tries if index.next_state(state, token) >= 0]
@@ -157,7 +183,7 @@ def _drawn(random: Random, index: Index, state: int) -> list[int]:
     return found
 
 
-def _nearer(index: Index, state: int) -> int:
+def _nearer(index: DfaIndex, state: int) -> int:
     """A token that leads nearer to an end."""
     tokens, targets = index.transitions(state)
     return int(tokens[index.distance[targets] < index.distance[state]][0])
@@ -176,7 +202,7 @@ def whole_text(canonical: Canonical, prompt: str, data: bytes) -> tuple[tuple[in
 Run = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
-def walk(forward: Forward, index: Index, prompt: Sequence[int], tokens: Sequence[int]) -> Iterator[Run]:
+def walk(forward: Ahead, index: DfaIndex, prompt: Sequence[int], tokens: Sequence[int]) -> Iterator[Run]:
     """Write ``tokens`` behind a prompt as a model would choose them, with a look at what is forced at each place.
 
     Yields:

@@ -9,7 +9,7 @@ import typer
 
 from sfgen.errors import UsageError
 from sfgen_cli import options
-from sfgen_cli.constraints import Constraint, read_bans
+from sfgen_cli.constraints import ConstraintOptions, read_bans
 from sfgen_cli.flatten import Named, flattened
 from sfgen_cli.generation import Request, run
 from sfgen_cli.many_options import ManyOptions
@@ -87,7 +87,7 @@ def ban(
     if many.input is not None:
         from sfgen_cli.many import run_many
 
-        run_many(Request("", Constraint(), banned, generation), many)
+        run_many(Request("", ConstraintOptions(), banned, generation), many)
         return
     if routes:
         from sfgen_cli.routes import write_routes
@@ -95,7 +95,7 @@ def ban(
         write_routes(banned.words, generation, max_routes)
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
-    request = Request(text, Constraint(), banned, generation)
+    request = Request(text, ConstraintOptions(), banned, generation)
     if compare:
         from sfgen_cli.compare import write_comparison
 

@@ -13,7 +13,7 @@ import typer
 from sfgen.errors import InputError, UsageError, caret_lines
 from sfgen_cli import options
 from sfgen_cli.checked_texts import Source, sources
-from sfgen_cli.constraints import Constraint, looks_like_a_pattern_for_a_file, read_bans, read_constraint
+from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_bans, read_constraint
 from sfgen_cli.flatten import Named, flattened
 from sfgen_cli.output import ReaderGone, complain, note, visible, write, write_json
 from sfgen_cli.progress import progress
@@ -134,7 +134,7 @@ def _nothing_to_look_for(files: list[str]) -> UsageError:
     return UsageError(message, hint=_EXAMPLE)
 
 
-def _matching(constraint: Constraint, *, quiet: bool) -> Matching:
+def _matching(constraint: ConstraintOptions, *, quiet: bool) -> Matching:
     from sfgen_cli.matching import Matching
 
     with progress(quiet=quiet) as say:

@@ -10,7 +10,7 @@ import typer
 
 from sfgen.errors import UsageError
 from sfgen_cli import options
-from sfgen_cli.constraints import Constraint, looks_like_a_pattern_for_a_file, read_constraint
+from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.flatten import flattened
 from sfgen_cli.index_options import Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
@@ -20,7 +20,8 @@ from sfgen_cli.stopwatch import Stopwatch
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
-    from sfgen import Dfa, Index
+    from sfgen import Dfa
+    from sfgen.index import DfaIndex
 
 DEFAULT_FILE = Path("sfgen-index.safetensors")
 _SAVED = "Saved indexes"
@@ -101,7 +102,7 @@ def index(
         _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
     import_module("sfgen.index")
     with clock:
-        built = (constraint or Constraint(index_file=file)).index(tokens, dfa)
+        built = (constraint or ConstraintOptions(index_file=file)).index(tokens, dfa)
     assert built is not None, "there is a constraint or a file"
     if looks.at_automaton:
         _show_automaton(built.dfa, looks, quiet=quiet)
@@ -121,7 +122,7 @@ def index(
         _show(built, looks, clock, is_loaded=not constraint, quiet=quiet)
 
 
-def _check_source(constraint: Constraint, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:
+def _check_source(constraint: ConstraintOptions, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:
     if not constraint and file is not None and looks_like_a_pattern_for_a_file(str(file)):
         pattern = quoted(str(file), instead="PATTERN")
         raise UsageError(
@@ -150,7 +151,7 @@ def _check_file(file: Path) -> None:
     pattern_of(file)
 
 
-def _show(built: Index, looks: Looks, clock: Stopwatch, *, is_loaded: bool, quiet: bool) -> None:
+def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, quiet: bool) -> None:
     """Show the index, or one state of it. ``is_loaded``: it was read from a file."""
     from sfgen.index.export import heading, rows
     from sfgen_cli import index_output, tables
@@ -227,7 +228,7 @@ def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
         index_output.write_index(index_output.fsm_heading(built, len(rows)), rows)
 
 
-def _build(index: Index, *, quiet: bool) -> None:
+def _build(index: DfaIndex, *, quiet: bool) -> None:
     """Make all rows; on a terminal with a progress bar."""
     if quiet or not stderr_is_a_terminal():
         index.build()

@@ -30,6 +30,21 @@ def batch_of(model: Model | str | Path, rows: int) -> Batch:
     return model.batch(rows) if isinstance(model, HasBatch) else SeparateRows(model, rows)
 
 
+def drive(loop: Loop, model: Model) -> Iterator[Event]:
+    """Run the loop of a single text: a batch of one.
+
+    Yields:
+        Its events; the last is ``Finished``.
+
+    Raises:
+        SfgenError: Whatever ends the text; see ``sfgen.decoding.stream``.
+    """
+    for _, event in drive_batch([loop], batch_of(model, 1)):
+        if isinstance(event, SfgenError):
+            raise event
+        yield event
+
+
 @dataclass
 class _Row:
     """What runs in one row of the batch."""

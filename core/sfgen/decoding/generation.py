@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sfgen import arguments
 from sfgen.decoding.ban import Ban
-from sfgen.decoding.batch import batch_of, drive_batch
+from sfgen.decoding.batch import drive
 from sfgen.decoding.events import Event, Finished, Result
 from sfgen.decoding.fast_forward import FastForward
 from sfgen.decoding.loop import Loop
@@ -20,9 +20,9 @@ from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
 from sfgen.decoding.strategies import strategy as make_strategy
 from sfgen.decoding.verify import Promises
-from sfgen.errors import InputError, InternalError, LimitTooSmall, SfgenError, UsageError
+from sfgen.errors import InputError, InternalError, LimitTooSmall, UsageError
 from sfgen.index import UnconstrainedGuide
-from sfgen.protocols import Batch, Constraint, Guide, GuideSource, Model, Scores
+from sfgen.protocols import Constraint, Guide, GuideSource, Model, Scores
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def stream(
         hold=hold,
         look=look,
     )
-    return _alone(loop, batch_of(model, 1))
+    return drive(loop, model)
 
 
 def prepare(
@@ -220,14 +220,6 @@ def generate(
         if isinstance(event, Finished):
             return event.result
     raise InternalError("generation ended without a result")
-
-
-def _alone(loop: Loop, batch: Batch) -> Iterator[Event]:
-    """Run the loop of a single text: a batch of one."""
-    for _, event in drive_batch([loop], batch):
-        if isinstance(event, SfgenError):
-            raise event
-        yield event
 
 
 def _encoded(model: Model, vocabulary: Vocabulary, prompt: str | Sequence[int]) -> tuple[Sequence[int], bytes]:
