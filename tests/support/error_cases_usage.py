@@ -39,7 +39,7 @@ USAGE = [
     Case("gen --regex-file /no/such/file", 1, "cannot read /no/such/file"),
     Case("gen --choices-file /no/such/file", 1, "cannot read /no/such/file"),
     Case(["gen", "--choices", "a\udcff"], 2, "contains a surrogate code point, which is not text"),
-    Case("gen --choices aaa,bbb", 2, "than the limit of 5", patched("sfgen.automata.dfa.MAX_DFA_STATES", 5)),
+    Case("gen --choices aaa,bbb", 2, "than the limit of 5", patched("sfgen.automata.choices.MAX_DFA_STATES", 5)),
     # --- sampling
     Case("gen -r a -t -1 -m uniform", 2, "temperature must be"),
     Case("gen -r a -t nan -m uniform", 2, "temperature must be"),

@@ -10,9 +10,9 @@ _ASKED_RIGHT = "a run asks for nothing but what was allowed"
 # (end of the file's path, a piece of what is said, why)
 OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("sfgen/arguments.py", "", _LIBRARY),
-    ("automata/dfa.py", "transitions must be states", _LIBRARY),
-    ("automata/dfa.py", "byte_classes must be", _LIBRARY),
-    ("automata/dfa.py", "accepting must say", _LIBRARY),
+    ("automata/arrays.py", "transitions must be states", _LIBRARY),
+    ("automata/arrays.py", "byte_classes must be", _LIBRARY),
+    ("automata/arrays.py", "accepting must say", _LIBRARY),
     ("automata/dfa.py", "there is no byte", _LIBRARY),
     ("automata/dfa.py", "there is no state", _LIBRARY),
     ("ban/words.py", "there is no number", _LIBRARY),
@@ -27,7 +27,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("automata/compile.py", "groups are nested too deep", "the limit on nesting is reached before"),
     ("regex/parse.py", "groups are nested too deep", "the limit on nesting is reached before"),
     ("regex/parse.py", "is not supported", "for a part of a pattern that a later Python may have"),
-    ("automata/dfa.py", "choices must be a list", _REFUSED),
+    ("automata/choices.py", "choices must be a list", _REFUSED),
     ("automata/fsm.py", "an interegular.FSM is needed", _LIBRARY),
     ("automata/fsm.py", "over bytes, the automaton passes", _LIBRARY),
     ("automata/fsm.py", "the symbol", _LIBRARY),

@@ -2,7 +2,8 @@
 
 :mod:`~sfgen.automata.utf8` turns characters into bytes, :mod:`~sfgen.automata.nfa` the tree into a nondeterministic
 automaton, :mod:`~sfgen.automata.determinize` that into a deterministic one, and :mod:`~sfgen.automata.minimize` finds
-its canonical form. :class:`Dfa` is the result, which the index walks.
+its canonical form. :mod:`~sfgen.automata.choices` does the same for a list of texts. :class:`Dfa` is the result, which
+the index walks.
 
 To be looked at, :mod:`~sfgen.automata.edges` folds the bytes back to characters, which :mod:`~sfgen.automata.label`
 writes down; :mod:`~sfgen.automata.graph` is what :mod:`~sfgen.automata.dot`, :mod:`~sfgen.automata.mermaid` and

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.automata.acyclic import minimal_acyclic
 from sfgen.automata.algebra import Keep, complement, concatenation, product
+from sfgen.automata.arrays import check_arrays
+from sfgen.automata.choices import compile_choices
 from sfgen.automata.compile import compile_pattern
-from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
+from sfgen.automata.determinize import Deterministic
 from sfgen.automata.fsm import over_bytes
 from sfgen.automata.graph import STATES_DRAWN, character_graph, to_dict
 from sfgen.automata.minimize import minimize
@@ -53,7 +54,7 @@ class Dfa:
     pattern: str | None = None
 
     def __post_init__(self) -> None:
-        _check_arrays(self)
+        check_arrays(self)
         for name, kind in (("transitions", np.int32), ("byte_classes", np.uint8), ("accepting", np.bool_)):
             # A view, so that the caller's own array stays as it was.
             array = np.ascontiguousarray(getattr(self, name), dtype=kind).view()
@@ -98,36 +99,7 @@ class Dfa:
         >>> [dfa.walk(text) for text in (b"h", b"ho", b"hot", b"c")]
         [1, 2, 3, 4]
         """
-        if isinstance(choices, str) or not (choices := arguments.texts("choices", choices)):
-            raise UsageError("choices must be a list of at least one text")
-        encoded: dict[bytes, None] = {}  # a set that keeps the order
-        for choice in choices:
-            try:
-                encoded[choice.encode()] = None
-            except UnicodeEncodeError:
-                raise UsageError(
-                    f"choice {choice!r} contains a surrogate code point, which is not text",
-                    hint="Read the file that it came from as UTF-8.",
-                ) from None
-        states = minimal_acyclic(sorted(encoded))[::-1]
-        if len(states) > MAX_DFA_STATES:
-            raise UsageError(
-                f"the choices need {len(states):,} states, more than the limit of {MAX_DFA_STATES:,}",
-                hint="Give fewer or shorter choices.",
-            )
-        # A class for each byte that occurs, and the last one for all others.
-        letters = sorted({byte for state in states for byte, _ in state.edges})
-        byte_classes = np.full(256, len(letters), dtype=np.int32)
-        byte_classes[letters] = np.arange(len(letters))
-        transitions = np.full((len(states), len(letters) + 1), -1, dtype=np.int32)
-        for number, state in enumerate(states):
-            for byte, target in state.edges:
-                transitions[number, byte_classes[byte]] = len(states) - 1 - target
-        if len(letters) == 256:
-            transitions = transitions[:, :256]
-        accepting = np.array([state.accepting for state in states], dtype=np.bool_)
-        minimal = minimize(Deterministic(transitions, byte_classes.astype(np.uint8), accepting))
-        return cls(*_numbered_by(minimal, encoded))
+        return cls(*compile_choices(choices))
 
     @classmethod
     def from_fsm(cls, fsm: FSM) -> Dfa:
@@ -380,53 +352,3 @@ class Dfa:
     def _name(self) -> str:
         """What stands for this automaton in messages about what is made of it."""
         return f"({len(self):,} states)" if self.pattern is None else f"({self.pattern})"
-
-
-def _check_arrays(dfa: Dfa) -> None:
-    """Refuse arrays that are no automaton; a transition to a state that is not there would be read beyond the end.
-
-    Raises:
-        UsageError: An array of another kind or shape, or with a number outside its range.
-    """
-    transitions = _array(dfa.transitions, "transitions", "whole numbers, [states, classes]", "iu", 2)
-    classes = _array(dfa.byte_classes, "byte_classes", "whole numbers, [256]", "iu", 1)
-    accepting = _array(dfa.accepting, "accepting", "truth values, [states]", "b", 1)
-    states, width = transitions.shape
-    if not transitions.size or transitions.min() < -1 or transitions.max() >= states:
-        raise UsageError(f"transitions must be states from 0 to {states - 1}, or -1", hint=_MAKERS)
-    if classes.shape != (256,) or classes.min() < 0 or classes.max() >= width:
-        raise UsageError(f"byte_classes must be 256 classes from 0 to {width - 1}", hint=_MAKERS)
-    if accepting.shape != (states,):
-        raise UsageError(f"accepting must say of {states} states whether the text may end there", hint=_MAKERS)
-    if dfa.pattern is not None:
-        arguments.text("pattern", dfa.pattern)
-
-
-def _array(value: object, name: str, content: str, kinds: str, dimensions: int) -> NDArray[Any]:
-    """An array of one of these kinds of numbers."""
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of several lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in kinds or array.ndim != dimensions:
-        raise arguments.refusal(name, f"an array of {content}", value, hint=_MAKERS)
-    return array
-
-
-_MAKERS = "An automaton is made by Dfa.from_regex, Dfa.from_choices or Dfa.from_fsm."
-
-
-def _numbered_by(automaton: Deterministic, texts: Iterable[bytes]) -> Deterministic:
-    """The same automaton, its states numbered as the texts, which visit them all, first come to them."""
-    rows = automaton.transitions.tolist()
-    classes = automaton.byte_classes.tolist()
-    numbers = {0: 0}  # old number → new one
-    for text in texts:
-        state = 0
-        for byte in text:
-            state = rows[state][classes[byte]]
-            numbers.setdefault(state, len(numbers))
-    old = np.fromiter(numbers, dtype=np.int32, count=len(numbers))
-    new = np.full(len(numbers) + 1, -1, dtype=np.int32)  # the last one: no transition stays none
-    new[old] = np.arange(len(numbers))
-    return Deterministic(new[automaton.transitions[old]], automaton.byte_classes, automaton.accepting[old])

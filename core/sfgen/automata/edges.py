@@ -6,12 +6,10 @@ still to come, it is found once which of them lead where, and this is used where
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from sfgen.automata.arrays import Automaton
 from sfgen.regex.characters import Ranges, intersection, union
-
-if TYPE_CHECKING:
-    from sfgen.automata.dfa import Dfa
 
 # First bytes, with the number of bytes that follow and the characters that such a sequence may encode: the same
 # character may not be written longer than it must be, nor is a surrogate a character.
@@ -33,7 +31,7 @@ class Edge(NamedTuple):
     characters: Ranges
 
 
-def character_edges(dfa: Dfa) -> tuple[Edge, ...]:
+def character_edges(automaton: Automaton) -> tuple[Edge, ...]:
     """All edges over whole characters, from the states that the start reaches by whole characters.
 
     There is one for each pair of states, sorted by source and then by its first character. Bytes that are part of no
@@ -46,7 +44,7 @@ def character_edges(dfa: Dfa) -> tuple[Edge, ...]:
     Edge(source=1, target=3, characters=((33, 33),))
     Edge(source=1, target=1, characters=((97, 122), (233, 233)))
     """
-    reader = WholeCharacters(dfa)
+    reader = WholeCharacters(automaton)
     seen = {0}
     waiting = [0]
     for state in waiting:
@@ -56,22 +54,22 @@ def character_edges(dfa: Dfa) -> tuple[Edge, ...]:
     return tuple(edge for state in sorted(seen) for edge in reader.edges(state))
 
 
-def following(dfa: Dfa, state: int) -> Ranges:
+def following(automaton: Automaton, state: int) -> Ranges:
     """The characters that can follow in one state, which must be one between two characters.
 
     >>> from sfgen.automata import Dfa
     >>> following(Dfa.from_regex("[a-z]+!"), 1)
     ((33, 33), (97, 122))
     """
-    return union(*(edge.characters for edge in WholeCharacters(dfa).edges(state)))
+    return union(*(edge.characters for edge in WholeCharacters(automaton).edges(state)))
 
 
 class WholeCharacters:
     """The edges of one automaton over whole characters, each state's found when it is asked for."""
 
-    def __init__(self, dfa: Dfa) -> None:
-        self._dfa = dfa
-        classes = dfa.byte_classes.tolist()
+    def __init__(self, automaton: Automaton) -> None:
+        self._automaton = automaton
+        classes = automaton.byte_classes.tolist()
         self._one_byte = _runs(classes, 0, 0x7F)
         self._continuation = [(first - 0x80, last - 0x80, label) for first, last, label in _runs(classes, 0x80, 0xBF)]
         self._leads = [(following, allowed, _runs(classes, first, last)) for first, last, following, allowed in _LEADS]
@@ -87,7 +85,7 @@ class WholeCharacters:
 
     def reached(self) -> set[int]:
         """The states that the start reaches by whole characters; found without the characters, so in less time."""
-        rows = self._dfa.transitions
+        rows = self._automaton.transitions
         every = [(0, self._one_byte)] + [(count, runs) for count, _, runs in self._leads]
         inside = [(0, self._continuation)]
         seen = {(0, 0)}
@@ -104,7 +102,7 @@ class WholeCharacters:
         return {state for state, remaining in seen if not remaining}
 
     def _read(self, state: int) -> tuple[Edge, ...]:
-        row = self._dfa.transitions[state].tolist()
+        row = self._automaton.transitions[state].tolist()
         found: dict[int, _Found] = {}
         for first, last, label in self._one_byte:
             if row[label] >= 0:
@@ -126,7 +124,7 @@ class WholeCharacters:
         found = self._inside.get((state, count))
         if found is None:
             found = self._inside[state, count] = {}
-            row = self._dfa.transitions[state].tolist()
+            row = self._automaton.transitions[state].tolist()
             for first, last, label in self._continuation:
                 target = row[label]
                 if target < 0:

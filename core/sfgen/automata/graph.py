@@ -9,15 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sfgen import arguments
+from sfgen.automata.arrays import Automaton
 from sfgen.automata.edges import WholeCharacters
 from sfgen.automata.label import CUT, label, visible
 from sfgen.errors import UsageError
-
-if TYPE_CHECKING:
-    from sfgen.automata.dfa import Dfa
 
 STATES_DRAWN = 100
 """States that are drawn where nothing else is asked for: more can hardly be looked at."""
@@ -76,11 +74,11 @@ class Graph:
         return f"{self.states_left_out:,} of {self.states_left_out + len(self.states):,} states {are} left out"
 
 
-def character_graph(dfa: Dfa, *, max_states: int = STATES_DRAWN) -> Graph:
+def character_graph(automaton: Automaton, *, max_states: int = STATES_DRAWN) -> Graph:
     """The automaton over whole characters; what stands inside of a character is folded away.
 
     Args:
-        dfa: The automaton.
+        automaton: The automaton.
         max_states: States that are drawn; what is further from the start is left out.
 
     Raises:
@@ -93,21 +91,24 @@ def character_graph(dfa: Dfa, *, max_states: int = STATES_DRAWN) -> Graph:
     1 3 !
     1 1 [a-zé]
     """
-    reader = WholeCharacters(dfa)
+    reader = WholeCharacters(automaton)
 
     def leaving(state: int) -> list[tuple[int, str]]:
         return [(edge.target, label(edge.characters)) for edge in reader.edges(state)]
 
-    return drawn(dfa, leaving, lambda: len(reader.reached()), max_states)
+    return drawn(automaton, leaving, lambda: len(reader.reached()), max_states)
 
 
 def drawn(
-    dfa: Dfa, leaving: Callable[[int], Iterable[tuple[int, str]]], states: Callable[[], int], max_states: int
+    automaton: Automaton,
+    leaving: Callable[[int], Iterable[tuple[int, str]]],
+    states: Callable[[], int],
+    max_states: int,
 ) -> Graph:
     """The states nearest to the start, with the edges between them.
 
     Args:
-        dfa: The automaton that the states are of.
+        automaton: The automaton that the states are of.
         leaving: The edges from a state: where to, and what is written on them.
         states: How many states there are; asked for only when some are left out.
         max_states: States that are drawn.
@@ -128,8 +129,8 @@ def drawn(
                 queue.append(target)
     shown = tuple(edge for edge in edges if edge.target in seen)
     return Graph(
-        title=title_of(dfa.pattern),
-        states=tuple(GraphState(state, bool(dfa.accepting[state])) for state in queue),
+        title=title_of(automaton.pattern),
+        states=tuple(GraphState(state, bool(automaton.accepting[state])) for state in queue),
         edges=shown,
         continuing=tuple(dict.fromkeys(edge.source for edge in edges if edge.target not in seen)),
         edges_left_out=len(edges) - len(shown),
@@ -143,17 +144,17 @@ def title_of(pattern: str | None) -> str:
     return text if len(text) <= TITLE_WIDTH else text[: TITLE_WIDTH - 1] + CUT
 
 
-def to_dict(dfa: Dfa) -> dict[str, Any]:
+def to_dict(automaton: Automaton) -> dict[str, Any]:
     """The automaton over whole characters as plain data; see :meth:`sfgen.automata.dfa.Dfa.to_dict`."""
-    reader = WholeCharacters(dfa)
+    reader = WholeCharacters(automaton)
     transitions = {
         str(state): {label(edge.characters, width=sys.maxsize): edge.target for edge in reader.edges(state)}
         for state in sorted(reader.reached())
     }
     return {
-        "pattern": dfa.pattern,
+        "pattern": automaton.pattern,
         "initial": 0,
-        "final": [state for state in map(int, transitions) if dfa.accepting[state]],
-        "states": len(dfa),
+        "final": [state for state in map(int, transitions) if automaton.accepting[state]],
+        "states": len(automaton.accepting),
         "transitions": transitions,
     }

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from sfgen.automata.arrays import Automaton
 from sfgen.automata.dot import svg, to_dot
 from sfgen.automata.graph import character_graph
 from sfgen.automata.mermaid import to_mermaid
 from sfgen.errors import SfgenError
-
-if TYPE_CHECKING:
-    from sfgen.automata.dfa import Dfa
 
 _MAX_STATES = 40
 _MAX_EDGES = 120
@@ -21,7 +18,7 @@ _SECONDS = 5.0
 
 
 def mimebundle(
-    dfa: Dfa, text: str, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
+    automaton: Automaton, text: str, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
 ) -> dict[str, str]:
     """The automaton in each form that a notebook can take, by media type.
 
@@ -29,7 +26,7 @@ def mimebundle(
     is too much to be seen on it.
 
     Args:
-        dfa: The automaton.
+        automaton: The automaton.
         text: What is shown where there are no pictures.
         include: The media types that are wanted; all by default.
         exclude: Media types that are not.
@@ -41,8 +38,8 @@ def mimebundle(
     forms = {"text/plain": text}
     wanted = {"text/plain", "image/svg+xml", "text/markdown"} if include is None else set(include)
     wanted -= set(exclude or ())
-    if len(dfa) <= _MAX_BYTE_STATES:
-        graph = character_graph(dfa, max_states=_MAX_STATES)
+    if len(automaton.accepting) <= _MAX_BYTE_STATES:
+        graph = character_graph(automaton, max_states=_MAX_STATES)
         if not graph.states_left_out and len(graph.edges) <= _MAX_EDGES:
             if "image/svg+xml" in wanted:
                 with suppress(SfgenError):  # no Graphviz, or one that does not work
