@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
-from sfgen_cli.generation import Request, Run, load
+from sfgen_cli.generation import Run, load
 from sfgen_cli.output import visible, write, write_json
 from sfgen_cli.progress import Say, progress
 from sfgen_cli.record import record
+from sfgen_cli.request import Request
 
 if TYPE_CHECKING:
     from rich.text import Text

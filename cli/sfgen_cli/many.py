@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sfgen.errors import GenerationError, InputError, SfgenError
-from sfgen_cli.generation import Request, Run, check_beforehand, trace_file, without_weights
+from sfgen_cli.generation import Run, check_beforehand, trace_file, without_weights
 from sfgen_cli.many_input import Source
 from sfgen_cli.many_input import opened as opened_input
 from sfgen_cli.many_lines import Lines, Slot
@@ -31,6 +31,7 @@ from sfgen_cli.many_output import Output, OutputFile
 from sfgen_cli.many_output import opened as opened_output
 from sfgen_cli.output import json_text, note, on_one_line, stderr_is_a_terminal
 from sfgen_cli.progress import Say, progress
+from sfgen_cli.request import Request
 
 if TYPE_CHECKING:
     from sfgen.decoding import Event

@@ -21,7 +21,7 @@ from sfgen_cli.seeds import FIRST_SAMPLE, first_seed, sampler_of
 
 if TYPE_CHECKING:
     from sfgen import Result, Sampler
-    from sfgen_cli.generation import Request
+    from sfgen_cli.request import Request
 
 _SHOWN = 60  # characters of a value
 _OTHER = "Name another --output, or give the --input and the options that the file was begun with."

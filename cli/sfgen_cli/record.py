@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfgen import Result
-    from sfgen_cli.generation import Request
+    from sfgen_cli.request import Request
 
 RESULT_KEYS = frozenset(
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable
 from rich.control import Control
@@ -14,7 +14,6 @@ from rich.segment import ControlType, Segment
 
 if TYPE_CHECKING:
     from sfgen_cli.frame import Frame
-    from sfgen_cli.live import LiveView
 
 FRAMES_A_SECOND = 10
 
@@ -33,6 +32,17 @@ _BEGIN, _END = _Code("\x1b[?2026h"), _Code("\x1b[?2026l")
 """What is between them is shown at once, not row by row."""
 
 
+class Drawable(Protocol):
+    """What can be drawn again and again: a picture of the present moment."""
+
+    @property
+    def version(self) -> object:
+        """Changes when the picture may have changed."""
+
+    def __rich__(self) -> Frame:
+        """The picture."""
+
+
 class Screen(Live):
     """Draws a view ten times a second, if something has happened.
 
@@ -40,7 +50,7 @@ class Screen(Live):
         view: What is drawn.
     """
 
-    def __init__(self, view: LiveView) -> None:
+    def __init__(self, view: Drawable) -> None:
         self._view = view
         self._frame: Frame | None = None
         self._shown: Frame | None = None  # the one that stands on the terminal

@@ -19,27 +19,25 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 
 import sfgen
 
-if TYPE_CHECKING:
-    from sfgen.kernels import Kernel
 
-
-def cache_of(kernel: Kernel[..., Any], missed: Callable[[], None]) -> Any:
+def cache_of(function: Callable[..., Any], digest: str, missed: Callable[[], None]) -> Any:
     """What numba asks for a kernel before it compiles it, and gives it to afterwards.
 
     Args:
-        kernel: The kernel.
+        function: The kernel as it is written.
+        digest: A digest of all that its machine code is made of; what was kept under another one is not taken.
         missed: Called if it is not there.
     """
     settings: Any = config
     folder = cache_folder(settings.CACHE_DIR)
-    return _NoCache(missed) if folder is None else _Cache(kernel, folder, missed)
+    return _NoCache(missed) if folder is None else _Cache(function, digest, folder, missed)
 
 
 @cache
@@ -91,11 +89,11 @@ def _is_usable(folder: Path) -> bool:
 class _Locator:
     """Says to numba's cache where the files of a kernel lie, and what they were made of."""
 
-    def __init__(self, kernel: Kernel[..., Any], folder: Path) -> None:
-        self._kernel = kernel
+    def __init__(self, function: Callable[..., Any], digest: str, folder: Path) -> None:
+        self._digest = digest
         self._folder = folder
         # Where numba looks when it has to warn.
-        self._py_file = kernel.py_func.__code__.co_filename
+        self._py_file = function.__code__.co_filename
 
     def get_cache_path(self) -> str:
         return str(self._folder)
@@ -104,13 +102,12 @@ class _Locator:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def get_source_stamp(self) -> str:
-        return self._kernel.digest
+        return self._digest
 
 
 class _Implementation(CompileResultCacheImpl):
-    def __init__(self, kernel: Kernel[..., Any], folder: Path) -> None:
-        function = kernel.py_func
-        self._locator = _Locator(kernel, folder)
+    def __init__(self, function: Callable[..., Any], digest: str, folder: Path) -> None:
+        self._locator = _Locator(function, digest, folder)
         self._lineno = function.__code__.co_firstlineno
         version = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
         self._filename_base = f"{function.__module__}.{function.__qualname__}.{version}"
@@ -121,10 +118,10 @@ class _Cache(FunctionCache):
 
     _impl_class: Any
 
-    def __init__(self, kernel: Kernel[..., Any], folder: Path, missed: Callable[[], None]) -> None:
-        self._impl_class = lambda function: _Implementation(kernel, folder)
+    def __init__(self, function: Callable[..., Any], digest: str, folder: Path, missed: Callable[[], None]) -> None:
+        self._impl_class = lambda function: _Implementation(function, digest, folder)
         self._missed = missed
-        super().__init__(kernel.py_func)  # type: ignore[no-untyped-call]
+        super().__init__(function)  # type: ignore[no-untyped-call]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = None

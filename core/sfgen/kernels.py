@@ -149,7 +149,7 @@ class Kernel(Generic[P, R]):
                 njit: Any = numba.njit
                 dispatcher = njit(**self.options, pipeline_class=KernelCompiler)(self.py_func)
                 if hasattr(dispatcher, "compile"):  # it is the function itself where NUMBA_DISABLE_JIT is set
-                    dispatcher._cache = cache_of(self, telling.begin)
+                    dispatcher._cache = cache_of(self.py_func, self.digest, telling.begin)
                     dispatcher.compile(self._types(numba))
                     dispatcher.disable_compile()
                 self._compiled = dispatcher

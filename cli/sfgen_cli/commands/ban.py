@@ -11,9 +11,10 @@ from sfgen.errors import UsageError
 from sfgen_cli import options
 from sfgen_cli.constraints import ConstraintOptions, read_bans
 from sfgen_cli.flatten import Named, flattened
-from sfgen_cli.generation import Request, run
+from sfgen_cli.generation import run
 from sfgen_cli.many_options import ManyOptions
 from sfgen_cli.prompts import read_prompt, reader_of_stdin
+from sfgen_cli.request import Request
 
 _INSTEAD = "Instead of a text"
 

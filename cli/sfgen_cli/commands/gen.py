@@ -8,10 +8,11 @@ from typing import Annotated
 from sfgen_cli import options
 from sfgen_cli.constraints import read_bans, read_constraint
 from sfgen_cli.flatten import Named, flattened
-from sfgen_cli.generation import Request, run
+from sfgen_cli.generation import run
 from sfgen_cli.many_options import ManyOptions
 from sfgen_cli.output import note
 from sfgen_cli.prompts import pattern_hint, read_prompt, reader_of_stdin
+from sfgen_cli.request import Request
 
 
 @flattened

@@ -8,7 +8,7 @@
 A tokenizer is read in steps, each in its file: ``pretrained`` finds and loads it, ``tokenizer`` goes through its
 tokens, ``decoder`` (with ``byte_level``) says what one token writes, ``round_trip`` proves it against the tokenizer
 itself.
-``json_file`` reads vocabularies written by hand.
+``json_file`` reads vocabularies written by hand, and ``token_bytes`` checks the tokens that people give.
 """
 
 from sfgen.vocabulary.trie import TokenTrie

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.errors import VocabularyError
 from sfgen.kernels import Int, Int32sOut, Int64s, UInt8s, UInt8sOut, kernel
-from sfgen.vocabulary.vocabulary import checked_tokens
+from sfgen.vocabulary.token_bytes import checked_tokens
 
 Token = bytes | None
 """The bytes of a token; ``None`` for one that is never text."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import VocabularyError
+from sfgen.vocabulary.token_bytes import checked_id, checked_tokens
 
 if TYPE_CHECKING:
     from sfgen.vocabulary.trie import TokenTrie
@@ -204,39 +204,5 @@ class Vocabulary:
         return f"Vocabulary({len(self)} tokens, end_token_ids={list(self._end_token_ids)})"
 
 
-def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
-    """The bytes of each id; ``b""`` becomes ``None``.
-
-    Raises:
-        VocabularyError: No list, or a token that is no bytes; the message names it.
-    """
-    hint = "Give the bytes of each id in a list; Vocabulary.from_tokenizer reads a tokenizer."
-    tokens = list(arguments.items("tokens", tokens, "a list of bytes or None", hint=hint, error=VocabularyError))
-    for token_id, token in enumerate(tokens):
-        if token is not None and not isinstance(token, bytes):
-            raise VocabularyError(
-                f"token {token_id} is {type(token).__name__}, and must be bytes or None: {token!r:.80}",
-                hint="Write text as bytes: 'talk'.encode()" if isinstance(token, str) else "",
-            )
-    return tuple(token or None for token in tokens)
-
-
 def _name(name: str) -> str:
     return arguments.text("each of names", name, error=VocabularyError)
-
-
-def checked_id(token_id: int, size: int) -> int:
-    """The id of one of ``size`` tokens.
-
-    Raises:
-        VocabularyError: It is none.
-    """
-    if isinstance(token_id, bool):
-        raise VocabularyError(f"a token id must be an integer, and {token_id!r} is not")
-    try:
-        index = operator.index(token_id)
-    except TypeError:
-        raise VocabularyError(f"a token id must be an integer, and {token_id!r:.80} is not") from None
-    if not 0 <= index < size:
-        raise VocabularyError(f"there is no token {index}: the vocabulary has {size} tokens, with ids from 0 on")
-    return index

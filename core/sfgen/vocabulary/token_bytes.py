@@ -1,0 +1,43 @@
+"""What a list of token bytes must be, and which ids there are in it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+from sfgen import arguments
+from sfgen.errors import VocabularyError
+
+
+def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
+    """The bytes of each id; ``b""`` becomes ``None``.
+
+    Raises:
+        VocabularyError: No list, or a token that is no bytes; the message names it.
+    """
+    hint = "Give the bytes of each id in a list; Vocabulary.from_tokenizer reads a tokenizer."
+    tokens = list(arguments.items("tokens", tokens, "a list of bytes or None", hint=hint, error=VocabularyError))
+    for token_id, token in enumerate(tokens):
+        if token is not None and not isinstance(token, bytes):
+            raise VocabularyError(
+                f"token {token_id} is {type(token).__name__}, and must be bytes or None: {token!r:.80}",
+                hint="Write text as bytes: 'talk'.encode()" if isinstance(token, str) else "",
+            )
+    return tuple(token or None for token in tokens)
+
+
+def checked_id(token_id: int, size: int) -> int:
+    """The id of one of ``size`` tokens.
+
+    Raises:
+        VocabularyError: It is none.
+    """
+    if isinstance(token_id, bool):
+        raise VocabularyError(f"a token id must be an integer, and {token_id!r} is not")
+    try:
+        index = operator.index(token_id)
+    except TypeError:
+        raise VocabularyError(f"a token id must be an integer, and {token_id!r:.80} is not") from None
+    if not 0 <= index < size:
+        raise VocabularyError(f"there is no token {index}: the vocabulary has {size} tokens, with ids from 0 on")
+    return index
