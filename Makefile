@@ -13,7 +13,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
 	@echo "make test      set up, then run the tests"
-	@echo "make check     lint, types, stale documentation"
+	@echo "make check     lint, types, circles of imports, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README anew"
 	@echo "make bench     measure, side by side with other libraries; one part: make bench BENCH='--vocabulary gpt2'"
@@ -48,6 +48,7 @@ check: $(DEV_STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_imports.py
 	$(BIN)/python tests/docs/reference.py --check
 
 format: $(DEV_STAMP)
