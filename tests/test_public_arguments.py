@@ -22,9 +22,12 @@ MAY_BE_NEGATIVE = {
     "sfgen.ban.matcher.Matcher.forget_from.place": "offsets within the prompt are negative",
     "sfgen.ban.matcher.Matcher.origins.place": "offsets within the prompt are negative",
     "sfgen.ban.words.BannedWords.pattern_threads.position": "offsets within the prompt are negative",
-    "sfgen.index.index.Index.bounded_row.tokens_left": "nothing is left",
-    "sfgen.index.index.Index.check_refusal.token_id": "no file allows it",
-    "sfgen.index.index.Index.next_state.token_id": "it leads to no state, -1",
+    "sfgen.index.dfa_guide.DfaGuide.validate.token_ids": "none of them is allowed",
+    "sfgen.index.guide.BaseGuide.validate.token_ids": "none of them is allowed",
+    "sfgen.index.unconstrained.UnconstrainedGuide.validate.token_ids": "none of them is allowed",
+    "sfgen.index.index.DfaIndex.bounded_row.tokens_left": "nothing is left",
+    "sfgen.index.index.DfaIndex.check_refusal.token_id": "no file allows it",
+    "sfgen.index.index.DfaIndex.next_state.token_id": "it leads to no state, -1",
     "sfgen.reference.fsm.FsmIndex.next_state.token_id": "it leads to no state, None",
     "sfgen.reference.naive.NaiveIndex.next_state.token_id": "it leads to no state, None",
     "sfgen.reference.sampling.sample_masked_tokens.eos": "the model has no end token",
@@ -81,7 +84,7 @@ def test_wrong_kinds_are_told_and_right_ones_work(call: Call) -> None:
     for parameter in call.parameters:
         path = f"{call.path}.{parameter.name}"
         for value in [*values(), *([] if parameter.name in LIMITS else [10**30])]:
-            if callable(value) and parameter.annotation in ("LanguageModel", "Mask", PROGRESS):
+            if callable(value) and parameter.annotation in ("LanguageModel", "MaskOfText", PROGRESS):
                 continue  # what such a function raises is its own
             receiver = receiver_of(call)
             try:

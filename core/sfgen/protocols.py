@@ -165,7 +165,7 @@ class Constraint(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """The constraint as plain data for JSON."""
 
-    def refusal(self, text: bytes) -> dict[str, str] | None:
+    def refusal(self, data: bytes) -> dict[str, str] | None:
         """Ask other judges than those that guide, such as ``re``, about a finished text.
 
         Returns:
@@ -270,7 +270,7 @@ class GuideSource(Protocol):
                 later, with another ``GenerationError``.
         """
 
-    def refusal(self, text: bytes) -> dict[str, str] | None:
+    def refusal(self, data: bytes) -> dict[str, str] | None:
         """As ``Constraint.refusal``: what the constraint's own judges say of a finished text."""
 
 

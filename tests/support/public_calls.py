@@ -78,7 +78,7 @@ def _calls_of(thing: Any) -> Iterator[Call]:
         yield _call(f"{thing.__module__}.{thing.__name__}", None, thing)
     elif inspect.isclass(thing) and not _is_shape_only(thing):
         path = f"{thing.__module__}.{thing.__name__}"
-        if not _is_record(thing):
+        if not _is_record(thing) and not inspect.isabstract(thing):
             yield _call(path, None, thing)
         for name in dir(thing):
             static = inspect.getattr_static(thing, name)

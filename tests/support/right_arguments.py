@@ -6,6 +6,7 @@ import io
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,28 @@ def stored_index() -> sfgen.index.DfaIndex:
     return sfgen.Index.load(path, vocabulary())
 
 
+@dataclass
+class Guiding:
+    """A constraint that makes its guides itself."""
+
+    dfa: sfgen.Dfa
+
+    def accepts(self, text: str | bytes) -> bool:
+        return self.dfa.accepts(text)
+
+    def shortest(self) -> bytes:
+        return self.dfa.shortest()
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.dfa.to_dict()
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        return self.dfa.refusal(data)
+
+    def guide(self, vocabulary: sfgen.Vocabulary, max_tokens: int | None = None) -> sfgen.Guide:
+        return sfgen.index.DfaIndex(self.dfa, vocabulary).guide(max_tokens)
+
+
 def machine() -> reference.Machine:
     return reference.Machine(interegular.parse_pattern("ab+").to_fsm())
 
@@ -80,6 +103,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "byte": lambda: 97,
     "byte_classes": lambda: np.zeros(256, dtype=np.uint8),
     "char": lambda: "h",
+    "chain": lambda: sfgen.index.Chain([index()]),
+    "constraint": dfa,
     "choices": lambda: ["hot", "cold"],
     "count": lambda: 0,
     "data": lambda: b"ab",
@@ -103,6 +128,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "name_or_path": lambda: DIRECTORY,
     "number": lambda: 0,
     "other": dfa,
+    "parts": lambda: [index()],
     "path": lambda: _file("vocabulary.json", '["a", "b"]'),
     "pattern": lambda: PATTERN,
     "place": lambda: 0,
@@ -114,6 +140,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "rows": lambda: 1,
     "scores": lambda: np.array([0.5, 1.0, 0.25]),
     "source": lambda: io.StringIO("talk\nlisten\n"),
+    "start": lambda: 0,
     "state": lambda: 0,
     "stored": lambda: stored_index().stored_rows,
     "stream": lambda: io.BytesIO(b""),
@@ -135,7 +162,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
 RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
     "sfgen.index.index.Index.load.path": lambda: stored_index() and Path("stored.safetensors"),
-    "sfgen.index.index.Index.save.path": lambda: Path("written.safetensors"),
+    "sfgen.index.index.DfaIndex.load.path": lambda: stored_index() and Path("stored.safetensors"),
+    "sfgen.index.index.DfaIndex.save.path": lambda: Path("written.safetensors"),
     "sfgen.integrations.transformers.BannedWordsLogitsProcessor.__call__.scores": lambda: torch.zeros(1, len(TOKENS)),
     "sfgen.integrations.transformers.GuidedLogitsProcessor.__call__.scores": lambda: torch.zeros(1, len(TOKENS)),
     "sfgen.models.zip_model.ZipModel.text": lambda: "ishmael went to sea",
@@ -158,9 +186,15 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "FSMDecoder": lambda: reference.FSMDecoder(["hot*"]),
     "UnconstrainedGuide": lambda: sfgen.index.UnconstrainedGuide(vocabulary()),
     "FsmIndex": lambda: reference.FsmIndex("ab+", vocabulary()),
-    "Guide": lambda: index().guide(),
     "GuidedLogitsProcessor": lambda: _processors().GuidedLogitsProcessor(index()),
-    "Index": index,
+    "Index": lambda: sfgen.Index(Guiding(dfa()), vocabulary()),
+    "DfaIndex": index,
+    "TokenAutomaton": index,
+    "DfaGuide": lambda: index().guide(),
+    "BaseGuide": lambda: index().guide(),
+    "Chain": lambda: sfgen.index.Chain([index(), index()]),
+    "ChainGuide": lambda: sfgen.index.Chain([index(), index()]).guide(),
+    "Unconstrained": lambda: sfgen.index.Unconstrained(vocabulary()),
     "Machine": machine,
     "Matcher": lambda: Matcher(sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"])),
     "NaiveIndex": lambda: reference.NaiveIndex("ab+", vocabulary()),
@@ -261,7 +295,16 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "Machine": _is(reference.Machine),
     "Mapping[int, str]": lambda value: value == {},
     "Mark": _is(Mark),
-    "Mask": callable,
+    "Mask": lambda value: False,
+    "MaskOfText": callable,
+    "Tokens": _is(sfgen.Vocabulary),
+    "Constraint": _is(sfgen.Dfa),
+    "GuidingConstraint": lambda value: False,
+    "Iterable[GuideSource]": _all(_is(sfgen.Index)),
+    "Places": lambda value: False,
+    "Position": lambda value: False,
+    "TokenAutomaton": _is(sfgen.index.DfaIndex),
+    "Callable[[int, Scores], None]": callable,
     "MatchMode": lambda value: False,
     "Model": _is(UniformModel),
     "NDArray[np.bool_]": lambda value: False,

@@ -196,13 +196,13 @@ class Dfa:
                     queue.append(row[label])
         raise ValueError("the language is empty")
 
-    def refusal(self, text: bytes) -> dict[str, str] | None:
+    def refusal(self, data: bytes) -> dict[str, str] | None:
         """Ask ``re`` about a text that this automaton accepts, where there is a pattern to ask about.
 
         Returns:
             ``None`` if nobody refuses the text; else the pattern, and who refuses.
         """
-        refused_by = None if self.pattern is None else oracle.who_refuses(self.pattern, arguments.data("text", text))
+        refused_by = None if self.pattern is None else oracle.who_refuses(self.pattern, arguments.data("data", data))
         return None if refused_by is None else {"pattern": self.pattern or "", "refused by": refused_by}
 
     @property

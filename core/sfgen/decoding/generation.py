@@ -142,6 +142,8 @@ def prepare(
     chosen = make_strategy(strategy, sampler, max_block)
     max_tokens = arguments.whole_number("max_tokens", max_tokens, least=0)
     max_rollbacks = arguments.whole_number("max_rollbacks", max_rollbacks, least=0)
+    if observe_scores is not None:
+        arguments.function("observe_scores", observe_scores)
     for name, value in (("fast_forward", fast_forward), ("hold", hold), ("look", look)):
         arguments.flag(name, value)
     if source is not None and stops.strings:
@@ -154,7 +156,7 @@ def prepare(
         guide: Guide = UnconstrainedGuide(vocabulary)  # the loop cuts free text
     else:
         guide = _guide(model, len(prompt_ids), source, limit, max_tokens)
-    ban = None
+    ban, source_of_guide = None, source
     if banned is not None:
         from sfgen.ban.completing_tokens import completing
         from sfgen.ban.difference import without_banned
@@ -173,10 +175,10 @@ def prepare(
         if clean is not None:
             clean_guide = _guide(model, len(prompt_ids), clean, limit, max_tokens)
             if chosen.is_silent:
-                guide = clean_guide
+                source_of_guide, guide = clean, clean_guide
             else:
                 ban.clean = clean_guide
-    forward = FastForward(source, model) if fast_forward and source is not None else None
+    forward = FastForward(source_of_guide, model) if fast_forward and source_of_guide is not None else None
     return Loop(
         Text(prompt_ids, vocabulary, guide, limit, forward, ban, stops),
         sampler.start(),

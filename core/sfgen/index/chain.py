@@ -33,7 +33,7 @@ class Chain:
     ([3, 5], b'is ')
     >>> guide.advance(5)
     >>> guide.allowed_tokens().tolist(), guide.tokens_left()
-    ([4, 6], 2)
+    ([4, 6], 3)
     """
 
     def __init__(self, parts: Iterable[GuideSource]) -> None:
@@ -59,9 +59,11 @@ class Chain:
         """
         return ChainGuide(self, max_tokens)
 
-    def refusal(self, text: bytes) -> dict[str, str] | None:
+    def refusal(self, data: bytes) -> dict[str, str] | None:
         """What a report says of a finished text that cannot be divided so that no part refuses its share."""
-        return None if self._divides(text, 0) else {"constraint": repr(self.parts), "refused by": "the chain's parts"}
+        if self._divides(arguments.data("data", data), 0):
+            return None
+        return {"constraint": repr(self.parts), "refused by": "the chain's parts"}
 
     def _divides(self, text: bytes, place: int) -> bool:
         if place == len(self.parts) - 1:

@@ -229,6 +229,8 @@ class BaseGuide(ABC, Generic[Position]):
     def forced_bytes(self, most: int | None = None) -> bytes:
         """The bytes that must follow, at most ``most``: up to the next choice or the first place of an end."""
         forced, position = bytearray(), self._positions[-1]
+        if most is not None:
+            most = arguments.whole_number("most", most, least=0)
         while (most is None or len(forced) < most) and not self._accepts(position):
             step = self._only_step(position)
             if step is None:
@@ -300,7 +302,7 @@ class BaseGuide(ABC, Generic[Position]):
 
     def validate(self, token_ids: Sequence[int]) -> int:
         """How many of these tokens, from the first on, may follow one after the other."""
-        count = 0
+        token_ids, count = arguments.token_ids("token_ids", token_ids), 0
         try:
             for token_id in token_ids:
                 self.advance(token_id)

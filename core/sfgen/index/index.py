@@ -50,8 +50,17 @@ class Index:
     def __new__(cls, constraint: GuidingConstraint, vocabulary: Tokens) -> Index: ...
     def __new__(cls, constraint: Dfa | GuidingConstraint, vocabulary: Tokens) -> Index:
         """The index of this kind of constraint."""
-        guides_itself = hasattr(constraint, "guide") and hasattr(constraint, "refusal")
-        return object.__new__(cls if cls is not Index else _GuidingIndex if guides_itself else DfaIndex)
+        wanted = ("accepts", "shortest", "to_dict", "refusal", "guide")
+        if not issubclass(cls, DfaIndex) and not all(hasattr(constraint, name) for name in wanted):
+            cls = DfaIndex
+        index = object.__new__(cls)
+        index.constraint = constraint
+        hint = "A model has one: model.vocabulary."
+        index.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary, hint=hint)
+        return index
+
+    def __repr__(self) -> str:
+        return f"Index({self.constraint!r}, vocabulary of {len(self.vocabulary):,} tokens)"
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text satisfies the constraint; bytes are its UTF-8."""
@@ -63,15 +72,17 @@ class Index:
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
         """
-        raise NotImplementedError
+        guiding: Any = self.constraint  # what is no automaton makes its guides itself
+        guide: Guide = guiding.guide(self.vocabulary, max_tokens)
+        return guide
 
-    def refusal(self, text: bytes) -> dict[str, str] | None:
+    def refusal(self, data: bytes) -> dict[str, str] | None:
         """What a report says of a finished text that breaks the constraint; ``None`` if nobody refuses it.
 
         The index itself is asked, and what the constraint can ask besides (``re`` for a pattern).
         """
-        if self.accepts(text):
-            return self.constraint.refusal(text)
+        if self.accepts(arguments.data("data", data)):
+            return self.constraint.refusal(data)
         return {"constraint": repr(self.constraint), "refused by": "the index itself"}
 
     @classmethod
@@ -87,22 +98,6 @@ def index_of(constraint: Any, vocabulary: Vocabulary) -> Index:
     return index
 
 
-class _GuidingIndex(Index):
-    """The index of a constraint that makes its guides itself."""
-
-    def __init__(self, constraint: GuidingConstraint, vocabulary: Tokens) -> None:
-        self.constraint = self._guiding = constraint
-        hint = "A model has one: model.vocabulary."
-        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary, hint=hint)
-
-    def __repr__(self) -> str:
-        return f"Index({self.constraint!r}, vocabulary of {len(self.vocabulary):,} tokens)"
-
-    def guide(self, max_tokens: int | None = None) -> Guide:
-        """See ``Index.guide``."""
-        return self._guiding.guide(self.vocabulary, max_tokens)
-
-
 class DfaIndex(TokenAutomaton, Index):
     """Which tokens each state of an automaton allows; see ``TokenAutomaton``. It can be drawn, saved and listed.
 
@@ -115,9 +110,8 @@ class DfaIndex(TokenAutomaton, Index):
     [0, 1]
     """
 
-    def __init__(self, dfa: Dfa, vocabulary: Tokens) -> None:
-        super().__init__(dfa, vocabulary)
-        self.constraint = dfa
+    def __init__(self, constraint: Dfa, vocabulary: Tokens) -> None:
+        super().__init__(constraint, vocabulary)
 
     def __repr__(self) -> str:
         """One line.

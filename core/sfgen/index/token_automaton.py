@@ -143,6 +143,8 @@ class TokenAutomaton:
         """The state after some bytes; -1 where they are refused. It may be inside a token."""
         steps, width = self._steps, self._width
         state = self._known(state)
+        if data.__class__ is not bytes:
+            data = arguments.data("data", data)
         for label in data.translate(self._classes):
             state = steps[state * width + label]
             if state < 0:
@@ -175,6 +177,8 @@ class TokenAutomaton:
     def forced_bytes(self, state: int, most: int | None = None) -> bytes:
         """The bytes that must follow ``state``, at most ``most``: up to a choice or the first accepting state."""
         forced = bytearray()
+        if most is not None:
+            most = arguments.whole_number("most", most, least=0)
         while (most is None or len(forced) < most) and (step := self.only_step(state)) is not None:
             byte, state = step
             forced.append(byte)

@@ -29,8 +29,9 @@ class Unconstrained:
         """A new guide at the start. ``max_tokens`` is the number of tokens that it may take."""
         return UnconstrainedGuide(self.vocabulary, max_tokens)
 
-    def refusal(self, text: bytes) -> dict[str, str] | None:
+    def refusal(self, data: bytes) -> dict[str, str] | None:
         """Nobody refuses any text."""
+        arguments.data("data", data)
         return None
 
 

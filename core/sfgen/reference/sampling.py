@@ -19,7 +19,7 @@ Probabilities: TypeAlias = NDArray[np.floating]
 LanguageModel: TypeAlias = Callable[[Sequence[int]], Probabilities]
 """The tokens so far → the probability of each token of the vocabulary to be the next."""
 
-Mask: TypeAlias = Callable[[Sequence[int]], NDArray[Any]]
+MaskOfText: TypeAlias = Callable[[Sequence[int]], NDArray[Any]]
 """The tokens so far → 1 for each token that may be the next, else 0."""
 
 
@@ -41,7 +41,7 @@ def sample_tokens(lm: LanguageModel, length: int, eos: int, random: np.random.Ge
 
 
 def sample_masked_tokens(
-    lm: LanguageModel, mask: Mask, length: int, eos: int, random: np.random.Generator
+    lm: LanguageModel, mask: MaskOfText, length: int, eos: int, random: np.random.Generator
 ) -> list[int]:
     """Algorithm 2: the same, where the mask takes the probability of what may not follow.
 
