@@ -73,7 +73,7 @@ class Moment:
         events: How many there were; changes with each.
         seconds: When the last one was.
         tokens: The tokens that stand.
-        states: The guide's state before the first token, after it, after the second …
+        states: What the guide says of its position before the first token, after it, after the second …
         last: The last event that changed the text.
         finish_reason: Why it has ended; ``None`` if it has not.
         asked: The last question to the model that is known.
@@ -92,7 +92,7 @@ class Moment:
     events: int = 0
     seconds: float = 0.0
     tokens: list[Token] = field(default_factory=list)
-    states: list[int] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
     last: TokenChosen | RolledBack | None = None
     finish_reason: FinishReason | None = None
     asked: Asked | None = None
@@ -155,8 +155,8 @@ class Moment:
     def _chosen(self, event: TokenChosen) -> None:
         self._cut(event.position)
         self.tokens.append(Token(event.token_id, event.data, self.length, event.forced))
-        self.states = self.states or [event.state]
-        self.states.append(event.next_state)
+        self.states = self.states or [str(event.state)]
+        self.states.append(str(event.next_state) if event.described is None else event.described)
         self.forced += event.forced
         self.forward_passes = max(self.forward_passes, event.forward_passes)
         self.last, self.watch = event, event.watch

@@ -119,11 +119,24 @@ def _text_of(data: bytes) -> str:
 def step(moment: Moment, width: int) -> list[Row]:
     """What happened last."""
     event = moment.last
-    has_states = any(moment.states)  # free text has one state only, 0
+    has_states = any(state != "0" for state in moment.states)  # free text has one state only, 0
     parts: list[Row]
     match event:
         case TokenChosen():
-            parts = [[(f"state {event.state} → {event.next_state}", "green")]] if has_states else []
+            parts = (
+                [
+                    [
+                        (
+                            fitted(
+                                f"state {' → '.join(moment.states[event.position : event.position + 2])}", width // 2
+                            ),
+                            "green",
+                        )
+                    ]
+                ]
+                if has_states
+                else []
+            )
             token = [(f"token {event.token_id} ", "green"), (fitted(quoted(event.data), width // 2), "bold")]
             allowed = f"{event.allowed:,} of {moment.scene.vocabulary_size:,} allowed"
             if event.forced:
@@ -145,7 +158,7 @@ def step(moment: Moment, width: int) -> list[Row]:
 
 def trail(moment: Moment, width: int) -> list[Row]:
     """The last states, as many as there is room for."""
-    names = [str(state) for state in moment.states[-_STATES_SHOWN:]]
+    names = [on_one_line(state) for state in moment.states[-_STATES_SHOWN:]]
     if moment.finish_reason is not None:
         names.append("end")
     shown: list[str] = []

@@ -52,6 +52,7 @@ would give them if it could). A capitalized type is an object with the keys that
     forward_passes?    whole            How often the model was asked until now; 0 where it was not told.
     outlook?           Outlook or null  What the model found likely here; null if it was not asked.
     watch?             Watch or null    What the ban has under way after the token; null without a ban.
+    described?         text or null     What the guide says of its position after it; null: no more than next_state.
 
 **Outlook**::
 

@@ -118,6 +118,8 @@ class TokenChosen:
         outlook: What the model found likely here; ``None`` if it was not asked, gives the scores of a few tokens only,
             or nobody looks.
         watch: What the ban has under way after the token; ``None`` without a ban, or if nobody looks.
+        described: What the guide says of its position after the token; ``None`` if that is just the number of the
+            state, or if nobody looks.
     """
 
     position: int
@@ -131,6 +133,7 @@ class TokenChosen:
     forward_passes: int = 0
     outlook: Outlook | None = None
     watch: Watch | None = None
+    described: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,6 +186,7 @@ class Loop:
                 self.forward_passes,
                 outlook(node.row, node, self.text.vocabulary) if node.row is not None else None,
                 self._watch() if self.look else None,
+                self._description() if self.look else None,
             )
         if not rejected:
             if reason is None:
@@ -257,6 +258,11 @@ class Loop:
     def _watch(self) -> Watch | None:
         """What the ban has under way, for those who look on."""
         return None if self.ban is None else Watch(self.ban.matcher.open_from(), self.ban.matcher.under_way())
+
+    def _description(self) -> str | None:
+        """What the guide says of its position, where that is more than the number of the state."""
+        described = self.text.guide.describe()
+        return None if described == str(self.text.guide.state) else described
 
     def _reject(
         self, place: int, guilty: Callable[[], Int32], banned: BannedText | None
