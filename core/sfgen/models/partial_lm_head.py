@@ -17,7 +17,7 @@ KNOWN = frozenset({
 """Architectures of which it is known what comes after the last layer: each is in the tests."""
 
 
-class OutputRows:
+class PartialLmHead:
     """The output layer of one model, row by row.
 
     Args:

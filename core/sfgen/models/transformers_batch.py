@@ -15,15 +15,15 @@ import numpy as np
 
 from sfgen.errors import ModelError
 from sfgen.models.attention import without_plans
-from sfgen.models.cpu_threads import Threads
-from sfgen.models.partial_lm_head import OutputRows, has_rows
+from sfgen.models.cpu_threads import CpuThreads
+from sfgen.models.partial_lm_head import PartialLmHead, has_rows
 from sfgen.models.rotary import depends_on_length
 from sfgen.models.transformers_failures import check_readable, not_read
 from sfgen.protocols import Answer, Int32
 from sfgen.vocabulary.pretrained import without_warnings
 
 if TYPE_CHECKING:
-    from sfgen.models.batched_kv_cache import Lanes
+    from sfgen.models.batched_kv_cache import BatchedKvCache
 
 KNOWN = frozenset({
     "codegen", "cohere", "deepseek_v3", "falcon", "gemma", "glm", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "granite",
@@ -71,10 +71,10 @@ class TransformersBatch:
         self._name = name
         self._context_length = context_length
         self._lengths = [0] * rows
-        self._lanes: Lanes | None = None
+        self._cache: BatchedKvCache | None = None
         self._rows: list[int] = []  # which row each lane holds
-        self._threads: Threads | None = None
-        self._output: OutputRows | None = None
+        self._cpu_threads: CpuThreads | None = None
+        self._lm_head: PartialLmHead | None = None
         self._hidden: dict[int, Any] = {}  # what the last scores of each row were made of
         self._keeps_logits = False
 
@@ -100,7 +100,7 @@ class TransformersBatch:
         import torch
 
         model = self._load()
-        threads = self._threads = self._threads or Threads(model)
+        threads = self._cpu_threads = self._cpu_threads or CpuThreads(model)
         answers: dict[int, Answer] = {}
         for row, token_ids in rows.items():
             try:
@@ -126,11 +126,11 @@ class TransformersBatch:
         """Other scores of the token of a row that was scored last; see ``sfgen.protocols.ScoresRows``."""
         import torch
 
-        if row not in self._hidden or self._output is None or self._threads is None:
+        if row not in self._hidden or self._lm_head is None or self._cpu_threads is None:
             return None
         try:
-            with torch.inference_mode(), self._threads.bounded():
-                scores: Answer = self._output.scores(self._hidden[row], wanted)[0, -1].float().cpu().numpy()
+            with torch.inference_mode(), self._cpu_threads.bounded():
+                scores: Answer = self._lm_head.scores(self._hidden[row], wanted)[0, -1].float().cpu().numpy()
         except (RuntimeError, MemoryError) as error:
             return not_read(error, self._load(), self._name, "scores", "Give a smaller --batch-size")
         return scores
@@ -141,7 +141,7 @@ class TransformersBatch:
         if not length:
             self._hidden.pop(row, None)
         if not any(self._lengths):
-            self._lanes, self._rows = None, []
+            self._cache, self._rows = None, []
 
     def _check(self, row: int, token_ids: Sequence[int], model: Any) -> None:
         if not token_ids:
@@ -150,26 +150,26 @@ class TransformersBatch:
 
     def _arrange(self, asked: Mapping[int, Sequence[int]], model: Any) -> None:
         """See that each row that holds or reads something has a lane, and that no lane between them is free."""
-        if self._lanes is None:
+        if self._cache is None:
             import inspect
 
-            from sfgen.models.batched_kv_cache import Lanes
+            from sfgen.models.batched_kv_cache import BatchedKvCache
 
-            self._lanes, self._rows = Lanes(len(_layers(model.config))), []
+            self._cache, self._rows = BatchedKvCache(len(_layers(model.config))), []
             self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
-            self._output = OutputRows(model) if has_rows(model) else None
+            self._lm_head = PartialLmHead(model) if has_rows(model) else None
         for lane in reversed(range(len(self._rows))):
             if not self._lengths[self._rows[lane]] and self._rows[lane] not in asked:
                 last = len(self._rows) - 1
                 if self._lengths[self._rows[last]]:
-                    self._lanes.move(last, lane)
+                    self._cache.move(last, lane)
                 self._rows[lane] = self._rows[last]
                 del self._rows[last]
         for row in asked:
             if row not in self._rows:
                 self._rows.append(row)
             if not self._lengths[row]:
-                self._lanes.clear(self._rows.index(row))
+                self._cache.clear(self._rows.index(row))
 
     def _read(
         self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None], model: Any
@@ -177,9 +177,9 @@ class TransformersBatch:
         """Read the tokens of some rows in one forward pass."""
         import torch
 
-        assert self._lanes is not None
+        assert self._cache is not None
         counts = [len(token_ids) for token_ids in rows.values()]
-        self._lanes.begin(
+        self._cache.begin(
             [self._rows.index(row) for row in rows], [self._lengths[row] for row in rows], counts, model.device
         )
         width = max(counts)
@@ -187,27 +187,27 @@ class TransformersBatch:
         options: dict[str, Any] = {}
         if len(rows) > 1:  # one text is read as in a session, which may take a faster way
             is_added = model.config._attn_implementation != "sdpa"
-            options["attention_mask"] = self._lanes.mask(model.dtype if is_added else torch.bool)
+            options["attention_mask"] = self._cache.mask(model.dtype if is_added else torch.bool)
         if self._keeps_logits:
             options["logits_to_keep"] = 1
         inputs = {
             "input_ids": torch.tensor(padded, device=model.device),
-            "position_ids": self._lanes.positions,
-            "past_key_values": self._lanes.value,
+            "position_ids": self._cache.positions,
+            "past_key_values": self._cache.value,
             "use_cache": True,
             **options,
         }
         answers: Mapping[int, Answer]
-        if self._output is None:  # padding is the last token once more: see the lanes
+        if self._lm_head is None:  # padding is the last token once more: see the lanes
             answers = dict(zip(rows, model(**inputs).logits[:, -1].float().cpu().numpy(), strict=True))
         else:
-            answers = self._scores(self._output, self._output.read(inputs).last_hidden_state[:, -1:], rows, wanted)
+            answers = self._scores(self._lm_head, self._lm_head.read(inputs).last_hidden_state[:, -1:], rows, wanted)
         for row, count in zip(rows, counts, strict=True):
             self._lengths[row] += count
         return answers
 
     def _scores(
-        self, output: OutputRows, hidden: Any, rows: Iterable[int], wanted: Mapping[int, Int32 | None]
+        self, lm_head: PartialLmHead, hidden: Any, rows: Iterable[int], wanted: Mapping[int, Int32 | None]
     ) -> Mapping[int, Answer]:
         """The scores of each row after its hidden state, ``hidden[place]``: those wanted, or those of all tokens."""
         import torch
@@ -217,10 +217,10 @@ class TransformersBatch:
         few = [row for row in rows if wanted.get(row) is not None]
         answers: dict[int, Answer] = {}
         if whole:
-            scores = output.scores(torch.cat([self._hidden[row] for row in whole]), None)[:, -1]
+            scores = lm_head.scores(torch.cat([self._hidden[row] for row in whole]), None)[:, -1]
             answers.update(zip(whole, scores.float().cpu().numpy(), strict=True))
         if few:  # each by itself, as in a session; and all are waited for once
-            found = [output.scores(self._hidden[row], wanted[row])[0, -1] for row in few]
+            found = [lm_head.scores(self._hidden[row], wanted[row])[0, -1] for row in few]
             ends = np.cumsum([len(each) for each in found])[:-1]
             answers.update(zip(few, np.split(torch.cat(found).float().cpu().numpy(), ends), strict=True))
         return answers

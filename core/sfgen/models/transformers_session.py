@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from sfgen.models.attention import without_plans
-from sfgen.models.cpu_threads import Threads
-from sfgen.models.partial_lm_head import OutputRows, has_rows
+from sfgen.models.cpu_threads import CpuThreads
+from sfgen.models.partial_lm_head import PartialLmHead, has_rows
 from sfgen.models.rotary import Rotary
 from sfgen.models.transformers_cache import Past
 from sfgen.models.transformers_failures import check_readable, not_read
@@ -38,9 +38,9 @@ class TransformersSession:
         self._tokens: list[int] = []
         self._past = Past()
         self._rotary = Rotary(model)
-        self._threads = Threads(model)
+        self._cpu_threads = CpuThreads(model)
         self._device = model.device
-        self._output = OutputRows(model) if has_rows(model) else None
+        self._lm_head = PartialLmHead(model) if has_rows(model) else None
         self._hidden: Any = None  # what the last scores were made of
         kind: Any = type(model)
         parameters = _parameters(kind)
@@ -74,11 +74,11 @@ class TransformersSession:
         """
         import torch
 
-        if self._output is None or self._hidden is None:
+        if self._lm_head is None or self._hidden is None:
             return None
         try:
-            with torch.inference_mode(), self._threads.bounded():
-                scores: Scores = self._output.scores(self._hidden, rows)[0, -1].float().cpu().numpy()
+            with torch.inference_mode(), self._cpu_threads.bounded():
+                scores: Scores = self._lm_head.scores(self._hidden, rows)[0, -1].float().cpu().numpy()
         except (RuntimeError, MemoryError) as error:
             raise not_read(error, self._model, self._name, "scores", "Give a shorter prompt") from error
         return scores
@@ -90,7 +90,7 @@ class TransformersSession:
         before = len(self._tokens)
         self._tokens += token_ids
         try:
-            with torch.inference_mode(), without_warnings(), without_plans(self._device), self._threads.bounded():
+            with torch.inference_mode(), without_warnings(), without_plans(self._device), self._cpu_threads.bounded():
                 scores: Scores = self._read(rows).float().cpu().numpy()
         except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
             count = len(self._tokens)
@@ -118,13 +118,13 @@ class TransformersSession:
                 inputs["position_ids"] = torch.arange(start, start + len(piece), device=self._device)[None]
             if self._cache_name:
                 inputs[self._cache_name] = self._past.value
-            output = self._model(**inputs) if self._output is None else self._output.read(inputs)
+            output = self._model(**inputs) if self._lm_head is None else self._lm_head.read(inputs)
             if self._cache_name:
                 self._past.keep(output.get(self._cache_name), len(piece))
-        if self._output is None:
+        if self._lm_head is None:
             return output.logits[0, -1]
         self._hidden = output.last_hidden_state[:, -1:]
-        return self._output.scores(self._hidden, rows)[0, -1]
+        return self._lm_head.scores(self._hidden, rows)[0, -1]
 
 
 @lru_cache(maxsize=16)
