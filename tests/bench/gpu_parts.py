@@ -12,7 +12,7 @@ import numpy as np
 
 from sfgen import Sampler
 from sfgen.decoding import batch_of
-from sfgen.models.partial_lm_head import OutputRows
+from sfgen.models.partial_lm_head import PartialLmHead
 
 _FEW = 16  # rows of the output layer, as under a narrow mask
 _REPEATS = 21
@@ -30,7 +30,7 @@ def _works(model: Any, batch: int) -> Iterator[Part]:
     import torch
 
     network, device = model.model, model.model.device
-    output, few = OutputRows(network), np.arange(100, 100 + _FEW, dtype=np.int32)
+    lm_head, few = PartialLmHead(network), np.arange(100, 100 + _FEW, dtype=np.int32)
     hidden = torch.randn((batch, 1, network.config.hidden_size), device=device, dtype=network.dtype)
     with torch.inference_mode():
         logits = network.lm_head(hidden)[:, -1]
@@ -44,7 +44,7 @@ def _works(model: Any, batch: int) -> Iterator[Part]:
     yield "in it: the output layer", lambda: network.lm_head(hidden)
     yield (
         f"{_FEW} rows of the output layer instead, for each text",
-        lambda: [output.scores(hidden[place, -1], few) for place in range(batch)],
+        lambda: [lm_head.scores(hidden[place, -1], few) for place in range(batch)],
     )
     yield "in it: scores to the host", lambda: logits.float().cpu().numpy()
     yield f"{_FEW} scores of each text instead", lambda: logits[:, :_FEW].float().cpu().numpy()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sfgen.models.partial_lm_head import OutputRows
+from sfgen.models.partial_lm_head import PartialLmHead
 
 Sfgen = Callable[..., Any]
 PATTERN = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'
@@ -18,13 +18,13 @@ PATTERN = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'
 @pytest.fixture(autouse=True)
 def few_rows_are_scored_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     """What differs in the last bit of a score differs in the first one here."""
-    plain = OutputRows.scores
+    plain = PartialLmHead.scores
 
-    def scores(self: OutputRows, hidden: Any, rows: Any) -> Any:
+    def scores(self: PartialLmHead, hidden: Any, rows: Any) -> Any:
         found = plain(self, hidden, rows)
         return found if rows is None else -found
 
-    monkeypatch.setattr(OutputRows, "scores", scores)
+    monkeypatch.setattr(PartialLmHead, "scores", scores)
 
 
 def test_traced_as_json_and_in_a_batch(sfgen: Sfgen, tmp_path: Path) -> None:

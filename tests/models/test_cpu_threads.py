@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from sfgen.models.cpu_threads import Threads
+from sfgen.models.cpu_threads import CpuThreads
 from sfgen.models.transformers_session import TransformersSession
 
 
@@ -58,5 +58,5 @@ def test_other_models_read_with_as_many_as_there_are(larger: str) -> None:
     model = Reader(10_000_000 if larger == "parameters" else 8)
     if larger == "device":
         model.device = torch.device("cuda")
-    with Threads(model).bounded():
+    with CpuThreads(model).bounded():
         assert torch.get_num_threads() == 3

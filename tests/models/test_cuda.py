@@ -22,6 +22,7 @@ from sfgen.decoding.generation import prepare
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import ModelError
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor, GuidedLogitsProcessor
+from sfgen.models import every_position
 from sfgen.models.partial_lm_head import KNOWN
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.transformers_model import TransformersModel
@@ -105,6 +106,54 @@ class TestScores:
             length = len(oracles[row].tokens) * (step % 4) // 4
             batch.rewind(row, length)
             oracles[row].rewind(length)
+
+    @pytest.mark.parametrize("most", [every_position.MOST_SCORES, 64 * 5])
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
+    def test_at_every_position(self, architecture: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(every_position, "MOST_SCORES", most)
+        model = on_device(random_model(architecture))
+        session, oracle, length = TransformersSession(model), ForgetfulSession(model), 0
+        generator = np.random.default_rng(6)
+        for count, back in [(12, 0), (1, 0), (4, 2), (7, 9), (6, 99), (5, 1), (2, 0)]:
+            token_ids = generator.integers(3, 64, count).tolist()
+            assert_close(session.extend_all(token_ids), np.stack([oracle.extend([token]) for token in token_ids]))
+            length = max(0, length + count - back)
+            session.rewind(length)
+            oracle.rewind(length)
+
+    @pytest.mark.parametrize("name", sorted(KNOWN))
+    def test_at_the_last_position_are_those_of_extend(self, name: str) -> None:
+        model = on_device(model_of(name.replace("_", "-")))
+        few, everywhere = TransformersSession(model), TransformersSession(model)
+        for token_ids in ([5, 6, 7, 8, 9], [10], [11, 12]):
+            np.testing.assert_array_equal(everywhere.extend_all(token_ids)[-1], few.extend(token_ids))
+            np.testing.assert_array_equal(everywhere.score_again(None), few.score_again(None), strict=True)
+
+    @pytest.mark.parametrize("name", TOGETHER)
+    def test_at_every_position_of_a_row(self, name: str) -> None:
+        model = on_device(model_of(name))
+        batch, oracles = batch_for(model, 3), [ForgetfulSession(model) for _ in range(3)]
+        generator = np.random.default_rng(7)
+        for step in range(6):
+            rows = {row: generator.integers(3, 64, 1 + (step * row) % 4).tolist() for row in range(3)}
+            for row, scores in batch.extend(rows).items():
+                assert_close(scores, oracles[row].extend(rows[row]))
+            row, token_ids = step % 3, generator.integers(3, 64, 5).tolist()
+            expected = np.stack([oracles[row].extend([token]) for token in token_ids])
+            assert_close(batch.extend_all(row, token_ids), expected)
+            batch.rewind(row, len(oracles[row].tokens) - 3)
+            oracles[row].rewind(len(oracles[row].tokens) - 3)
+
+    @pytest.mark.parametrize("name", ["llama", "phi"])
+    def test_that_are_many_do_not_fill_the_memory(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(every_position, "MOST_SCORES", 1 << 20)
+        model = on_device(random_model(name, vocab_size=20_000, max_position_embeddings=2048))
+        TransformersSession(model).extend([5])  # what torch needs once
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        found = TransformersSession(model).extend_all([5] * 2000)
+        assert found.nbytes == 4 * 2000 * 20_000
+        assert torch.cuda.max_memory_allocated() - before < found.nbytes / 3
 
     @pytest.mark.parametrize("name", sorted(KNOWN))
     def test_of_few_tokens_are_rows_of_the_whole(self, name: str) -> None:

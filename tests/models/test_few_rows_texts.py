@@ -15,7 +15,7 @@ from attention_models import batch_for, model_of
 from sfgen import Dfa, Finished, Index, Sampler, Vocabulary
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.generation import prepare, stream
-from sfgen.models.partial_lm_head import OutputRows
+from sfgen.models.partial_lm_head import PartialLmHead
 from sfgen.models.transformers_batch import TransformersBatch
 from sfgen.models.transformers_session import TransformersSession
 
@@ -47,16 +47,16 @@ class Small:
 @pytest.fixture
 def twisted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Few rows are scored otherwise; how many were asked for is listed."""
-    plain, asked = OutputRows.scores, list[int]()
+    plain, asked = PartialLmHead.scores, list[int]()
 
-    def scores(self: OutputRows, hidden: Any, rows: Any) -> Any:
+    def scores(self: PartialLmHead, hidden: Any, rows: Any) -> Any:
         found = plain(self, hidden, rows)
         if rows is None:
             return found
         asked.append(len(rows))
         return -3 * found
 
-    monkeypatch.setattr(OutputRows, "scores", scores)
+    monkeypatch.setattr(PartialLmHead, "scores", scores)
     return asked
 
 

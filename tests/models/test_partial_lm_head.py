@@ -10,9 +10,9 @@ from attention_models import model_of
 from random_models import ARCHITECTURES
 
 from sfgen import Dfa, Index, Sampler, generate, load_model
-from sfgen.decoding import Model
 from sfgen.models.partial_lm_head import KNOWN, has_rows
 from sfgen.models.transformers_session import TransformersSession
+from sfgen.protocols import Model
 
 NAMES = {"gpt_neox": "gpt-neox"}
 FEW = np.array([3, 0, 7], dtype=np.int32)

@@ -249,8 +249,8 @@ class TestMemory:
             for row in range(3):
                 batch.rewind(row, 10)
             batch.extend({0: [6] * 12, 1: [7], 2: [8] * 3})
-        assert batch._lanes is not None
-        shapes = {tuple(held.shape) for layer in batch._lanes._layers for held in layer.held}
+        assert batch._cache is not None
+        shapes = {tuple(held.shape) for layer in batch._cache._layers for held in layer.held}
         assert shapes == {(3, 1, 10 + 32, 8)}
 
     def test_is_given_back_when_all_are_over(self) -> None:
@@ -258,7 +258,7 @@ class TestMemory:
         batch.extend({0: [5], 1: [6]})
         for row in range(2):
             batch.rewind(row, 0)
-        assert batch._lanes is None
+        assert batch._cache is None
 
     @pytest.mark.parametrize("row", [0, 2])
     def test_what_is_no_number_stays_with_its_text(self, row: int) -> None:
@@ -268,9 +268,9 @@ class TestMemory:
         model = model_of("llama")
         batch = batch_for(model, 3)
         batch.extend({each: [5 + each] * 20 for each in range(3)})
-        assert batch._lanes is not None
+        assert batch._cache is not None
         with torch.inference_mode():
-            for layer in batch._lanes._layers:
+            for layer in batch._cache._layers:
                 for held in layer.held:
                     held[batch._rows.index(row)] = np.nan
         batch.rewind(row, 0)

@@ -348,7 +348,7 @@ class TestCodeOfItsOwn:
             "class Model(LlamaForCausalLM):\n    config_class = Config\n",
         )
         trusted = load_model(directory, trust_remote_code=True)
-        assert type(trusted.model).__name__ == "Model"  # type: ignore[attr-defined]
+        assert type(trusted.model).__name__ == "Model"  # type: ignore[union-attr]
         assert trusted.session().extend([5]).size == len(trusted.vocabulary)
 
     @pytest.mark.parametrize(

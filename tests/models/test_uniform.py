@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen import Dfa, Index, Sampler, TokenChosen, Vocabulary, generate, load_model, stream
-from sfgen.decoding import Model
 from sfgen.errors import InputError, UsageError
 from sfgen.models.uniform import UniformModel
+from sfgen.protocols import Model
 
 TOKENIZERS = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
 DRAWS = 600
@@ -131,6 +131,17 @@ def test_scores_are_equal_whatever_was_read() -> None:
     assert np.array_equal(session.extend([97]), first)
     assert first.dtype == np.float32
     assert first.tolist() == [first[0]] * 65537
+
+
+def test_scores_are_equal_at_every_position() -> None:
+    model = UniformModel()
+    session = model.session()
+    found = session.extend_all(model.encode("text"))
+    assert found.shape == (4, 65537)
+    assert found.dtype == np.float32
+    session.rewind(2)
+    assert np.array_equal(found, np.tile(session.extend([97]), (4, 1)))
+    assert not found.flags.writeable  # they are all one
 
 
 def test_a_tokenizer_belongs_to_uniform_only() -> None:

@@ -4,6 +4,7 @@ import math
 import re
 import string
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +196,44 @@ def test_going_back_is_exact(short_passages: ZipModel, data: st.DataObject) -> N
         more = model.encode(data.draw(prompts))
         read += more
         assert np.array_equal(session.extend(more), model.session().extend(read))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_scores_at_every_position(short_passages: ZipModel, data: st.DataObject) -> None:
+    """Each as if nothing followed; the session goes on, and goes back, as one that read at once."""
+    model = data.draw(st.sampled_from([MODEL, short_passages]))
+    session = model.session()
+    read: list[int] = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        length = data.draw(st.just(len(read)) | st.integers(0, len(read)))
+        session.rewind(length)
+        del read[length:]
+        more = model.encode(data.draw(prompts))
+        if data.draw(st.booleans()):
+            expected = [model.session().extend([*read, *more[: end + 1]]) for end in range(len(more))]
+            found = session.extend_all(more)
+            assert found.dtype == np.float32
+            assert np.array_equal(found, expected)
+        else:
+            assert np.array_equal(session.extend(more), model.session().extend([*read, *more]))
+        read += more
+
+
+def test_the_prompt_is_not_read_again_after_a_rewind(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, prompt = MODEL.session(), MODEL.encode("the captain sought ")
+    session.extend_all(prompt)
+    session.extend(prompt[:4])
+    counts: list[int] = []
+    read = ZipSession._read
+
+    def counted(self: ZipSession, token_ids: Sequence[int]) -> None:
+        counts.append(len(token_ids))
+        read(self, token_ids)
+
+    monkeypatch.setattr(ZipSession, "_read", counted)
+    session.rewind(len(prompt) + 1)
+    assert counts == [1]
 
 
 def test_a_long_text_may_be_read_in_any_pieces() -> None:

@@ -1,107 +1,17 @@
-"""Models: anything that scores the next token. ``load_model`` finds one by name.
+"""Models: anything that scores the next token. ``load`` finds one by name.
 
 ``transformers_model`` is any transformers causal model: ``architecture`` and ``device`` say whether and where it runs,
-``prompt`` makes token ids of text, ``weights`` loads it, ``transformers_session`` asks it (``transformers_cache`` takes
-tokens back, ``rotary`` watches positions that depend on the length);
+``prompt`` makes token ids of text, ``weights`` loads it, ``transformers_session`` reads one text with it
+(``transformers_cache`` takes tokens back, ``rotary`` watches positions that depend on the length),
+``transformers_batch`` several at once (``batched_kv_cache``). ``partial_lm_head`` scores a few tokens only,
+``every_position`` all tokens after each token read, ``separate_rows`` makes do with a model that can do less.
+
 ``uniform`` has no preference, over a tokenizer or over ``characters``; ``zip_model`` makes a compressor a model;
 ``tiny`` is the small model that comes with the package.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sfgen.protocols import Model
-    from sfgen.vocabulary import Vocabulary
-
-
-def load_model(
-    name: str | Path = "tiny",
-    *,
-    tokenizer: str | Path | None = None,
-    device: str = "auto",
-    dtype: str = "auto",
-    trust_remote_code: bool = False,
-    offline: bool = False,
-) -> Model:
-    """Load a model by name.
-
-    Args:
-        name: ``tiny`` (comes with the package), ``uniform`` (equal scores), ``zip:FILE`` (what compresses
-            well after a text file), a directory of a transformers causal model, or its id on the hub.
-        tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; without, it scores characters.
-        device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
-        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        trust_remote_code: Whether code that comes with the model may run.
-        offline: Whether the hub must not be asked, also not for what its cache lacks.
-
-    Raises:
-        ModelError: No such model, or it cannot be read.
-        VocabularyError: Its tokenizer is missing or not understood.
-        UsageError: ``tokenizer`` with a model that has its own, or ``zip:`` without a file.
-    """
-    from sfgen import arguments
-    from sfgen.errors import ModelError, UsageError
-    from sfgen.models.device import check_names
-
-    arguments.path("name", name, error=ModelError)
-    arguments.flag("trust_remote_code", trust_remote_code)
-    arguments.flag("offline", offline)
-    check_names(device, dtype)
-    if str(name) == "uniform":
-        from sfgen.models.uniform import UniformModel
-        from sfgen.vocabulary import Vocabulary
-
-        return UniformModel(
-            Vocabulary.from_pretrained(tokenizer, trust_remote_code=trust_remote_code, offline=offline)
-            if tokenizer
-            else None
-        )
-    if tokenizer is not None:
-        raise UsageError("a tokenizer can be named for the model uniform only; other models have their own")
-    if str(name).startswith("zip:"):
-        from sfgen.models.zip_model import ZipModel
-
-        return ZipModel.from_file(str(name).removeprefix("zip:"))
-    from sfgen.models.transformers_model import TransformersModel
-
-    if str(name) == "tiny":
-        from sfgen.models.tiny import DIRECTORY
-
-        return TransformersModel(DIRECTORY, device=device, dtype=dtype, title="tiny")
-    return TransformersModel(name, device=device, dtype=dtype, trust_remote_code=trust_remote_code, offline=offline)
-
-
-def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = False, offline: bool = False) -> Vocabulary:
-    """The vocabulary of a model, without its weights; arguments and errors as for ``load_model``.
-
-    Neither torch nor transformers is imported where its tokenizer can be read without them.
-    """
-    from sfgen import arguments
-    from sfgen.errors import ModelError
-    from sfgen.vocabulary import Vocabulary
-
-    arguments.path("name", name, error=ModelError)
-    arguments.flag("trust_remote_code", trust_remote_code)
-    arguments.flag("offline", offline)
-    if str(name) == "uniform" or str(name).startswith("zip:"):
-        return arguments.instance("vocabulary", load_model(name).vocabulary, Vocabulary)
-    from sfgen.models.location import locate_model
-    from sfgen.vocabulary.tokenizer_files import read_directory
-
-    if str(name) == "tiny":
-        from sfgen.models.tiny import DIRECTORY
-
-        name = DIRECTORY
-    located = locate_model(name, offline=offline)
-    read = None if located.directory is None else read_directory(located.directory, located.source)
-    if read is None:
-        model = load_model(name, trust_remote_code=trust_remote_code, offline=offline)
-        return arguments.instance("vocabulary", model.vocabulary, Vocabulary)
-    return Vocabulary.from_tokenizer(read.tokenizer, end_token_ids=read.end_token_ids, size=read.rows)
-
+from sfgen.models.load import load_model, load_vocabulary
 
 __all__ = ["load_model", "load_vocabulary"]

@@ -22,7 +22,7 @@ _GROWTH = 4
 _LEAST_GROWTH = 32
 
 
-class Lanes:
+class BatchedKvCache:
     """The keys and values of every layer.
 
     Args:
@@ -86,29 +86,29 @@ class Lanes:
 class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
     """One layer: keys and values, ``[lanes, heads, slots, size]``."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, cache: BatchedKvCache) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._lanes = lanes
+        self._cache = cache
         self.held: list[Any] = []
 
     def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
         """Write what was read, and give back all that these texts have, up to the length of the longest."""
-        lanes = self._lanes
+        cache = self._cache
         both = key_states, value_states
         held = self.held or [states[:0, :, :0] for states in both]
-        self.held = [_with_room(each, lanes.lanes_used, lanes.slots_seen) for each in held]
+        self.held = [_with_room(each, cache.lanes_used, cache.slots_seen) for each in held]
         for each, states in zip(self.held, both, strict=True):
-            each[lanes.index[:, None], :, lanes.positions] = states.transpose(1, 2)
-        keys, values = (each[lanes.view, :, : lanes.slots_seen] for each in self.held)
+            each[cache.index[:, None], :, cache.positions] = states.transpose(1, 2)
+        keys, values = (each[cache.view, :, : cache.slots_seen] for each in self.held)
         return keys, values
 
     def get_seq_length(self) -> int:
         """How many tokens the model has read; it matters only where one text is read."""
-        return self._lanes.before
+        return self._cache.before
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """How many keys there are, and the position of the first; it matters only where one text is read."""
-        return self._lanes.before + query_length, 0
+        return self._cache.before + query_length, 0
 
 
 def _with_room(held: Any, lanes: int, slots: int) -> Any:

@@ -17,7 +17,7 @@ _SMALL = 10_000_000
 """Parameters; up to here one thread is enough."""
 
 
-class Threads:
+class CpuThreads:
     """Bounds the threads that torch uses while a model reads.
 
     Args:

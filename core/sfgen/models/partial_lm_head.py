@@ -17,7 +17,7 @@ KNOWN = frozenset({
 """Architectures of which it is known what comes after the last layer: each is in the tests."""
 
 
-class OutputRows:
+class PartialLmHead:
     """The output layer of one model, row by row.
 
     Args:
@@ -31,7 +31,7 @@ class OutputRows:
 
     def read(self, inputs: dict[str, Any]) -> Any:
         """What the model gives before its output layer: its last hidden states, and its cache."""
-        return self._body(**{name: value for name, value in inputs.items() if name != "logits_to_keep"})
+        return self._body(**inputs)
 
     def scores(self, hidden: Any, rows: Int32 | None) -> Any:
         """The scores after some hidden states.

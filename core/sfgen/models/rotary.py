@@ -30,6 +30,26 @@ class Rotary:
         self._was_long: bool | None = None
         self._growing = [module for module in model.modules() if _grows(module)] if "dynamic" in kinds else []
 
+    def ends(self, start: int, stop: int) -> list[int]:
+        """The lengths at which reading pauses if no token's scores may depend on what follows it.
+
+        In one forward pass all positions are turned for the length of the whole: a text is read up to the border of
+        ``longrope`` and then beyond it, and beyond the border of ``dynamic`` one token at a time.
+
+        Args:
+            start: How many tokens were read before.
+            stop: How many are read then.
+
+        Returns:
+            Ascending, the last one ``stop``.
+        """
+        ends = {stop}
+        if self._border is not None and start < self._border < stop:
+            ends.add(self._border)
+        for module in self._growing:
+            ends.update(range(max(start + 1, module.original_max_seq_len), stop))
+        return sorted(ends)
+
     def prepare(self, length: int) -> bool:
         """Make the model ready to read up to ``length`` tokens in all.
 

@@ -1,11 +1,31 @@
-"""A batch for any model: a session for each row, asked one after the other."""
+"""Any session, also one that lacks what others can do; and a batch of any model, a session for each row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from sfgen.errors import SfgenError
-from sfgen.protocols import Answer, Int32, Model, ScoresRows, Session
+from sfgen.protocols import Answer, Int32, Model, Scores, ScoresEverywhere, ScoresRows, Session
+
+
+def scores_everywhere(session: Session, token_ids: Sequence[int]) -> Scores:
+    """Read tokens in any session; the scores after each: float ``[len(token_ids), len(vocabulary)]``.
+
+    A session without ``extend_all`` reads them one at a time. After an error it may have read some of them, and is to
+    be rewound.
+
+    Args:
+        session: Anything that reads.
+        token_ids: At least one.
+
+    Raises:
+        SfgenError: What the session raises.
+    """
+    if isinstance(session, ScoresEverywhere):
+        return session.extend_all(token_ids)
+    return np.stack([session.extend([token]) for token in token_ids])
 
 
 class SeparateRows:
@@ -19,6 +39,7 @@ class SeparateRows:
     def __init__(self, model: Model, rows: int) -> None:
         self._model = model
         self._sessions: list[Session | None] = [None] * rows
+        self._lengths = [0] * rows
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """As ``Batch.extend``; an error is always that of its row alone."""
@@ -30,6 +51,17 @@ class SeparateRows:
         """As ``BatchScoresRows.extend_rows``."""
         return {row: self._read(row, token_ids, wanted.get(row)) for row, token_ids in rows.items()}
 
+    def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
+        """As ``BatchScoresEverywhere.extend_all``, for any session: see ``scores_everywhere``."""
+        before = self._lengths[row]
+        try:
+            scores = scores_everywhere(self._session(row), token_ids)
+        except SfgenError as error:
+            self.rewind(row, before)  # some of the tokens may have been read
+            return error
+        self._lengths[row] += len(token_ids)
+        return scores
+
     def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
         """As ``BatchScoresRows.score_again``."""
         session = self._sessions[row]
@@ -40,17 +72,25 @@ class SeparateRows:
 
     def rewind(self, row: int, length: int) -> None:
         """As ``Batch.rewind``."""
+        self._lengths[row] = min(length, self._lengths[row])
         session = self._sessions[row]
         if length == 0:
             self._sessions[row] = None
         elif session is not None:
             session.rewind(length)
 
+    def _session(self, row: int) -> Session:
+        session = self._sessions[row] = self._sessions[row] or self._model.session()
+        return session
+
     def _read(self, row: int, token_ids: Sequence[int], wanted: Int32 | None) -> Answer:
         try:
-            session = self._sessions[row] = self._sessions[row] or self._model.session()
+            session = self._session(row)
             if wanted is None or not isinstance(session, ScoresRows):
-                return session.extend(token_ids)
-            return session.extend_rows(token_ids, wanted)
+                scores = session.extend(token_ids)
+            else:
+                scores = session.extend_rows(token_ids, wanted)
         except SfgenError as error:
             return error
+        self._lengths[row] += len(token_ids)
+        return scores

@@ -8,22 +8,24 @@ that is given. Any other reads its texts one after the other, each in a session 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfgen.errors import ModelError
 from sfgen.models.attention import without_plans
-from sfgen.models.cpu_threads import Threads
-from sfgen.models.partial_lm_head import OutputRows, has_rows
+from sfgen.models.cpu_threads import CpuThreads
+from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
+from sfgen.models.partial_lm_head import PartialLmHead, has_rows
 from sfgen.models.rotary import depends_on_length
 from sfgen.models.transformers_failures import check_readable, not_read
-from sfgen.protocols import Answer, Int32
+from sfgen.protocols import Answer, Int32, Scores
 from sfgen.vocabulary.pretrained import without_warnings
 
 if TYPE_CHECKING:
-    from sfgen.models.batched_kv_cache import Lanes
+    from sfgen.models.batched_kv_cache import BatchedKvCache
 
 KNOWN = frozenset({
     "codegen", "cohere", "deepseek_v3", "falcon", "gemma", "glm", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "granite",
@@ -71,10 +73,10 @@ class TransformersBatch:
         self._name = name
         self._context_length = context_length
         self._lengths = [0] * rows
-        self._lanes: Lanes | None = None
+        self._cache: BatchedKvCache | None = None
         self._rows: list[int] = []  # which row each lane holds
-        self._threads: Threads | None = None
-        self._output: OutputRows | None = None
+        self._cpu_threads: CpuThreads | None = None
+        self._lm_head: PartialLmHead | None = None
         self._hidden: dict[int, Any] = {}  # what the last scores of each row were made of
         self._keeps_logits = False
 
@@ -97,43 +99,47 @@ class TransformersBatch:
             ModelError: Not enough memory, or something that this model cannot do on its device. All rows hold what they
                 held before.
         """
-        import torch
-
         model = self._load()
-        threads = self._threads = self._threads or Threads(model)
         answers: dict[int, Answer] = {}
         for row, token_ids in rows.items():
             try:
-                self._check(row, token_ids, model)
+                check_readable(token_ids, self._lengths[row], model, self._context_length, self._name)
             except ModelError as error:
                 answers[row] = error
         rows = {row: token_ids for row, token_ids in rows.items() if row not in answers}
-        before = list(self._lengths)
-        try:
-            with torch.inference_mode(), without_warnings(), without_plans(model.device), threads.bounded():
-                self._arrange(rows, model)
-                one_pass = _PASS_ON_GPU if model.device.type == "cuda" else _PASS
-                for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}, one_pass):
-                    together = {row: rows[row] for row in sorted(group, key=self._rows.index)}
-                    answers.update(self._read(together, wanted, model))
-        except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
-            self._lengths = before
-            what = f"{sum(before) + sum(map(len, rows.values()))} tokens in {len(rows)} texts"
-            raise not_read(error, model, self._name, what, "Give a smaller --batch-size or shorter prompts") from error
+        with self._reading(rows, model):
+            one_pass = _PASS_ON_GPU if model.device.type == "cuda" else _PASS
+            for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}, one_pass):
+                together = {row: rows[row] for row in sorted(group, key=self._rows.index)}
+                answers.update(self._answers(self._read(together, model), together, wanted))
         return answers
+
+    def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
+        """Read tokens of one row; the scores after each: float32 ``[len(token_ids), rows of the output layer]``.
+
+        It takes one forward pass, or several where the output layer cannot be called by itself and too many scores
+        would be made at a time: see ``TransformersSession.extend_all``. What cannot be read has a ``ModelError`` in
+        place of scores; the row holds what it held before then. Other rows are left alone.
+        """
+        model = self._load()
+        try:
+            check_readable(token_ids, self._lengths[row], model, self._context_length, self._name)
+            with self._reading({row: token_ids}, model):
+                return joined(self._parts(row, token_ids, model), len(token_ids))
+        except ModelError as error:
+            return error
 
     def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
         """Other scores of the token of a row that was scored last; see ``sfgen.protocols.ScoresRows``."""
         import torch
 
-        if row not in self._hidden or self._output is None or self._threads is None:
+        if row not in self._hidden or self._lm_head is None or self._cpu_threads is None:
             return None
         try:
-            with torch.inference_mode(), self._threads.bounded():
-                scores: Answer = self._output.scores(self._hidden[row], wanted)[0, -1].float().cpu().numpy()
+            with torch.inference_mode(), self._cpu_threads.bounded():
+                return on_host(self._lm_head.scores(self._hidden[row], wanted)[0, -1])
         except (RuntimeError, MemoryError) as error:
             return not_read(error, self._load(), self._name, "scores", "Give a smaller --batch-size")
-        return scores
 
     def rewind(self, row: int, length: int) -> None:
         """Forget all but the first ``length`` tokens of a row."""
@@ -141,45 +147,71 @@ class TransformersBatch:
         if not length:
             self._hidden.pop(row, None)
         if not any(self._lengths):
-            self._lanes, self._rows = None, []
+            self._cache, self._rows = None, []
 
-    def _check(self, row: int, token_ids: Sequence[int], model: Any) -> None:
-        if not token_ids:
-            raise ModelError(f"{self._name} has nothing to read", hint="Give a prompt of at least one token.")
-        check_readable(token_ids, self._lengths[row], model, self._context_length, self._name)
+    @contextmanager
+    def _reading(self, rows: Mapping[int, Sequence[int]], model: Any) -> Iterator[None]:
+        """Where rows with a lane are read; after an error all rows hold what they held before."""
+        import torch
+
+        threads = self._cpu_threads = self._cpu_threads or CpuThreads(model)
+        before = list(self._lengths)
+        try:
+            with torch.inference_mode(), without_warnings(), without_plans(model.device), threads.bounded():
+                self._arrange(rows, model)
+                yield
+        except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
+            self._lengths = before
+            what = f"{sum(before) + sum(map(len, rows.values()))} tokens in {len(rows)} texts"
+            raise not_read(error, model, self._name, what, "Give a smaller --batch-size or shorter prompts") from error
 
     def _arrange(self, asked: Mapping[int, Sequence[int]], model: Any) -> None:
         """See that each row that holds or reads something has a lane, and that no lane between them is free."""
-        if self._lanes is None:
+        if self._cache is None:
             import inspect
 
-            from sfgen.models.batched_kv_cache import Lanes
+            from sfgen.models.batched_kv_cache import BatchedKvCache
 
-            self._lanes, self._rows = Lanes(len(_layers(model.config))), []
-            self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
-            self._output = OutputRows(model) if has_rows(model) else None
+            self._cache, self._rows = BatchedKvCache(len(_layers(model.config))), []
+            self._lm_head = PartialLmHead(model) if has_rows(model) else None
+            has_option = "logits_to_keep" in inspect.signature(model.forward).parameters
+            self._keeps_logits = self._lm_head is None and has_option
         for lane in reversed(range(len(self._rows))):
             if not self._lengths[self._rows[lane]] and self._rows[lane] not in asked:
                 last = len(self._rows) - 1
                 if self._lengths[self._rows[last]]:
-                    self._lanes.move(last, lane)
+                    self._cache.move(last, lane)
                 self._rows[lane] = self._rows[last]
                 del self._rows[last]
         for row in asked:
             if row not in self._rows:
                 self._rows.append(row)
             if not self._lengths[row]:
-                self._lanes.clear(self._rows.index(row))
+                self._cache.clear(self._rows.index(row))
 
-    def _read(
-        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None], model: Any
-    ) -> Mapping[int, Answer]:
-        """Read the tokens of some rows in one forward pass."""
+    def _parts(self, row: int, token_ids: Sequence[int], model: Any) -> Iterator[Scores]:
+        """Read tokens of a row; the scores after each, for some tokens after the other: float32 ``[tokens, rows]``."""
+        at_a_time = positions_at_a_time(model)
+        if self._lm_head is not None:
+            hidden = self._read({row: token_ids}, model, everywhere=True)
+            yield from parts(hidden, self._lm_head, at_a_time)
+            self._hidden[row] = hidden[:, -1:]
+            return
+        for start in range(0, len(token_ids), at_a_time):
+            yield on_host(self._read({row: token_ids[start : start + at_a_time]}, model, everywhere=True)[0])
+
+    def _read(self, rows: Mapping[int, Sequence[int]], model: Any, *, everywhere: bool = False) -> Any:
+        """Read the tokens of some rows in one forward pass; what the model says of the last one of each, or of all.
+
+        Returns:
+            A tensor ``[rows, 1 or tokens, size]``: hidden states where the output layer is called by itself, else
+            scores.
+        """
         import torch
 
-        assert self._lanes is not None
+        assert self._cache is not None
         counts = [len(token_ids) for token_ids in rows.values()]
-        self._lanes.begin(
+        self._cache.begin(
             [self._rows.index(row) for row in rows], [self._lengths[row] for row in rows], counts, model.device
         )
         width = max(counts)
@@ -187,42 +219,39 @@ class TransformersBatch:
         options: dict[str, Any] = {}
         if len(rows) > 1:  # one text is read as in a session, which may take a faster way
             is_added = model.config._attn_implementation != "sdpa"
-            options["attention_mask"] = self._lanes.mask(model.dtype if is_added else torch.bool)
+            options["attention_mask"] = self._cache.mask(model.dtype if is_added else torch.bool)
         if self._keeps_logits:
-            options["logits_to_keep"] = 1
+            options["logits_to_keep"] = width if everywhere else 1
         inputs = {
             "input_ids": torch.tensor(padded, device=model.device),
-            "position_ids": self._lanes.positions,
-            "past_key_values": self._lanes.value,
+            "position_ids": self._cache.positions,
+            "past_key_values": self._cache.value,
             "use_cache": True,
             **options,
         }
-        answers: Mapping[int, Answer]
-        if self._output is None:  # padding is the last token once more: see the lanes
-            answers = dict(zip(rows, model(**inputs).logits[:, -1].float().cpu().numpy(), strict=True))
-        else:
-            answers = self._scores(self._output, self._output.read(inputs).last_hidden_state[:, -1:], rows, wanted)
+        states = model(**inputs).logits if self._lm_head is None else self._lm_head.read(inputs).last_hidden_state
         for row, count in zip(rows, counts, strict=True):
             self._lengths[row] += count
-        return answers
+        return states if everywhere else states[:, -1:]  # padding is the last token once more: see the cache
 
-    def _scores(
-        self, output: OutputRows, hidden: Any, rows: Iterable[int], wanted: Mapping[int, Int32 | None]
-    ) -> Mapping[int, Answer]:
-        """The scores of each row after its hidden state, ``hidden[place]``: those wanted, or those of all tokens."""
+    def _answers(self, states: Any, rows: Iterable[int], wanted: Mapping[int, Int32 | None]) -> Mapping[int, Answer]:
+        """The scores of each row after what ``_read`` gave for it: those wanted, or those of all tokens."""
         import torch
 
-        self._hidden.update({row: hidden[place : place + 1] for place, row in enumerate(rows)})
+        if self._lm_head is None:
+            return dict(zip(rows, on_host(states[:, -1]), strict=True))
+        lm_head = self._lm_head
+        self._hidden.update({row: states[number : number + 1] for number, row in enumerate(rows)})
         whole = [row for row in rows if wanted.get(row) is None]
         few = [row for row in rows if wanted.get(row) is not None]
         answers: dict[int, Answer] = {}
         if whole:
-            scores = output.scores(torch.cat([self._hidden[row] for row in whole]), None)[:, -1]
-            answers.update(zip(whole, scores.float().cpu().numpy(), strict=True))
+            scores = lm_head.scores(torch.cat([self._hidden[row] for row in whole]), None)[:, -1]
+            answers.update(zip(whole, on_host(scores), strict=True))
         if few:  # each by itself, as in a session; and all are waited for once
-            found = [output.scores(self._hidden[row], wanted[row])[0, -1] for row in few]
+            found = [lm_head.scores(self._hidden[row], wanted[row])[0, -1] for row in few]
             ends = np.cumsum([len(each) for each in found])[:-1]
-            answers.update(zip(few, np.split(torch.cat(found).float().cpu().numpy(), ends), strict=True))
+            answers.update(zip(few, np.split(on_host(torch.cat(found)), ends), strict=True))
         return answers
 
 

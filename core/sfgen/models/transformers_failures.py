@@ -20,8 +20,10 @@ def check_readable(token_ids: Sequence[int], before: int, model: Any, context_le
         name: What messages call the model.
 
     Raises:
-        ModelError: More tokens than the context holds, or one that the model does not know.
+        ModelError: No tokens, more than the context holds, or one that the model does not know.
     """
+    if not token_ids:
+        raise ModelError(f"{name} has nothing to read", hint="Give a prompt of at least one token.")
     count = before + len(token_ids)
     if context_length is not None and count > context_length:
         raise ModelError(

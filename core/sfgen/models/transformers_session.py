@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 from sfgen.models.attention import without_plans
-from sfgen.models.cpu_threads import Threads
-from sfgen.models.partial_lm_head import OutputRows, has_rows
+from sfgen.models.cpu_threads import CpuThreads
+from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
+from sfgen.models.partial_lm_head import PartialLmHead, has_rows
 from sfgen.models.rotary import Rotary
 from sfgen.models.transformers_cache import Past
 from sfgen.models.transformers_failures import check_readable, not_read
@@ -38,17 +40,16 @@ class TransformersSession:
         self._tokens: list[int] = []
         self._past = Past()
         self._rotary = Rotary(model)
-        self._threads = Threads(model)
+        self._cpu_threads = CpuThreads(model)
         self._device = model.device
-        self._output = OutputRows(model) if has_rows(model) else None
+        self._lm_head = PartialLmHead(model) if has_rows(model) else None
         self._hidden: Any = None  # what the last scores were made of
         kind: Any = type(model)
         parameters = _parameters(kind)
         self._cache_name = next((name for name in _CACHE_NAMES if name in parameters), None)
         # Said each time, since a configuration may say use_cache: false.
         self._options: dict[str, Any] = {"use_cache": True} if self._cache_name else {}
-        if "logits_to_keep" in parameters:
-            self._options["logits_to_keep"] = 1
+        self._keeps_logits = self._lm_head is None and "logits_to_keep" in parameters
         self._takes_positions = "position_ids" in parameters
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
@@ -66,6 +67,24 @@ class TransformersSession:
         """As ``extend``, but the scores of the tokens ``rows`` only: float32 ``[rows]``; or all, as ``extend`` does."""
         return self._extend(token_ids, rows)
 
+    def extend_all(self, token_ids: Sequence[int]) -> Scores:
+        """Read tokens; the scores after each: float32 ``[len(token_ids), rows of the output layer]``.
+
+        The session then stands as after ``extend`` of one token after the other. It takes one forward pass, or several
+        where a cache is continued one token at a time, where rotary positions depend on the length, and where too
+        many scores would be made at a time: the device holds ``every_position.MOST_SCORES`` of them at most (unless
+        one position has more, or the architecture always gives those of the whole text), the host all. The scores of
+        the last position are those of ``extend`` to the last bit where the output layer is called by itself
+        (``partial_lm_head.KNOWN``) and the tokens are read at once.
+
+        After an error the session holds what it held before.
+
+        Raises:
+            ModelError: As for ``extend``.
+        """
+        with self._reading(token_ids):
+            return joined(self._parts(token_ids), len(token_ids))
+
     def score_again(self, rows: Int32 | None) -> Scores | None:
         """Other scores of the token that was scored last; see ``sfgen.protocols.ScoresRows``.
 
@@ -74,29 +93,13 @@ class TransformersSession:
         """
         import torch
 
-        if self._output is None or self._hidden is None:
+        if self._lm_head is None or self._hidden is None:
             return None
         try:
-            with torch.inference_mode(), self._threads.bounded():
-                scores: Scores = self._output.scores(self._hidden, rows)[0, -1].float().cpu().numpy()
+            with torch.inference_mode(), self._cpu_threads.bounded():
+                scores = on_host(self._lm_head.scores(self._hidden, rows)[0, -1])
         except (RuntimeError, MemoryError) as error:
             raise not_read(error, self._model, self._name, "scores", "Give a shorter prompt") from error
-        return scores
-
-    def _extend(self, token_ids: Sequence[int], rows: Int32 | None) -> Scores:
-        import torch
-
-        check_readable(token_ids, len(self._tokens), self._model, self._context_length, self._name)
-        before = len(self._tokens)
-        self._tokens += token_ids
-        try:
-            with torch.inference_mode(), without_warnings(), without_plans(self._device), self._threads.bounded():
-                scores: Scores = self._read(rows).float().cpu().numpy()
-        except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
-            count = len(self._tokens)
-            del self._tokens[before:]
-            self._past.clear()  # it may be half written
-            raise not_read(error, self._model, self._name, f"{count} tokens", "Give a shorter prompt") from error
         return scores
 
     def rewind(self, length: int) -> None:
@@ -104,27 +107,83 @@ class TransformersSession:
         del self._tokens[length:]
         self._past.rewind(length)
 
-    def _read(self, rows: Int32 | None) -> Any:
-        """Read what the cache does not hold yet; the scores after it."""
+    @contextmanager
+    def _reading(self, token_ids: Sequence[int]) -> Iterator[None]:
+        """Where tokens are read; after an error the session holds what it held before."""
+        import torch
+
+        check_readable(token_ids, len(self._tokens), self._model, self._context_length, self._name)
+        before = len(self._tokens)
+        try:
+            with torch.inference_mode(), without_warnings(), without_plans(self._device), self._cpu_threads.bounded():
+                yield
+        except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
+            del self._tokens[before:]
+            self._past.clear()  # it may be half written
+            what = f"{before + len(token_ids)} tokens"
+            raise not_read(error, self._model, self._name, what, "Give a shorter prompt") from error
+
+    def _extend(self, token_ids: Sequence[int], rows: Int32 | None) -> Scores:
+        with self._reading(token_ids):
+            self._tokens += token_ids
+            states = self._read(1)
+            if self._lm_head is None:
+                return on_host(states[0, -1])
+            scores = on_host(self._lm_head.scores(states, rows)[0, -1])
+            self._hidden = states
+            return scores
+
+    def _parts(self, token_ids: Sequence[int]) -> Iterator[Scores]:
+        """Read tokens; the scores after each, for some tokens after the other: float32 ``[some tokens, rows]``."""
+        before, at_a_time = len(self._tokens), positions_at_a_time(self._model)
+        hidden = None
+        for end in self._rotary.ends(before, before + len(token_ids)):
+            while len(self._tokens) < end:
+                start = len(self._tokens)
+                # Hidden states are small beside scores: as many are made at once as may be.
+                stop = end if self._lm_head is not None else min(end, start + at_a_time)
+                self._tokens += token_ids[start - before : stop - before]
+                states = self._read(stop - start)
+                if self._lm_head is None:
+                    yield on_host(states[0])
+                else:
+                    yield from parts(states, self._lm_head, at_a_time)
+                    hidden = states[:, -1:]
+        self._hidden = hidden
+
+    def _read(self, count: int) -> Any:
+        """Read what the cache does not hold yet; what the model says of the last ``count`` tokens.
+
+        Returns:
+            A tensor ``[1, count, size]``: hidden states where the output layer is called by itself, else scores.
+        """
         import torch
 
         if self._rotary.prepare(len(self._tokens)):
             self._past.clear()
         new = self._tokens[self._past.length :]
+        surplus = len(new) - count  # read again, after a rewind
+        found = []
         for piece in [new] if self._past.reads_at_once else [[token] for token in new]:
+            wanted = max(0, min(len(piece), len(piece) - surplus))
+            surplus -= len(piece)
             inputs = {"input_ids": torch.tensor([piece], device=self._device), **self._options}
             if self._takes_positions:  # not every model counts the tokens in its cache (Bamba does not)
                 start = self._past.length
                 inputs["position_ids"] = torch.arange(start, start + len(piece), device=self._device)[None]
+            if self._keeps_logits:
+                inputs["logits_to_keep"] = max(1, wanted)  # 0 stands for all
             if self._cache_name:
                 inputs[self._cache_name] = self._past.value
-            output = self._model(**inputs) if self._output is None else self._output.read(inputs)
+            output = self._model(**inputs) if self._lm_head is None else self._lm_head.read(inputs)
             if self._cache_name:
                 self._past.keep(output.get(self._cache_name), len(piece))
-        if self._output is None:
-            return output.logits[0, -1]
-        self._hidden = output.last_hidden_state[:, -1:]
-        return self._output.scores(self._hidden, rows)[0, -1]
+            states = output.logits if self._lm_head is None else output.last_hidden_state
+            if states.shape[1] < wanted:
+                raise RuntimeError(f"it scores {states.shape[1]} of {wanted} positions")
+            if wanted:
+                found.append(states[:, -wanted:])
+        return found[0] if len(found) == 1 else torch.cat(found, dim=1)
 
 
 @lru_cache(maxsize=16)

@@ -87,5 +87,10 @@ class UniformSession:
         """Equal scores, float32 ``[len(vocabulary)]``."""
         return self._scores
 
+    def extend_all(self, token_ids: Sequence[int]) -> Scores:
+        """Equal scores at every position, float32 ``[len(token_ids), len(vocabulary)]``; they take no memory."""
+        scores: Scores = np.broadcast_to(self._scores, (len(token_ids), len(self._scores)))
+        return scores
+
     def rewind(self, length: int) -> None:
         """Nothing to forget."""

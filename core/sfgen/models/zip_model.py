@@ -186,15 +186,17 @@ class ZipSession:
     def extend(self, token_ids: Sequence[int]) -> Scores:
         """Read tokens; minus the length that each token would add now, in nats, float32 ``[len(vocabulary)]``."""
         self._read(token_ids)
-        if self._prompt_length == 0:
-            self._prompt_length, self._prompt = len(self._tokens), _copies(self._streams)
-        lengths = [stream.bits() for stream in self._streams]
-        passage = lengths.index(min(lengths))
-        short = self._fresh[passage].copy()
-        short.read(self._coded(self._tokens[-_SHORT:]))
-        lengths_with = [_lengths_with(stream, self._codes) for stream in (self._streams[passage], short)]
-        scores: Scores = np.array(lengths_with, dtype=np.float32).mean(axis=0) * np.float32(-math.log(256) / 8)
-        return scores
+        self._keep_prompt()
+        return self._scores()
+
+    def extend_all(self, token_ids: Sequence[int]) -> Scores:
+        """Read tokens one after the other; the scores after each, float32 ``[len(token_ids), len(vocabulary)]``."""
+        scores = []
+        for token in token_ids:
+            self._read([token])
+            scores.append(self._scores())
+        self._keep_prompt()
+        return np.stack(scores)
 
     def rewind(self, length: int) -> None:
         """Forget all but the first ``length`` tokens. Those after the prompt are read again."""
@@ -207,9 +209,23 @@ class ZipSession:
         self._streams = _copies(self._prompt)
         self._read(kept)
 
+    def _keep_prompt(self) -> None:
+        if self._prompt_length == 0:
+            self._prompt_length, self._prompt = len(self._tokens), _copies(self._streams)
+
+    def _scores(self) -> Scores:
+        """Minus the length that each token would add now."""
+        lengths = [stream.bits() for stream in self._streams]
+        passage = lengths.index(min(lengths))
+        short = self._fresh[passage].copy()
+        short.read(self._coded(self._tokens[-_SHORT:]))
+        lengths_with = [_lengths_with(stream, self._codes) for stream in (self._streams[passage], short)]
+        scores: Scores = np.array(lengths_with, dtype=np.float32).mean(axis=0) * np.float32(-math.log(256) / 8)
+        return scores
+
     def _read(self, token_ids: Sequence[int]) -> None:
-        self._tokens += token_ids
         data = self._coded(token_ids)
+        self._tokens += token_ids
         for stream in self._streams:
             stream.read(data)
 
