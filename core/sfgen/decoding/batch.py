@@ -144,7 +144,7 @@ def _ask(running: Mapping[int, _Row], batch: Batch, narrow: BatchScoresRows | No
         if row.question.keep is not None:
             batch.rewind(place, row.question.keep)
         if row.question.everywhere:
-            answers[place] = scores_everywhere(batch, place, row.question.token_ids)
+            answers[place] = _read_everywhere(batch, place, row.question.token_ids)
         else:
             questions[place], wanted[place] = row.question.token_ids, row.question.rows
     try:
@@ -156,7 +156,7 @@ def _ask(running: Mapping[int, _Row], batch: Batch, narrow: BatchScoresRows | No
         row.answer = answers[place]
 
 
-def scores_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:
+def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:
     """Read tokens in one row; the scores after each, float ``[len(token_ids), len(vocabulary)]``, or an error.
 
     A batch that cannot tell them at once reads one token after the other.
