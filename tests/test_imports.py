@@ -12,7 +12,6 @@ from imports import ROOT, Graph, circles, imports, modules
 
 _KNOWN = {
     frozenset(f"sfgen.ban.{name}" for name in ("exceptions", "matcher", "readings", "seam", "word_matcher", "words")),
-    frozenset({"sfgen.decoding.search_tree", "sfgen.decoding.top_logprobs"}),
 }
 """The circles that are still there: exactly these, until they are gone."""
 

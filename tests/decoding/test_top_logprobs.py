@@ -17,7 +17,7 @@ from sfgen import BannedWords, Dfa, Event, Finished, Index, RolledBack, Sampler,
 from sfgen.ban import SeamMatcher
 from sfgen.decoding import BlockClosed, Outlook
 from sfgen.decoding.strategies import StrategyName
-from sfgen.decoding.top_logprobs import CANDIDATES, Row
+from sfgen.decoding.top_logprobs import CANDIDATES, TopLogprobs
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 SAMPLERS = [Sampler(), Sampler(1.0, 3), Sampler(2.0, 4, top_k=2)]
@@ -89,7 +89,7 @@ def test_the_likeliest_of_many_tokens(size: int, seed: int, ties: bool, excess: 
     scores = generator.normal(0, 3, size).astype(np.float32)
     scores[generator.integers(0, size, 3)] += excess
     scores = np.round(scores) if ties else scores
-    row = Row.of(scores)
+    row = TopLogprobs.of(scores)
     likeliest = sorted(range(size), key=lambda token: (-scores[token], token))[:CANDIDATES]
     assert list(row.best) == likeliest
     probabilities = softmax(scores.tolist())

@@ -36,6 +36,7 @@ from sfgen.decoding.events import (
     Event,
     Finished,
     FinishReason,
+    Outlook,
     Result,
     RolledBack,
     TextReleased,
@@ -47,7 +48,7 @@ from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.session_cursor import Questions
 from sfgen.decoding.strategies import Verdict
-from sfgen.decoding.top_logprobs import Row, outlook
+from sfgen.decoding.top_logprobs import TopLogprobs, outlook
 from sfgen.errors import DeadEnd, GenerationError, ModelError
 from sfgen.protocols import BannedText, Int32, Scores
 
@@ -184,7 +185,7 @@ class Loop:
                 forced,
                 probability,
                 self.forward_passes,
-                outlook(node.row, node, self.text.vocabulary) if node.row is not None else None,
+                self._outlook(node),
                 self._watch() if self.look else None,
                 self._description() if self.look else None,
             )
@@ -251,13 +252,22 @@ class Loop:
         if every.size < len(self.text.vocabulary):
             every = yield from self._ask_again(None, every)
         if every.size == len(self.text.vocabulary):
-            node.row = Row.of(every)
+            node.top_logprobs = TopLogprobs.of(every)
 
     # ---- banned text -----------------------------------------------------------------------------------------------
 
     def _watch(self) -> Watch | None:
         """What the ban has under way, for those who look on."""
         return None if self.ban is None else Watch(self.ban.matcher.open_from(), self.ban.matcher.under_way())
+
+    def _outlook(self, node: Node) -> Outlook | None:
+        """What the model found likely at a node, if that was asked for and is kept."""
+        if node.top_logprobs is None or node.scores is None:
+            return None
+        allowed, scores = node.all_allowed(), node.scores
+        if node.ruled_out is not None:
+            allowed, scores = allowed[~node.ruled_out], scores[~node.ruled_out]
+        return outlook(node.top_logprobs, allowed, scores, self.text.vocabulary)
 
     def _description(self) -> str | None:
         """What the guide says of its position, where that is more than the number of the state."""

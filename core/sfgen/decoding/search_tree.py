@@ -8,15 +8,12 @@ back. What is ruled out at a node holds only while everything before it stays th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.decoding.top_logprobs import TopLogprobs
 from sfgen.protocols import Int32, Scores
-
-if TYPE_CHECKING:
-    from sfgen.decoding.top_logprobs import Row
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +27,7 @@ class Node:
         doomed: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
         scores: The model's answer for the allowed tokens, float ``[allowed]``; ``None`` if it was not asked, or is not
             kept any more.
-        row: What somebody who looks on is told of the whole answer.
+        top_logprobs: What an observer is told of the whole answer.
         ruled_out: Which of the allowed tokens may not stand here again; bool ``[allowed]``.
         by_rule: Those of them that a strategy's rule forbids, which may be more than is banned; bool ``[allowed]``.
         children: The nodes after tokens that were tried.
@@ -44,7 +41,7 @@ class Node:
     allowed: Int32 | None = None
     doomed: NDArray[np.bool_] | None = None
     scores: Scores | None = None
-    row: Row | None = None
+    top_logprobs: TopLogprobs | None = None
     ruled_out: NDArray[np.bool_] | None = None
     by_rule: NDArray[np.bool_] | None = None
     children: dict[int, Node] = field(default_factory=dict)
@@ -98,7 +95,7 @@ class Node:
 
     def forget(self) -> None:
         """Free everything but the mark: no token is chosen here again."""
-        self.allowed = self.doomed = self.scores = self.row = self.ruled_out = self.by_rule = None
+        self.allowed = self.doomed = self.scores = self.top_logprobs = self.ruled_out = self.by_rule = None
         self.children = {}
 
 
@@ -162,6 +159,6 @@ class Path:
         while waiting:
             node = waiting.pop()
             if node is not self.places[stop]:
-                node.allowed = node.doomed = node.scores = node.row = None
+                node.allowed = node.doomed = node.scores = node.top_logprobs = None
                 node.log_clean = -np.inf if node.is_dead else 0.0
                 waiting += node.children.values()

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.events import Candidate, Outlook
-from sfgen.decoding.search_tree import Node
-from sfgen.protocols import Scores
+from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary import Vocabulary
 
 CANDIDATES = 5
@@ -23,7 +22,7 @@ _ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TopLogprobs:
     """What is kept of an answer of the model, which may be too large to keep.
 
     Attributes:
@@ -39,7 +38,7 @@ class Row:
     log_probabilities: tuple[float, ...]
 
     @classmethod
-    def of(cls, scores: Scores) -> Row:
+    def of(cls, scores: Scores) -> TopLogprobs:
         """The scores of all tokens, float ``[vocabulary]``. Infinite ones share all probability."""
         best, log_total = _highest(scores), _log_total(scores)
         with np.errstate(invalid="ignore"):  # the loop refuses a model without a finite score
@@ -50,21 +49,23 @@ class Row:
         return cls(scores.size, log_total, tuple(best.tolist()), tuple(of_best.tolist()))
 
 
-def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
-    """The likeliest tokens before and after the mask at a node that has scores, where some token may stand.
+def outlook(kept: TopLogprobs, allowed: Int32, scores: Scores, vocabulary: Vocabulary) -> Outlook:
+    """The likeliest tokens before and after the mask, where some token may stand.
+
+    Args:
+        kept: Of the scores of all tokens.
+        allowed: The tokens that may stand there, ascending; at least one.
+        scores: Their scores, float ``[allowed]``.
+        vocabulary: The tokens.
 
     >>> from sfgen import Vocabulary
     >>> scores = np.log(np.array([0.5, 0.25, 0.25]))
-    >>> node = Node(offset=0, allowed=np.array([1, 2], dtype=np.int32), scores=scores[1:])
-    >>> seen = outlook(Row.of(scores), node, Vocabulary([b"a", b"b", b"c"]))
+    >>> allowed = np.array([1, 2], dtype=np.int32)
+    >>> seen = outlook(TopLogprobs.of(scores), allowed, scores[1:], Vocabulary([b"a", b"b", b"c"]))
     >>> round(seen.removed, 6), [(one.data, round(one.before, 6), round(one.after, 6)) for one in seen.before]
     (0.5, [(b'a', 0.5, 0.0), (b'b', 0.25, 0.5), (b'c', 0.25, 0.5)])
     """
-    allowed, scores = node.all_allowed(), node.scores
-    assert scores is not None
-    if node.ruled_out is not None:
-        allowed, scores = allowed[~node.ruled_out], scores[~node.ruled_out]
-    log_kept = row.log_total if allowed.size == row.size else _log_total(scores)
+    log_kept = kept.log_total if allowed.size == kept.size else _log_total(scores)
 
     def candidate(token: int, log_before: float, place: int) -> Candidate:
         """``place``: where the token is among those that may stand there, if it is."""
@@ -73,14 +74,14 @@ def outlook(row: Row, node: Node, vocabulary: Vocabulary) -> Outlook:
         is_end = token in vocabulary.end_token_ids
         return Candidate(token, vocabulary.tokens[token], is_end, float(np.exp(log_before)), after)
 
-    before = tuple(map(candidate, row.best, row.log_probabilities, np.searchsorted(allowed, row.best)))
+    before = tuple(map(candidate, kept.best, kept.log_probabilities, np.searchsorted(allowed, kept.best)))
     after = before
     if not all(seen.after for seen in before):
         after = tuple(
-            candidate(int(allowed[place]), float(scores[place]) - row.log_total, int(place))
+            candidate(int(allowed[place]), float(scores[place]) - kept.log_total, int(place))
             for place in _highest(scores)
         )
-    return Outlook(before, after, removed=max(0.0, 1.0 - float(np.exp(log_kept - row.log_total))))
+    return Outlook(before, after, removed=max(0.0, 1.0 - float(np.exp(log_kept - kept.log_total))))
 
 
 def _highest(scores: Scores) -> NDArray[np.intp]:
