@@ -199,10 +199,10 @@ class TestEachTextIsAsAlone:
         loops = [text.loop(model) for text in texts]
         batch = TrueBatch(model, len(loops))
         list(drive_batch(loops, batch))
-        assert len(batch.questions) == max(loop.forward_passes for loop in loops)
+        assert len(batch.questions) == max(loop.passes.count for loop in loops)
         for row, loop in enumerate(loops):
             assert [row in question for question in batch.questions] == [
-                number < loop.forward_passes for number in range(len(batch.questions))
+                number < loop.passes.count for number in range(len(batch.questions))
             ]
         assert not any(batch.read), "a row that is over is rewound to nothing"
 

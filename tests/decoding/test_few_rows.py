@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from scripted import ScriptedModel, ScriptedSession, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TokenChosen, Vocabulary
-from sfgen.decoding import loop, mask_prefetch
+from sfgen.decoding import forward_passes, mask_prefetch
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.generation import prepare, stream
 from sfgen.errors import DeadEnd, GenerationError, ModelError
@@ -57,7 +57,7 @@ def model_of(seed: int) -> TwistedModel:
 def circumstances(*, few: int, masks_take_time: bool) -> Iterator[None]:
     """How many tokens are few; and that no mask is ready when it is wanted."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "_FEW", few)
+        patch.setattr(forward_passes, "FEW", few)
         if masks_take_time:
             patch.setattr("sfgen.decoding.sequence.is_worth_it", lambda guide, clean: guide.allows_several() is True)
         yield

@@ -18,12 +18,11 @@ stop string is whole, a banned word inside it is a banned word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen.decoding import mask_prefetch
 from sfgen.decoding.ban import Ban
@@ -43,17 +42,14 @@ from sfgen.decoding.events import (
     TokenChosen,
     Watch,
 )
+from sfgen.decoding.forward_passes import ForwardPasses
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.session_cursor import Questions
 from sfgen.decoding.strategies import Verdict
-from sfgen.decoding.top_logprobs import TopLogprobs, outlook
-from sfgen.errors import DeadEnd, GenerationError, ModelError
+from sfgen.decoding.top_logprobs import outlook
+from sfgen.errors import DeadEnd, GenerationError
 from sfgen.protocols import BannedText, Int32, Scores
-
-_FEW = 1024
-"""So many allowed tokens are worth asking for their scores alone."""
 
 Steps: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, Result]
 
@@ -84,7 +80,7 @@ class Loop:
         self.ban = self.text.ban
         self.path = self.text.path
         self.end_tokens = frozenset(self.text.vocabulary.end_token_ids)
-        self.questions = Questions()
+        self.passes = ForwardPasses(self.text, self.look, self.observe_scores)
         self.release = Release()
         self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
         self.rollbacks: list[RolledBack] = []
@@ -126,8 +122,7 @@ class Loop:
             return (yield from self._end_here("complete"))
         forced = allowed.size == 1 and node.scores is None
         if allowed.size > 1 and node.scores is None and not only_ends:
-            rows = allowed if allowed.size <= _FEW else None
-            yield from self._keep(node, (yield from self._ask(rows)), rows)
+            yield from self.passes.score(node)
         choice = self._choose(node) if allowed.size and not only_ends else None
         if choice is None:
             return (yield from self._back_out())
@@ -141,9 +136,9 @@ class Loop:
         if not self.text.takes_time():
             return self.text.find_allowed()
         finding = mask_prefetch.begin(self.text.find_allowed)
-        scores = yield from self._ask()
+        scores = yield from self.passes.ask()
         node = finding.result()
-        yield from self._keep(node, scores, None)
+        yield from self.passes.keep(node, scores, None)
         return node
 
     def _choose(self, node: Node) -> tuple[int, float | None] | None:
@@ -184,7 +179,7 @@ class Loop:
                 int(count),
                 forced,
                 probability,
-                self.forward_passes,
+                self.passes.count,
                 self._outlook(node),
                 self._watch() if self.look else None,
                 self._description() if self.look else None,
@@ -196,63 +191,6 @@ class Loop:
         guilty = self.text.guilty(node, token, siblings=inside)
         yield from self._reject(len(self.path) - 1, guilty, banned)
         return None
-
-    # ---- the model -------------------------------------------------------------------------------------------------
-
-    @property
-    def forward_passes(self) -> int:
-        """How often the model was asked."""
-        return self.questions.asked
-
-    def _ask(self, rows: Int32 | None = None) -> Generator[Ask, Scores | None, Scores]:
-        """Ask for the scores of the next token; only those of ``rows`` are needed, but all of them may come."""
-        if self.observe_scores is not None:
-            return (yield from self._ask_everywhere(self.text.known, self.observe_scores))
-        return self._checked((yield self.questions.ask(self.text.known, rows)), rows)
-
-    def _ask_everywhere(
-        self, known: Sequence[int], observe: Callable[[int, Scores], None]
-    ) -> Generator[Ask, Scores | None, Scores]:
-        """Ask for the scores of all tokens after each token that is read; those of the last are the answer."""
-        question = self.questions.ask(known)
-        answer = np.asarray((yield replace(question, everywhere=True)))
-        count, size = len(question.token_ids), len(self.text.vocabulary)
-        if answer.shape != (count, size):
-            raise ModelError(f"the model gives scores of shape {answer.shape}, not ({count}, {size})")
-        first = len(known) - count + 1 - len(self.text.prompt_ids)  # the index of the token after the first one read
-        for index, scores in enumerate(answer, first):
-            if index >= 0:
-                observe(index, scores)
-        last: Scores = answer[-1]
-        return last
-
-    def _ask_again(self, rows: Int32 | None, scores: Scores) -> Generator[AskAgain, Scores | None, Scores]:
-        """Ask for other scores of the same token; ``scores``, the last ones, if they are all that there is."""
-        answer = yield AskAgain(rows)
-        return scores if answer is None else self._checked(answer, rows)
-
-    def _checked(self, answer: Scores | None, rows: Int32 | None) -> Scores:
-        scores: NDArray[np.floating] = np.asarray(answer)
-        if scores.shape != (len(self.text.vocabulary),) and (rows is None or scores.shape != rows.shape):
-            raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.text.vocabulary)},)")
-        return scores
-
-    def _keep(self, node: Node, scores: Scores, asked: Int32 | None) -> Generator[AskAgain, Scores | None, None]:
-        """Keep what is needed of the model's answer for a place, which was asked for the tokens ``asked``.
-
-        Few tokens are always chosen among by scores that were asked for alone, so that who looks on, and whether a mask
-        was there before the model was asked, changes no bit of them.
-        """
-        allowed, every = node.all_allowed(), scores
-        if asked is None and 1 < allowed.size <= _FEW:
-            scores = yield from self._ask_again(allowed, every)
-        node.scores = scores if scores.size == allowed.size else scores.take(allowed)
-        if not self.look:
-            return
-        if every.size < len(self.text.vocabulary):
-            every = yield from self._ask_again(None, every)
-        if every.size == len(self.text.vocabulary):
-            node.top_logprobs = TopLogprobs.of(every)
 
     # ---- banned text -----------------------------------------------------------------------------------------------
 
@@ -347,7 +285,7 @@ class Loop:
     def _cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
         """Take back the tokens from ``position`` on."""
         assert self.path.places[position].offset >= self.release.length, "a stream never takes back what it wrote"
-        self.questions.cut(len(self.text.prompt_ids) + position)
+        self.passes.cursor.cut(len(self.text.prompt_ids) + position)
         return self.text.cut(position)
 
     # ---- letting go ------------------------------------------------------------------------------------------------
@@ -413,8 +351,7 @@ class Loop:
 
     def _finish(self, reason: FinishReason) -> Generator[Ask | Event, Scores | None, Result]:
         data = bytes(self.path.data[: self.text.end])
-        if self.observe_scores is not None and len(self.path) and not self.questions.has_read(len(self.text.known) - 1):
-            yield from self._ask_everywhere(self.text.known[:-1], self.observe_scores)  # of tokens that were forced
+        yield from self.passes.finish()
         if self.check:
             self.check(data)
         rest = self.release.until(data, len(data), final=True)
@@ -425,7 +362,7 @@ class Loop:
             token_ids=tuple(self.path.token_ids),
             finish_reason=reason,
             prompt_tokens=len(self.text.prompt_ids),
-            forward_passes=self.forward_passes,
+            forward_passes=self.passes.count,
             forced_tokens=sum(self.path.forced),
             rollbacks=tuple(self.rollbacks),
             moved_blocks=self.moved_blocks,

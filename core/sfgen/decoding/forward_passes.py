@@ -1,0 +1,107 @@
+"""The forward passes of one text: what its session is asked, and what is kept of the answers.
+
+Few tokens are always chosen among by scores that were asked for alone, so that who observes, and whether a mask was
+there before the model was asked, changes no bit of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.decoding.events import Ask, AskAgain
+from sfgen.decoding.search_tree import Node
+from sfgen.decoding.sequence import Text
+from sfgen.decoding.session_cursor import Questions
+from sfgen.decoding.top_logprobs import TopLogprobs
+from sfgen.errors import ModelError
+from sfgen.protocols import Int32, Scores
+
+FEW = 1024
+"""So many allowed tokens are worth asking for their scores alone."""
+
+Asking: TypeAlias = Generator[Ask | AskAgain, Scores | None, None]
+
+
+@dataclass
+class ForwardPasses:
+    """Asks for scores, as a part of the loop's generator.
+
+    Args:
+        text: The text.
+        look: Whether the top log-probabilities of all tokens are wanted besides.
+        observe: Called with the index of a token and the unmasked scores of all tokens there; see ``prepare``.
+    """
+
+    text: Text
+    look: bool = False
+    observe: Callable[[int, Scores], None] | None = None
+    cursor: Questions = field(default_factory=Questions)
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return self.cursor.asked
+
+    def score(self, node: Node) -> Asking:
+        """Ask for the scores of the tokens that a node allows, and keep them there."""
+        allowed = node.all_allowed()
+        rows = allowed if allowed.size <= FEW and self.observe is None else None
+        scores = yield from self.ask(rows)
+        yield from self.keep(node, scores, rows)
+
+    def ask(self, rows: Int32 | None = None) -> Generator[Ask, Scores | None, Scores]:
+        """Ask for the scores of the next token; only those of ``rows`` are needed, but all of them may come."""
+        if self.observe is not None:
+            return (yield from self._ask_everywhere(self.text.known, self.observe))
+        return self._checked((yield self.cursor.ask(self.text.known, rows)), rows)
+
+    def keep(self, node: Node, scores: Scores, asked: Int32 | None) -> Asking:
+        """Keep what is needed of the answer for a node, for which the scores of ``asked`` were asked."""
+        allowed, every = node.all_allowed(), scores
+        if asked is None and 1 < allowed.size <= FEW:
+            scores = yield from self._ask_again(allowed, every)
+        node.scores = scores if scores.size == allowed.size else scores.take(allowed)
+        if not self.look:
+            return
+        if every.size < len(self.text.vocabulary):
+            every = yield from self._ask_again(None, every)
+        if every.size == len(self.text.vocabulary):
+            node.top_logprobs = TopLogprobs.of(every)
+
+    def finish(self) -> Generator[Ask, Scores | None, None]:
+        """Let the observer see the scores of forced tokens at the end, for which nobody asked."""
+        known = self.text.known
+        if self.observe is not None and len(self.text) and not self.cursor.has_read(len(known) - 1):
+            yield from self._ask_everywhere(known[:-1], self.observe)
+
+    def _ask_everywhere(
+        self, known: Sequence[int], observe: Callable[[int, Scores], None]
+    ) -> Generator[Ask, Scores | None, Scores]:
+        """Ask for the scores of all tokens after each token that is read; those of the last are the answer."""
+        question = self.cursor.ask(known)
+        answer = np.asarray((yield replace(question, everywhere=True)))
+        count, size = len(question.token_ids), len(self.text.vocabulary)
+        if answer.shape != (count, size):
+            raise ModelError(f"the model gives scores of shape {answer.shape}, not ({count}, {size})")
+        first = len(known) - count + 1 - len(self.text.prompt_ids)  # the index of the token after the first one read
+        for index, scores in enumerate(answer, first):
+            if index >= 0:
+                observe(index, scores)
+        last: Scores = answer[-1]
+        return last
+
+    def _ask_again(self, rows: Int32 | None, scores: Scores) -> Generator[AskAgain, Scores | None, Scores]:
+        """Ask for other scores of the same token; ``scores``, the last ones, if they are all that there is."""
+        answer = yield AskAgain(rows)
+        return scores if answer is None else self._checked(answer, rows)
+
+    def _checked(self, answer: Scores | None, rows: Int32 | None) -> Scores:
+        scores: NDArray[np.floating] = np.asarray(answer)
+        if scores.shape != (len(self.text.vocabulary),) and (rows is None or scores.shape != rows.shape):
+            raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.text.vocabulary)},)")
+        return scores
