@@ -33,7 +33,7 @@ from sfgen.ban.confusables import (
 )
 
 if TYPE_CHECKING:
-    from sfgen.ban.words import BannedWords
+    from sfgen.ban.ban_automata import BanAutomata
 
 _EVERY = 0x110000
 _ASCII = 0x80
@@ -60,25 +60,25 @@ class CharacterClasses(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def character_classes(banned: BannedWords, ascii_only: bool) -> CharacterClasses:
+def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClasses:
     r"""The classes of all characters, or of those of ASCII.
 
     >>> from sfgen.ban import BannedWords
-    >>> labels, members = character_classes(BannedWords(["talk"]), True)
+    >>> labels, members = character_classes(BannedWords(["talk"]).automata, True)
     >>> [members[labels.number(ord(letter))] for letter in "tTxY?"]
     ['T', 'T', '0', '0', '\x00']
     """
     last = _ASCII if ascii_only else _EVERY
-    unseen = _folding(banned.ignore_case, banned.normalize, last)
+    unseen = _folding(automata.ignore_case, automata.normalize, last)
     classes = unseen.classes.copy()
-    seen = Seen(banned.words + banned.allow, banned.ignore_case, banned.normalize)
+    seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
     numbers = dict(unseen.numbers)
     for letter in seen.alphabet.union(*(unseen.made_of.get(piece, ()) for piece in seen.alphabet)):
         if ord(letter) < last:
             classes[ord(letter)] = _number(seen[letter], numbers)
     labels = CharacterMap.of_numbers(classes)
-    if banned.pattern_automata is not None:
-        for automaton in banned.pattern_automata.automata:
+    if automata.pattern_automata is not None:
+        for automaton in automata.pattern_automata.automata:
             labels, _ = paired(labels, automaton.labels.classes())
     return _with_members(labels)
 

@@ -23,8 +23,8 @@ from sfgen.ban.classes import Seen, character_classes
 from sfgen.kernels import FlagsOut, Int, Int32s, Int32sOut, UInt8s, kernel
 
 if TYPE_CHECKING:
+    from sfgen.ban.ban_automata import BanAutomata
     from sfgen.ban.seam import SeamMark, SeamMatcher
-    from sfgen.ban.words import BannedWords
     from sfgen.vocabulary.trie import TokenTrie
 
 _MOST_QUESTIONS = 5_000
@@ -49,7 +49,7 @@ def completing(matcher: SeamMatcher, trie: TokenTrie) -> NDArray[np.int32]:
     """
     if matcher.open_from() is None:
         return np.empty(0, np.int32)
-    table = table_of(trie, matcher.banned)
+    table = table_of(trie, matcher.automata)
     state = matcher.state
     answer = table.answers.get(state)
     if answer is None:
@@ -234,11 +234,11 @@ class _Table:
         answers: What was found already, by the matcher's state.
     """
 
-    def __init__(self, trie: TokenTrie, banned: BannedWords) -> None:
+    def __init__(self, trie: TokenTrie, automata: BanAutomata) -> None:
         self.characters = characters_of(trie)
         numbers: dict[Hashable, int] = {}
         texts = self.characters.texts
-        keys = _by_patterns(texts, banned) if banned.patterns else _by_words(texts, banned)
+        keys = _by_patterns(texts, automata) if automata.patterns else _by_words(texts, automata)
         self.classes = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
         _, first = np.unique(self.classes, return_index=True)
         self.members = [texts[place].encode() for place in first.tolist()]
@@ -247,22 +247,22 @@ class _Table:
         self.answers: dict[Hashable, NDArray[np.int32]] = {}
 
 
-def _by_words(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable]:
+def _by_words(texts: Iterable[str], automata: BanAutomata) -> Iterator[Hashable]:
     """What words see of texts."""
-    seen = Seen(banned.words + banned.allow, banned.ignore_case, banned.normalize)
+    seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
     return (tuple([seen[character] for character in text]) for text in texts)
 
 
-def _by_patterns(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable]:
+def _by_patterns(texts: Iterable[str], automata: BanAutomata) -> Iterator[Hashable]:
     """What patterns and words take their characters for."""
-    labels = character_classes(banned, False).labels
+    labels = character_classes(automata, False).labels
     return (tuple([labels.number(ord(character)) for character in text]) for text in texts)
 
 
 @lru_cache(maxsize=8)
-def table_of(trie: TokenTrie, banned: BannedWords) -> _Table:
+def table_of(trie: TokenTrie, automata: BanAutomata) -> _Table:
     """The characters of the tokens in the classes that the ban tells apart; kept for the last few."""
-    return _Table(trie, banned)
+    return _Table(trie, automata)
 
 
 @kernel

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from sfgen.ban.readings import BranchMark, Readings
-
-if TYPE_CHECKING:
-    from sfgen.ban.word_matcher import Found, WordAutomata
+from sfgen.ban.word_matcher import Found, WordAutomata
 
 Span: TypeAlias = tuple[int, int]
 """Start and end."""
@@ -39,7 +37,7 @@ class UnderWay(NamedTuple):
 
 
 class AllowedMark(NamedTuple):
-    """All that is known at one place."""
+    """All that is known at one position."""
 
     threads: tuple[BranchMark, ...]
     spans: tuple[Span, ...]
@@ -121,7 +119,7 @@ class AllowedSpans:
         )
 
     def mark(self) -> AllowedMark:
-        """The place, to come back to."""
+        """The state, to come back to."""
         return AllowedMark(self.threads.mark(), self._spans, self._pending)
 
     def reset(self, mark: AllowedMark) -> None:

@@ -18,8 +18,8 @@ from sfgen.automata.character_map import BLOCK
 from sfgen.ban.classes import character_classes
 
 if TYPE_CHECKING:
+    from sfgen.ban.ban_automata import BanAutomata
     from sfgen.ban.seam import SeamMatcher
-    from sfgen.ban.words import BannedWords
     from sfgen.vocabulary import Vocabulary
 
 _CUT: Final = b"\xc3"
@@ -47,7 +47,7 @@ def is_dead(matcher: SeamMatcher) -> bool:
     if not mark.pending or matcher.finish() is None:
         return False
     try:
-        for ending in (_CUT, *_endings(matcher.banned, mark.pending)):
+        for ending in (_CUT, *_endings(matcher.automata, mark.pending)):
             matcher.reset(mark)
             if matcher.advance(ending) is None:
                 return False
@@ -95,7 +95,7 @@ def _is_cut(text: bytes) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _endings(banned: BannedWords, pending: bytes) -> tuple[bytes, ...]:
+def _endings(automata: BanAutomata, pending: bytes) -> tuple[bytes, ...]:
     """The bytes that complete a character, for one of each class of those that begin with ``pending``."""
     length = 2 if pending[0] < 0xE0 else 3 if pending[0] < 0xF0 else 4
     bits, lowest, highest = _LENGTHS[length]
@@ -104,7 +104,7 @@ def _endings(banned: BannedWords, pending: bytes) -> tuple[bytes, ...]:
         code = code << 6 | byte & 0x3F
     missing = 6 * (length - len(pending))
     first, after = max(code << missing, lowest) // BLOCK, (min((code + 1) << missing, highest + 1)) // BLOCK
-    labels = character_classes(banned, False).labels
+    labels = character_classes(automata, False).labels
     rows, blocks = np.unique(labels.row_of_block[first:after], return_index=True)
     numbers, places = np.unique(labels.rows[rows], return_index=True)
     row, column = np.divmod(places[numbers >= 0], BLOCK)  # surrogates have no number

@@ -86,7 +86,7 @@ class Forbidden:
     def __init__(self, banned: BannedWords, vocabulary: Vocabulary) -> None:
         self._banned = banned
         self._vocabulary = vocabulary
-        self._table = table_of(vocabulary.trie, banned)
+        self._table = table_of(vocabulary.trie, banned.automata)
         self._layers = layers(vocabulary.trie)
         self._classes = self._table.classes[self._layers.symbols]
         self._first = len(self._layers.below)
