@@ -21,7 +21,10 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 * :mod:`~sfgen.ban.matcher`: all of that over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.words`: the list that a user gives, on top of it all;
-* :mod:`~sfgen.ban.completing_tokens`: the tokens that complete an open match;
+* :mod:`~sfgen.ban.character_trie`: the tokens of a vocabulary, read character by character;
+* :mod:`~sfgen.ban.matcher_states`: the states of a matcher as numbers, to read many tokens at once;
+* :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, or lead to nothing else;
+* :mod:`~sfgen.ban.forbidden_tokens`: the same for masks, by the state;
 * :mod:`~sfgen.ban.half_character`: texts that end inside a character, and whether any way to finish it is left;
 * :mod:`~sfgen.ban.difference`: what is left of a constraint's automaton when the banned texts are taken out;
 * :mod:`~sfgen.ban.tokenizations`: the token sequences that spell a word;

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import unicodedata
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -81,6 +81,27 @@ def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClass
         for automaton in automata.pattern_automata.automata:
             labels, _ = paired(labels, automaton.labels.classes())
     return _with_members(labels)
+
+
+def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
+    """The classes of some texts, those of characters mostly: those of a class do the same to every match.
+
+    Args:
+        automata: What is banned.
+        texts: The texts.
+
+    Returns:
+        int32 ``[texts]``. The numbers are not those of :func:`character_classes`, which looks at every character.
+    """
+    keys: Iterable[Hashable]
+    if automata.pattern_automata is None:
+        seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
+        keys = (tuple([seen[character] for character in text]) for text in texts)
+    else:
+        labels = character_classes(automata, False).labels
+        keys = (tuple([labels.number(ord(character)) for character in text]) for text in texts)
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
 
 
 _SeenUnit: TypeAlias = int | tuple[str, bool]

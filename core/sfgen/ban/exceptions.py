@@ -89,7 +89,11 @@ class AllowedSpans:
 
     def open_from(self) -> int | None:
         """Where the earliest pending match begins."""
-        return min((start for _, _, start, _ in self._pending), default=None)
+        return min(self.pending_starts(), default=None)
+
+    def pending_starts(self) -> list[int]:
+        """Where each pending match begins, in an order that ``state`` tells."""
+        return [start for _, _, start, _ in self._pending]
 
     def state(self, under_way: UnderWay, last: int) -> Hashable:
         """What decides which of the matches under way will be excused: who began before whom."""

@@ -52,7 +52,7 @@ class Certain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """All that a matcher knows at one moment. Valid for as long as its matcher lives, whatever is fed or reset."""
+    """All that a matcher knows at one moment. Valid for all matchers of the same ban, whatever is fed or reset."""
 
     _case: int
     _spelling: int
@@ -163,7 +163,7 @@ class Matcher:
         )
 
     def reset(self, mark: Mark) -> None:
-        """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
+        """Go back to a mark of this matcher, or of another of the same ban. Any mark, any number of times."""
         if mark.__class__ is not Mark:
             raise arguments.refusal("mark", "what mark() returned", mark)
         self._case = mark._case
@@ -237,7 +237,8 @@ class Matcher:
         position = arguments.whole_number("position", position)
         starts, waiting = self._under_way()
         allowed = self._allowed.threads.starts() if self._allowed else []
-        return tuple(start < position for group in (starts, allowed) for start in group), tuple(
+        pending = self._allowed.pending_starts() if self._allowed else []
+        return tuple(start < position for group in (starts, allowed, pending) for start in group), tuple(
             any(start < position for start, _ in group) for group in waiting
         )
 

@@ -110,7 +110,7 @@ class SeamMatcher:
         return SeamMark(self._after.mark(), self._alone.mark() if self._differ else None)
 
     def reset(self, mark: SeamMark) -> None:
-        """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
+        """Go back to a mark of this matcher, or of another of the same ban. Any mark, any number of times."""
         if mark.__class__ is not SeamMark:
             raise arguments.refusal("mark", "what mark() returned", mark)
         self._after.reset(mark.after)
