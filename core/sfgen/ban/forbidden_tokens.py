@@ -18,8 +18,6 @@ from sfgen.ban.matcher_states import COMPLETE, Int32
 from sfgen.ban.seam import SeamMatcher
 from sfgen.vocabulary.trie import TokenTrie
 
-__all__ = ["COMPLETE", "ForbiddenTokens", "Verdict"]
-
 _MOST_CELLS: Final = 32 << 20
 _BYTES_KEPT: Final = 64 << 20
 _MOST_WALKS: Final = 4  # that are kept to compare others with

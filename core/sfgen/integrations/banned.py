@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.ban import BannedWords, read_prompt
-from sfgen.ban.forbidden_tokens import COMPLETE, ForbiddenTokens
+from sfgen.ban.forbidden_tokens import ForbiddenTokens
+from sfgen.ban.matcher_states import COMPLETE
 from sfgen.integrations.guided import end_tokens_only
 from sfgen.integrations.state import Mask, Place, Stage
 from sfgen.vocabulary import Vocabulary
