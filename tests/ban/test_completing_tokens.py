@@ -113,6 +113,15 @@ def test_texts_that_share_what_was_found_find_the_same(
         assert shared.dead(matcher).tolist() == alone.dead(matcher).tolist()
 
 
+def test_what_began_before_the_token_is_told_from_what_began_within() -> None:
+    banned = BannedWords(patterns=["a[^q]*l", "c[cq]*d"])
+    tokens = CompletingTokens(banned.automata, TokenTrie.from_tokens([b"cqd", b"qd", b"l"]))
+    for text, expected in ((b"a", [2]), (b"ac", [0, 1, 2])):  # after "a", the "c" of "cqd" is in the same state
+        matcher = banned.matcher()
+        matcher.advance(text)
+        assert tokens.of(matcher).tolist() == expected
+
+
 def test_what_was_found_may_be_forgotten_between_two_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfgen.ban.completing_tokens._MOST_CELLS", 1)
     monkeypatch.setattr("sfgen.ban.completing_tokens._MOST_ANSWERS", 1)
