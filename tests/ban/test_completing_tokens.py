@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, SeamMatcher
-from sfgen.ban.completing_tokens import completing
+from sfgen.ban.completing_tokens import CompletingTokens, completing, completing_tokens
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.trie import TokenTrie
 
@@ -46,12 +46,12 @@ def matchers(draw: st.DrawFn) -> SeamMatcher:
 
 def tried(matcher: SeamMatcher, token: bytes) -> tuple[bool, bool]:
     """Whether a token completes a match, and whether one that is open before it, as far as can be told."""
-    mark, place = matcher.mark(), matcher.length
+    mark, position = matcher.mark(), matcher.length
     complete = open_before = False
     for byte in token:
         match = matcher.advance(bytes([byte]))
         complete |= match is not None
-        open_before |= match is not None and match.start < place
+        open_before |= match is not None and match.start < position
     matcher.reset(mark)
     return complete, open_before
 
@@ -69,6 +69,79 @@ def test_all_that_is_found_completes_a_match_and_no_open_one_is_missed(
     for token_id, token in enumerate(tokens):
         complete, open_before = tried(matcher, token)
         assert open_before <= (token_id in found) <= complete, token
+
+
+def tried_dead(matcher: SeamMatcher, tokens: list[bytes]) -> list[int]:
+    """The tokens that complete nothing, and behind which the text is dead."""
+    mark, found = matcher.mark(), []
+    for token_id, token in enumerate(tokens):
+        matcher.reset(mark)
+        if matcher.advance(token) is None and CompletingTokens.is_dead(matcher):
+            found.append(token_id)
+    matcher.reset(mark)
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(matchers(), st.lists(pieces.filter(bool), min_size=1, max_size=30))
+@example(BannedWords(["a"]).matcher(b"a"), [b"\xf0", b"a\xf0", b"a\xc3", b"\x9f", b"\xc3\xf0"])
+def test_the_dead_tokens_are_those_that_are_dead_when_tried(matcher: SeamMatcher, tokens: list[bytes]) -> None:
+    mark = matcher.mark()
+    found = CompletingTokens(matcher.automata, TokenTrie.from_tokens([*tokens, None, b""])).dead(matcher)
+    assert matcher.mark() == mark
+    assert found.dtype == np.int32
+    assert found.tolist() == tried_dead(matcher, tokens)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
+    st.lists(st.tuples(pieces, pieces), min_size=2, max_size=5),
+    st.lists(pieces.filter(bool), min_size=1, max_size=30),
+)
+def test_texts_that_share_what_was_found_find_the_same(
+    words: list[str], texts: list[tuple[bytes, bytes]], tokens: list[bytes]
+) -> None:
+    banned, trie = BannedWords(words), TokenTrie.from_tokens(tokens)
+    shared = completing_tokens(banned.automata, trie)
+    assert completing_tokens(banned.automata, trie) is shared
+    for prompt, text in [*texts, *texts]:
+        matcher = banned.matcher(prompt)
+        matcher.advance(text)
+        alone = CompletingTokens(banned.automata, trie)
+        assert shared.of(matcher).tolist() == alone.of(matcher).tolist()
+        assert shared.dead(matcher).tolist() == alone.dead(matcher).tolist()
+
+
+def test_what_began_before_the_token_is_told_from_what_began_within() -> None:
+    banned = BannedWords(patterns=["a[^q]*l", "c[cq]*d"])
+    tokens = CompletingTokens(banned.automata, TokenTrie.from_tokens([b"cqd", b"qd", b"l"]))
+    for text, expected in ((b"a", [2]), (b"ac", [0, 1, 2])):  # after "a", the "c" of "cqd" is in the same state
+        matcher = banned.matcher()
+        matcher.advance(text)
+        assert tokens.of(matcher).tolist() == expected
+
+
+def test_what_was_found_may_be_forgotten_between_two_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfgen.ban.completing_tokens._MOST_CELLS", 1)
+    monkeypatch.setattr("sfgen.ban.completing_tokens._MOST_ANSWERS", 1)
+    banned, trie = BannedWords(["talk"]), TokenTrie.from_tokens([b"alk.", b"lk ", b"\xf0\x9f\x98", b"."])
+    tokens = CompletingTokens(banned.automata, trie)
+    for _ in range(2):
+        for text, complete, dead in ((b"t", [0], []), (b"ta", [1], []), (b"talk", [3], [2])):
+            matcher = banned.matcher()
+            matcher.advance(text)
+            assert (tokens.of(matcher).tolist(), tokens.dead(matcher).tolist()) == (complete, dead)
+
+
+def test_the_steps_of_one_walk_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = BannedWords(["talk"]).matcher()
+    matcher.advance(b"ta")
+    trie = TokenTrie.from_tokens([b"lk.", b"lk ing", b"l"])
+    monkeypatch.setattr("sfgen.ban.completing_tokens._MOST_STEPS", 5)
+    few = CompletingTokens(matcher.automata, trie).of(matcher).tolist()
+    monkeypatch.undo()
+    assert (few, CompletingTokens(matcher.automata, trie).of(matcher).tolist()) == ([], [0, 1])
 
 
 def test_the_sentence_of_the_start() -> None:
@@ -112,3 +185,11 @@ def test_a_published_vocabulary(text: str, words: list[str], allow: list[str], g
             complete, open_before = tried(matcher, token)
             assert open_before <= (token_id in found) <= complete, token
     assert found
+
+
+def test_dead_tokens_of_a_published_vocabulary(gemma: Vocabulary) -> None:
+    matcher = BannedWords(["talk"], [r"\d{3}\b"]).matcher()
+    for text in (b"I talk", b" 123", b"b"):
+        matcher.advance(text)
+        tokens = CompletingTokens(matcher.automata, gemma.trie)
+        assert tokens.dead(matcher).tolist() == tried_dead(matcher, [token or b"" for token in gemma.tokens])

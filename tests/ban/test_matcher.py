@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sfgen.ban import BannedWords, Match, Matcher, SeamMatcher, scan
 from sfgen.ban.automaton import has_orders
 from sfgen.ban.characters import NON_WORD, SPACED, fold, kinds_of, other_readings
-from sfgen.ban.words import Entry
+from sfgen.ban.entries import Entry
 
 MODES: tuple[Literal["word", "prefix", "substring"], ...] = ("word", "prefix", "substring")
 ALPHABET = "abABsk1_  ..'+*-ßİſ\u212aŉi我們ก\u0e31🙂\u0301\ufe0f\u0345\u200b\ufffdаАｂ½…한がｶﾞк\u00ad´’\u0323áạlI|ǀ²ᵇ"
@@ -72,7 +72,7 @@ def test_the_first_match_is_that_of_the_scanner_after_every_prompt(case: Case, p
         if expected is not None:
             expected = Match(expected.word, expected.start - seam, expected.end - seam)
         for chunks in (cut(data[seam:], places), [data[seam:]], [bytes([byte]) for byte in data[seam:]]):
-            assert first(Matcher(case.words, data[:seam]), chunks) == expected
+            assert first(Matcher(case.words.automata, data[:seam]), chunks) == expected
 
 
 @settings(max_examples=400, deadline=None)
@@ -82,7 +82,7 @@ def test_a_match_is_one_of_the_text_alone_or_after_its_prompt(case: Case, places
     data = case.text.encode()
     for seam in range(len(data) + 1):
         for chunks in (cut(data[seam:], places), [bytes([byte]) for byte in data[seam:]]):
-            readings = [Matcher(case.words), Matcher(case.words, data[:seam])]
+            readings = [Matcher(case.words.automata), Matcher(case.words.automata, data[:seam])]
             matcher = case.words.matcher(data[:seam])
             for chunk in chunks:
                 found = [certain for reading in readings if (certain := reading.first_certain(chunk))]

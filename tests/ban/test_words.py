@@ -234,8 +234,8 @@ def test_files_that_cannot_be_used(
 def test_twenty_thousand_phrases() -> None:
     words = [f"w{number} v{number % 71}" for number in range(20_000)]
     banned = BannedWords(words)
-    assert banned.word_automata is not None
-    assert len(banned) == len(banned.word_automata.plain) == 20_000
+    assert banned.automata.word_automata is not None
+    assert len(banned) == len(banned.automata.word_automata.plain) == 20_000
     matcher = banned.matcher()
     text = "; ".join(f"w{number} v{number % 70}" for number in range(0, 20_000, 97))
     expected = [f"w{number} v{number % 71}" for number in range(0, 20_000, 97) if number % 70 == number % 71]

@@ -34,7 +34,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("automata/graph.py", "has no start", _REFUSED),
     ("ban/routes.py", "there is no banned word", _REFUSED),
     ("ban/words.py", "there is no banned word and no banned pattern", _REFUSED),
-    ("ban/words.py", "white space only", "lists of words are split so that none is empty"),
+    ("ban/entries.py", "white space only", "lists of words are split so that none is empty"),
     ("ban/words.py", "must be a list, not the text", _LIBRARY),
     ("decoding/drive.py", "stop strings are for text without a pattern", _REFUSED),
     ("decoding/drive.py", "the index was made for another vocabulary", "told when the index is loaded"),

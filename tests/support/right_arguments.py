@@ -98,6 +98,7 @@ def shares(read: Sequence[int]) -> Any:
 RIGHT: dict[str, Callable[[], Any]] = {
     "accepting": lambda: np.array([False, True]),
     "banned": lambda: sfgen.BannedWords(["talk"]),
+    "automata": lambda: sfgen.BannedWords(["talk"]).automata,
     "batch": lambda: decoding.batch_of(model(), 1),
     "best": lambda: 1,
     "byte": lambda: 97,
@@ -196,7 +197,7 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "ChainGuide": lambda: sfgen.index.Chain([index(), index()]).guide(),
     "Unconstrained": lambda: sfgen.index.Unconstrained(vocabulary()),
     "Machine": machine,
-    "Matcher": lambda: Matcher(sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"])),
+    "Matcher": lambda: Matcher(sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"]).automata),
     "NaiveIndex": lambda: reference.NaiveIndex("ab+", vocabulary()),
     "ReferenceGuide": lambda: reference.NaiveIndex("ab+", vocabulary()).guide(),
     "SeamMatcher": lambda: sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"]).matcher(b"a"),

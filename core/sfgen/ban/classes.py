@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import unicodedata
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -33,7 +33,7 @@ from sfgen.ban.confusables import (
 )
 
 if TYPE_CHECKING:
-    from sfgen.ban.words import BannedWords
+    from sfgen.ban.ban_automata import BanAutomata
 
 _EVERY = 0x110000
 _ASCII = 0x80
@@ -60,27 +60,48 @@ class CharacterClasses(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def character_classes(banned: BannedWords, ascii_only: bool) -> CharacterClasses:
+def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClasses:
     r"""The classes of all characters, or of those of ASCII.
 
     >>> from sfgen.ban import BannedWords
-    >>> labels, members = character_classes(BannedWords(["talk"]), True)
+    >>> labels, members = character_classes(BannedWords(["talk"]).automata, True)
     >>> [members[labels.number(ord(letter))] for letter in "tTxY?"]
     ['T', 'T', '0', '0', '\x00']
     """
     last = _ASCII if ascii_only else _EVERY
-    unseen = _folding(banned.ignore_case, banned.normalize, last)
+    unseen = _folding(automata.ignore_case, automata.normalize, last)
     classes = unseen.classes.copy()
-    seen = Seen(banned.words + banned.allow, banned.ignore_case, banned.normalize)
+    seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
     numbers = dict(unseen.numbers)
     for letter in seen.alphabet.union(*(unseen.made_of.get(piece, ()) for piece in seen.alphabet)):
         if ord(letter) < last:
             classes[ord(letter)] = _number(seen[letter], numbers)
     labels = CharacterMap.of_numbers(classes)
-    if banned.pattern_automata is not None:
-        for automaton in banned.pattern_automata.automata:
+    if automata.pattern_automata is not None:
+        for automaton in automata.pattern_automata.automata:
             labels, _ = paired(labels, automaton.labels.classes())
     return _with_members(labels)
+
+
+def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
+    """The classes of some texts, those of characters mostly: those of a class do the same to every match.
+
+    Args:
+        automata: What is banned.
+        texts: The texts.
+
+    Returns:
+        int32 ``[texts]``. The numbers are not those of :func:`character_classes`, which looks at every character.
+    """
+    keys: Iterable[Hashable]
+    if automata.pattern_automata is None:
+        seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
+        keys = (tuple([seen[character] for character in text]) for text in texts)
+    else:
+        labels = character_classes(automata, False).labels
+        keys = (tuple([labels.number(ord(character)) for character in text]) for text in texts)
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
 
 
 _SeenUnit: TypeAlias = int | tuple[str, bool]

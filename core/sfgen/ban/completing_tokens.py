@@ -1,381 +1,378 @@
-"""The tokens that complete a banned match which is already under way.
+"""The tokens that complete a banned match.
 
 Where a match is open, some of the tokens that could come next complete it, and none of them needs to be tried. They
-are found in one walk over the trie of all tokens, character by character, which stops where a match is complete (then
-it is whatever follows) and where nothing is left of what was open before the token.
+are found in one walk over the characters of all tokens (:mod:`sfgen.ban.character_trie`), with the matcher's states as
+numbers (:mod:`sfgen.ban.matcher_states`): a generation of characters is one look-up in the table of steps. The walk
+stops where a match is complete (then it is whatever follows), and where nothing is left of what was open.
 
-Many characters do the same to a match: after ``talk`` all punctuation ends the word, and all letters but few go on with
-it. So the characters of a vocabulary are sorted into classes for a list of words, the walk goes from sets of nodes to
-sets of nodes, and the matcher is asked once for each set and class.
+A token that ends inside a character completes nothing yet. But after ``talk`` the first half of an emoji is *dead*
+where ``talk`` is banned: whichever emoji it becomes, it ends the word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from functools import cache, lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+import threading
+from collections.abc import Hashable, Iterator
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.ban.classes import Seen, character_classes
-from sfgen.kernels import FlagsOut, Int, Int32s, Int32sOut, UInt8s, kernel
+from sfgen.ban import half_character
+from sfgen.ban.ban_automata import BanAutomata
+from sfgen.ban.character_trie import character_trie, ranges
+from sfgen.ban.classes import text_classes
+from sfgen.ban.half_character import CUT
+from sfgen.ban.matcher_states import COMPLETE, GONE, Int32, MatcherStates
+from sfgen.ban.seam import SeamMatcher
+from sfgen.kernels import FlagsOut, Int, Int32s, kernel
+from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary.trie import TokenTrie
 
-if TYPE_CHECKING:
-    from sfgen.ban.seam import SeamMark, SeamMatcher
-    from sfgen.ban.words import BannedWords
-    from sfgen.vocabulary.trie import TokenTrie
+Flags = NDArray[np.bool_]
 
-_MOST_QUESTIONS = 5_000
-"""How often the matcher is asked in one walk; then what was found is all. Only long lists and patterns come near it."""
+_MOST_STEPS: Final = 5_000
+"""How many steps of the matcher one walk may need; then what was found is all. Only long lists and patterns need so
+many."""
 
-_MOST_ANSWERS = 32
-"""How many answers are remembered for a list of words and a trie."""
+_MOST_CELLS: Final = 1 << 20
+"""The size of the table of steps, from which on it is made anew."""
+
+_MOST_ANSWERS: Final = 32
+"""How many answers are remembered."""
+
+_UNSEEN: Final = -2
+"""The state of a stop to which a walk did not come."""
 
 
-def completing(matcher: SeamMatcher, trie: TokenTrie) -> NDArray[np.int32]:
-    """The tokens that, read next, complete a match that is under way at the matcher's present place.
+class Finds(Enum):
+    """What a walk looks for."""
 
-    A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Of the tokens that complete
-    one which begins within them, some may be found, too. All that is found does complete a match.
+    COMPLETING = auto()  # tokens that complete a match
+    DEAD = auto()  # tokens that end inside a character, whose every ending completes a match
+    FORBIDDEN = auto()  # both
+    LAST = auto()  # tokens that complete a match if the text ends after them
+
+
+class CompletingTokens:
+    r"""The tokens of a vocabulary that complete a banned match. Threads may share it.
 
     Args:
-        matcher: Where the text stands. It is unchanged afterwards.
+        automata: What is banned.
         trie: The tokens.
 
-    Returns:
-        Their ids, rising; not to be changed.
-    """
-    if matcher.open_from() is None:
-        return np.empty(0, np.int32)
-    table = table_of(trie, matcher.banned)
-    state = matcher.state
-    answer = table.answers.get(state)
-    if answer is None:
-        mark = matcher.mark()
-        try:
-            answer = _Walk(matcher, trie, table).tokens()
-        finally:
-            matcher.reset(mark)
-        if len(table.answers) >= _MOST_ANSWERS:
-            table.answers.clear()
-        table.answers[state] = answer
-    return answer
-
-
-class _Characters(NamedTuple):
-    """A trie of tokens, read character by character.
-
-    Its nodes are those of the token trie that complete a character, and -1 for the root. One that cuts a half-read
-    character short completes that (U+FFFD), and another if it is one by itself.
-
-    Args:
-        nodes: The nodes, ordered by their parent, int32.
-        first, after: Where the children of each node of the token trie lie in ``nodes``; those of the root come last.
-        symbols: The number of what each of ``nodes`` completes, int32.
-        texts: What these numbers stand for.
+    >>> from sfgen.ban import BannedWords
+    >>> banned, trie = BannedWords(["talk"]), TokenTrie.from_tokens([b"alk", b"alk.", b"ing", b".", b"\xf0\x9f\x98"])
+    >>> tokens, matcher = CompletingTokens(banned.automata, trie), banned.matcher()
+    >>> matcher.advance(b"t"), tokens.of(matcher).tolist()
+    (None, [1])
+    >>> matcher.advance(b"alk"), tokens.of(matcher).tolist(), tokens.dead(matcher).tolist()
+    (None, [3], [4])
     """
 
-    nodes: NDArray[np.int32]
-    first: NDArray[np.int32]
-    after: NDArray[np.int32]
-    symbols: NDArray[np.int32]
-    texts: tuple[str, ...]
+    def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
+        self._walks = TokenWalks(automata, trie)
+        self._open = self._walks.states(only_open=True)
+        self._all = self._walks.states()
+        self._answers: dict[tuple[Finds, Hashable], Int32] = {}
+        self._lock = threading.Lock()
 
+    def of(self, matcher: SeamMatcher) -> Int32:
+        """The tokens that, read next, complete a match which is under way.
 
-_Sets: TypeAlias = "dict[Hashable, tuple[SeamMark, list[NDArray[np.int32]]]]"
-"""Sets of nodes in which the matcher is in the same state, and knows the same matches from before the token."""
+        A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Of the tokens that
+        complete one which begins within them, some may be found, too. All that is found does complete a match.
 
+        Args:
+            matcher: Where the text stands, a matcher of the same ban. It is unchanged afterwards.
 
-class _Walk:
-    """One walk.
+        Returns:
+            Their ids, int32, rising; not to be changed.
+        """
+        if matcher.open_from() is None:
+            return np.empty(0, np.int32)
+        return self._find(self._open, matcher, Finds.COMPLETING)
 
-    Args:
-        matcher: Where the walk begins. It stands anywhere afterwards.
-        trie: The tokens.
-        table: What the list makes of them.
-    """
+    def dead(self, matcher: SeamMatcher) -> Int32:
+        """The tokens behind which the text ends inside a character and is dead; see :meth:`is_dead`.
 
-    def __init__(self, matcher: SeamMatcher, trie: TokenTrie, table: _Table) -> None:
-        self._matcher = matcher
-        self._trie = trie
-        self._table = table
-        self._place = matcher.length
-        self._complete: list[NDArray[np.int32]] = []  # nodes below which every token completes a match
-        self._questions = 0
+        Args:
+            matcher: Where the text stands, a matcher of the same ban. It is unchanged afterwards.
 
-    def tokens(self) -> NDArray[np.int32]:
-        """The tokens that complete a match, rising."""
-        sets: _Sets = {}
-        self._begin(sets)
-        while sets and self._questions < _MOST_QUESTIONS:
-            mark, nodes = sets.pop(next(iter(sets)))
-            self._extend(sets, mark, np.concatenate(nodes))
-        trie = self._trie
-        complete = np.concatenate([np.empty(0, np.int32), *self._complete])
-        tokens = np.empty(trie.vocabulary_size + 1, dtype=np.int32)
-        chosen = np.zeros(trie.vocabulary_size, dtype=np.bool_)
-        count = _tokens_below(complete, trie.subtree_ends, trie.token_starts, trie.token_ids, chosen, tokens)
-        answer: NDArray[np.int32] = tokens[:count].copy()
-        answer.flags.writeable = False
+        Returns:
+            Their ids, int32, rising; not to be changed.
+        """
+        return self._find(self._all, matcher, Finds.DEAD)
+
+    @staticmethod
+    def is_dead(matcher: SeamMatcher) -> bool:
+        """Whether the text ends inside a character, and whatever follows completes a match, as the end would."""
+        return half_character.is_dead(matcher)
+
+    def _find(self, states: MatcherStates, matcher: SeamMatcher, finds: Finds) -> Int32:
+        key = finds, matcher.state
+        answer = self._answers.get(key)
+        if answer is None:
+            with self._lock:
+                if states.cells > _MOST_CELLS:
+                    states.forget()
+                chosen = self._walks.nothing()
+                most = _MOST_STEPS if finds is Finds.COMPLETING else None
+                self._walks.walk(states, states.begin(matcher.mark()), finds, chosen, most_steps=most)
+                answer = np.flatnonzero(chosen).astype(np.int32)
+                answer.flags.writeable = False
+                if len(self._answers) >= _MOST_ANSWERS:
+                    self._answers.clear()
+                self._answers[key] = answer
         return answer
-
-    def _begin(self, sets: _Sets) -> None:
-        """From the root, over the rest of a character that is half read."""
-        mark = self._matcher.mark()
-        if not mark.pending:
-            self._extend(sets, mark, np.array([-1], dtype=np.int32))
-            return
-        for node in _children(self._trie, -1):
-            self._read_half(sets, mark, node)
-
-    def _read_half(self, sets: _Sets, mark: SeamMark, node: int) -> None:
-        """Go on byte by byte until no character is half read."""
-        if self._ask(mark, bytes([self._trie.bytes[node]])):
-            self._complete.append(np.array([node], dtype=np.int32))
-        elif self._matcher.mark().pending:
-            mark = self._matcher.mark()
-            if self._is_open():
-                for child in _children(self._trie, node):
-                    self._read_half(sets, mark, child)
-        else:
-            self._keep(sets, np.array([node], dtype=np.int32))
-
-    def _extend(self, sets: _Sets, mark: SeamMark, nodes: NDArray[np.int32]) -> None:
-        """Read the next character behind a set of nodes."""
-        table, characters = self._table, self._table.characters
-        if len(nodes) == 1 and nodes[0] < 0:
-            places = table.root
-            classes = table.classes[characters.symbols[places]]
-        else:
-            places = ranges(characters.first[nodes], characters.after[nodes])
-            classes = table.classes[characters.symbols[places]]
-            order = np.argsort(classes, kind="stable")
-            places, classes = places[order], classes[order]
-        edges = [0, *(np.flatnonzero(classes[1:] != classes[:-1]) + 1).tolist(), len(classes)]
-        for edge, stop in pairwise(edges if len(classes) else ()):
-            children = characters.nodes[places[edge:stop]]
-            if self._ask(mark, table.members[classes[edge]]):
-                self._complete.append(children)
-            else:
-                self._keep(sets, children)
-
-    def _ask(self, mark: SeamMark, data: bytes) -> bool:
-        self._questions += 1
-        self._matcher.reset(mark)
-        return self._matcher.advance(data) is not None
-
-    def _is_open(self) -> bool:
-        """Whether something is left of what was open before the token."""
-        open_from = self._matcher.open_from()
-        return open_from is not None and open_from < self._place
-
-    def _keep(self, sets: _Sets, nodes: NDArray[np.int32]) -> None:
-        """Keep nodes for the next character, if something is left of what was open before the token."""
-        if not self._is_open():
-            return
-        matcher = self._matcher
-        matcher.forget_from(self._place)
-        key = matcher.state, matcher.origins(self._place)
-        if key in sets:
-            sets[key][1].append(nodes)
-        else:
-            sets[key] = matcher.mark(), [nodes]
-
-
-def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> NDArray[np.int64]:
-    """All numbers of some ranges."""
-    lengths = ends - starts
-    return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-
-
-def _children(trie: TokenTrie, node: int) -> Iterator[int]:
-    """The children of a node; of the root if it is -1."""
-    end = len(trie) if node < 0 else int(trie.subtree_ends[node])
-    child = node + 1
-    while child < end:
-        yield child
-        child = int(trie.subtree_ends[child])
-
-
-@lru_cache(maxsize=4)
-def characters_of(trie: TokenTrie) -> _Characters:
-    """The trie read character by character."""
-    parents, symbols = np.empty(len(trie), dtype=np.int32), np.empty(len(trie), dtype=np.int32)
-    began, missing, codes, low, high = np.zeros((5, trie.max_depth + 1), dtype=np.int32)
-    wanted, bits, lowest, highest = _beginnings()
-    _decode(trie.bytes, trie.depths, wanted, bits, lowest, highest, parents, symbols, began, missing, codes, low, high)
-    nodes = np.flatnonzero(symbols >= 0).astype(np.int32)
-    parents = parents[nodes]
-    parents[parents < 0] = len(trie)  # the root last, which -1 is as an index, too
-    order = np.argsort(parents, kind="stable")
-    places = np.searchsorted(parents[order], np.arange(len(trie) + 2)).astype(np.int32)
-    distinct, numbers = np.unique(symbols[nodes[order]], return_inverse=True)
-    texts = tuple("\ufffd" * (symbol >> 21) + _text(symbol & _NO_CHARACTER) for symbol in distinct.tolist())
-    return _Characters(nodes[order], places[:-1], places[1:], numbers.astype(np.int32).reshape(-1), texts)
-
-
-_NO_CHARACTER = (1 << 21) - 1
-
-
-def _text(code: int) -> str:
-    return "" if code == _NO_CHARACTER else chr(code)
-
-
-class _Table:
-    """What a list of words makes of the vocabulary of a trie.
-
-    Attributes:
-        characters: The trie.
-        classes: The class of each of its texts: those of a class do the same to every match.
-        members: The bytes of one text of each class.
-        root: The places of the root's children in ``characters.nodes``, ordered by their class.
-        answers: What was found already, by the matcher's state.
-    """
-
-    def __init__(self, trie: TokenTrie, banned: BannedWords) -> None:
-        self.characters = characters_of(trie)
-        numbers: dict[Hashable, int] = {}
-        texts = self.characters.texts
-        keys = _by_patterns(texts, banned) if banned.patterns else _by_words(texts, banned)
-        self.classes = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
-        _, first = np.unique(self.classes, return_index=True)
-        self.members = [texts[place].encode() for place in first.tolist()]
-        places = np.arange(self.characters.first[-1], self.characters.after[-1])
-        self.root = places[np.argsort(self.classes[self.characters.symbols[places]], kind="stable")]
-        self.answers: dict[Hashable, NDArray[np.int32]] = {}
-
-
-def _by_words(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable]:
-    """What words see of texts."""
-    seen = Seen(banned.words + banned.allow, banned.ignore_case, banned.normalize)
-    return (tuple([seen[character] for character in text]) for text in texts)
-
-
-def _by_patterns(texts: Iterable[str], banned: BannedWords) -> Iterator[Hashable]:
-    """What patterns and words take their characters for."""
-    labels = character_classes(banned, False).labels
-    return (tuple([labels.number(ord(character)) for character in text]) for text in texts)
 
 
 @lru_cache(maxsize=8)
-def table_of(trie: TokenTrie, banned: BannedWords) -> _Table:
-    """The characters of the tokens in the classes that the ban tells apart; kept for the last few."""
-    return _Table(trie, banned)
+def completing_tokens(automata: BanAutomata, trie: TokenTrie) -> CompletingTokens:
+    """What finds the tokens that complete a match; kept for the last few, so that texts share what was found."""
+    return CompletingTokens(automata, trie)
+
+
+class TokenWalks:
+    """Walks over the characters of all tokens, from a state of the matcher.
+
+    Args:
+        automata: What is banned.
+        trie: The tokens.
+    """
+
+    def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
+        self._automata = automata
+        self._trie = trie
+        self._characters = character_trie(trie)
+        self._classes, self._members = _stop_classes(automata, trie)
+        # Whether a character that was begun can always be written to its end.
+        self._writes_any_ending = bool(trie.single_bytes[0x80:0xC0].all())
+
+    def states(self, *, only_open: bool = False) -> MatcherStates:
+        """States for walks; see :class:`~sfgen.ban.matcher_states.MatcherStates`."""
+        return MatcherStates(self._automata, self._members, only_open=only_open)
+
+    def nothing(self) -> Flags:
+        """False for each id, bool ``[ids]``."""
+        return np.zeros(self._trie.vocabulary_size, dtype=np.bool_)
+
+    def unseen(self) -> Int32:
+        """The state at each stop before a walk, int32 ``[stops]``."""
+        return np.full(len(self._classes), _UNSEEN, dtype=np.int32)
+
+    def first(self, states: MatcherStates, state: int) -> Int32:
+        """The states after the first characters of all tokens, int32 ``[roots]``."""
+        roots = self._characters.roots
+        return states.after(np.full(roots, state, np.int32), self._classes[:roots])
+
+    def differing(self, first: Int32, other: Int32) -> int:
+        """The number of tokens behind whose first character one walk is in another state than another walk."""
+        return int(self._characters.below[first != other[: len(first)]].sum())
+
+    def walk(
+        self,
+        states: MatcherStates,
+        start: int,
+        finds: Finds,
+        chosen: Flags,
+        *,
+        most_steps: int | None = None,
+        other: Int32 | None = None,
+        seen: Int32 | None = None,
+    ) -> None:
+        """Find tokens.
+
+        Args:
+            states: The states.
+            start: Where the tokens begin.
+            finds: What to look for. Dead tokens are looked for on the way to tails only.
+            chosen: bool ``[ids]``: the tokens that are found become true. Where there is an ``other`` walk: its own.
+            most_steps: The steps of the matcher that may be needed; ``None``: any number.
+            other: The states of another walk that looked for the same from a state which is not inside a character.
+                Only tokens that come to another state than there are followed.
+            seen: Where the state at each stop goes; it stays as it is where the walk does not come.
+        """
+        characters, classes = self._characters, self._classes
+        halves = dict(self._halves(states, start))
+        wanted = None
+        if finds is Finds.DEAD:
+            wanted = characters.leads_to_tail.copy()
+            wanted[list(halves)] = True
+        complete: list[Int32] = []
+        if finds is not Finds.COMPLETING or states.is_inside(start):
+            self._judge(states, finds, chosen, np.array([-1]), np.array([start], np.int32))
+        stops, before = np.arange(characters.roots), np.full(characters.roots, start, dtype=np.int32)
+        # What has no tail is not found, unless it stands where a character is half read, or the text ends.
+        judges_all = finds is Finds.LAST or other is not None or states.is_inside(start)
+        steps = 0
+        while len(stops):
+            if wanted is not None:
+                stops, before = stops[wanted[stops]], before[wanted[stops]]
+            if most_steps is not None:
+                steps += _number_of_pairs(before, classes[stops]) if steps else states.classes
+                if steps > most_steps:
+                    break
+            after = states.after(before, classes[stops])
+            for stop, behind in halves.items():
+                after[stops == stop] = behind
+            if seen is not None:
+                seen[stops] = after
+            if other is not None:
+                differs = after != other[stops]
+                stops, after = stops[differs], after[differs]
+            if finds is not Finds.DEAD:
+                complete.append(characters.nodes[stops[after == COMPLETE]])
+            is_open = (after != COMPLETE) & (after != GONE)
+            stops, after = stops[is_open], after[is_open]
+            judged = slice(None) if judges_all else characters.ends_in_tail[stops]
+            if finds is not Finds.COMPLETING:
+                self._judge(states, finds, chosen, stops[judged], after[judged])
+            first, beyond = characters.first[stops], characters.after[stops]
+            stops, before = ranges(first, beyond), np.repeat(after, beyond - first)
+        trie = self._trie
+        nodes = np.concatenate([np.empty(0, np.int32), *complete])
+        _choose_below(nodes, trie.subtree_ends, trie.token_starts, trie.token_ids, chosen)
+
+    def _halves(self, states: MatcherStates, start: int) -> Iterator[tuple[int, int]]:
+        """Where tokens go on with a character that is half read: the stops on that way, and their states.
+
+        Read by itself, each byte that can go on with a character is one (U+FFFD), so it is a stop. What follows such a
+        stop is read anew where the character is still not whole.
+        """
+        if not states.is_inside(start):
+            return
+        trie, stops = self._trie, self._characters.stops
+        waiting = [(-1, start)]
+        while waiting:
+            node, before = waiting.pop()
+            child, end = node + 1, len(trie) if node < 0 else int(trie.subtree_ends[node])
+            while child < end:
+                if trie.bytes[child] & 0xC0 == 0x80:
+                    behind = states.read(before, bytes([trie.bytes[child]]))
+                    yield int(stops[child]), behind
+                    if states.is_inside(behind):
+                        waiting.append((child, behind))
+                child = int(trie.subtree_ends[child])
+
+    # ---- tokens that end without a match ---------------------------------------------------------------------------
+
+    def _judge(
+        self, states: MatcherStates, finds: Finds, chosen: Flags, stops: NDArray[np.int64], behind: Int32
+    ) -> None:
+        """Say of the tokens whose last stops are these whether they are looked for.
+
+        Args:
+            states: This, ``finds`` and ``chosen``: as in ``walk``.
+            stops: Where no match is complete; -1 is the root.
+            behind: Their states.
+        """
+        characters = self._characters
+        first, beyond = characters.edges[stops + 1], characters.edges[stops + 2]
+        positions = ranges(first, beyond)
+        tokens, tails = characters.tokens[positions], characters.tails[positions]
+        chosen[tokens] = False
+        numbers = np.repeat(behind, beyond - first)
+        matters = tails > 0
+        if finds is Finds.LAST:
+            matters[:] = True
+        elif finds is not Finds.COMPLETING:
+            for number in np.unique(behind).tolist():
+                if states.is_inside(number):
+                    matters |= numbers == number
+        tokens, tails, numbers = tokens[matters], tails[matters], numbers[matters]
+        for number in np.unique(numbers).tolist():
+            here = numbers == number
+            chosen[tokens[here]] = self._by_tail(states, finds, number)[tails[here]]
+
+    def _by_tail(self, states: MatcherStates, finds: Finds, state: int) -> Flags:
+        """Which tails behind a state make a token one that is looked for; bool ``[tails]``, the first is no tail."""
+        tails = np.zeros(len(self._characters.tail_texts), dtype=np.bool_)
+        tails[0] = self._is_found_without_tail(states, finds, state)
+        # A tail begins a character. So it cuts one short that is half read, and after that all tails are alike, but
+        # for what they may become.
+        cut = states.read(state, CUT)
+        if len(tails) == 1:
+            return tails
+        if cut == COMPLETE:
+            tails[1:] = finds is not Finds.DEAD
+        elif finds is Finds.LAST or (finds is Finds.FORBIDDEN and not self._writes_any_ending):
+            tails[1:] = states.ends_in_match(cut)
+        elif finds is not Finds.COMPLETING and states.ends_in_match(cut) and states.completes(cut, CUT):
+            endings = half_character.endings_of(self._automata, self._characters.tail_texts[1:])
+            complete = np.zeros(len(endings.members), dtype=np.bool_)
+            for label in endings.used:
+                complete[label] = states.completes(state, endings.members[label])
+            tails[1:] = np.logical_and.reduceat(complete[endings.classes], endings.starts)
+        return tails
+
+    def _is_found_without_tail(self, states: MatcherStates, finds: Finds, state: int) -> bool:
+        if finds is Finds.LAST:
+            return states.ends_in_match(state)
+        if finds is Finds.COMPLETING or not states.is_inside(state):
+            return False
+        if finds is Finds.FORBIDDEN and not self._writes_any_ending:
+            return states.ends_in_match(state)
+        return half_character.is_dead(states.at(state))
+
+
+class _StopClasses(NamedTuple):
+    """What a ban makes of the characters of a vocabulary.
+
+    Args:
+        classes: int32 ``[stops]``, the class of what each stop completes: those of a class do the same to every match.
+        members: The bytes of one text of each class.
+    """
+
+    classes: Int32
+    members: tuple[bytes, ...]
+
+
+@lru_cache(maxsize=8)
+def _stop_classes(automata: BanAutomata, trie: TokenTrie) -> _StopClasses:
+    """The characters of the tokens in the classes that a ban tells apart; kept for the last few."""
+    characters = character_trie(trie)
+    classes = text_classes(automata, characters.texts)
+    _, first = np.unique(classes, return_index=True)
+    members = tuple(characters.texts[position].encode() for position in first.tolist())
+    return _StopClasses(classes[characters.symbols], members)
+
+
+def _number_of_pairs(states: Int32, classes: Int32) -> int:
+    """How many different pairs there are."""
+    return len(np.unique(states.astype(np.int64) << 32 | classes))
 
 
 @kernel
-def _tokens_below(
-    nodes: Int32s,
-    subtree_ends: Int32s,
-    token_starts: Int32s,
-    token_ids: Int32s,
-    chosen: FlagsOut,
-    tokens: Int32sOut,
+def _choose_below(
+    nodes: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s, chosen: FlagsOut
 ) -> Int:
-    """List the tokens of some nodes and of all below them, rising; return their number.
+    """Choose the tokens of some nodes and of all below them; return their number.
 
     Args:
         nodes: The nodes.
         subtree_ends: This and the next two: as in ``TokenTrie``.
-        chosen: False for each id.
-        tokens: Where the tokens go, with room for one more than there are ids.
+        chosen: By id; theirs become true.
     """
+    count = np.int64(0)
     for number in range(len(nodes)):
         node = nodes[number]
-        for place in range(token_starts[node], token_starts[subtree_ends[node]]):
-            chosen[token_ids[place]] = True
-    count = np.int64(0)
-    for token in range(len(chosen)):  # without a branch, that could not be foreseen
-        tokens[count] = token
-        count += np.int64(chosen[token])
+        for position in range(token_starts[node], token_starts[subtree_ends[node]]):
+            chosen[token_ids[position]] = True
+            count += 1
     return count
 
 
-@cache
-def _beginnings() -> NDArray[np.int32]:
-    """What each byte begins: how many more bytes, the bits of the code point in it, and the range of the next byte.
-
-    A byte that begins no character wants -1 more.
-    """
-    table = np.full((256, 4), (-1, _NO_CHARACTER, 0x80, 0xBF), dtype=np.int32)
-    leads = ((0, 0, 0x7F, 0x7F), (1, 0xC2, 0xDF, 0x1F), (2, 0xE0, 0xEF, 0x0F), (3, 0xF0, 0xF4, 0x07))
-    for more, first, last, bits in leads:
-        codes = np.arange(first, last + 1)
-        table[codes, 0] = more
-        table[codes, 1] = codes & bits
-    # Neither overlong forms, nor surrogates, nor what is past the last code point.
-    table[0xE0, 2] = 0xA0
-    table[0xED, 3] = 0x9F
-    table[0xF0, 2] = 0x90
-    table[0xF4, 3] = 0x8F
-    return np.ascontiguousarray(table.T)
+# ---- until the decode loop takes the object above ------------------------------------------------------------------
 
 
-@kernel
-def _decode(
-    labels: UInt8s,
-    depths: Int32s,
-    wanted_by: Int32s,
-    bits_of: Int32s,
-    lowest_after: Int32s,
-    highest_after: Int32s,
-    parents: Int32sOut,
-    symbols: Int32sOut,
-    began: Int32sOut,
-    missing: Int32sOut,
-    codes: Int32sOut,
-    low: Int32sOut,
-    high: Int32sOut,
-) -> Int:
-    """For each node what it completes, as ``codecs`` would decode it, and the last node above that completes anything.
+def completing(matcher: SeamMatcher, trie: TokenTrie) -> Int32:
+    """See :meth:`CompletingTokens.of`."""
+    return completing_tokens(matcher.automata, trie).of(matcher)
 
-    That is the number of U+FFFD and a code point, ``number << 21 | code``, or -1 for nothing. A byte that cannot go on
-    with a half-read character ends it as U+FFFD and is read anew.
 
-    Args:
-        labels: This and ``depths``: as in ``TokenTrie``.
-        wanted_by: This and the next three: see ``_beginnings``.
-        parents: Where the last node above goes.
-        symbols: Where goes what is completed.
-        began: By depth: the last node that completed something.
-        missing: The bytes that the half-read character wants yet.
-        codes: The bits of its code point that are known.
-        low: The range of its next byte.
-        high: The same.
-
-    Returns:
-        The number of nodes.
-    """
-    began[0] = -1
-    for node in range(len(labels)):
-        depth = np.int64(depths[node])
-        byte = np.int64(labels[node])
-        above = depth - 1
-        parents[node] = began[above]
-        replaced = np.int64(0)
-        wanted = np.int64(missing[above])
-        if wanted > 0 and low[above] <= byte and byte <= high[above]:
-            wanted -= 1
-            code = np.int64(codes[above]) << 6 | byte & 0x3F
-            low[depth] = 0x80
-            high[depth] = 0xBF
-        else:
-            if wanted > 0:
-                replaced += 1
-            wanted = np.int64(wanted_by[byte])
-            code = np.int64(bits_of[byte])
-            low[depth] = lowest_after[byte]
-            high[depth] = highest_after[byte]
-            if wanted < 0:
-                replaced += 1
-                wanted = np.int64(0)
-        missing[depth] = wanted
-        codes[depth] = code
-        began[depth] = began[above]
-        symbols[node] = -1
-        if wanted == 0 or replaced > 0:
-            symbols[node] = replaced << 21 | (code if wanted == 0 else np.int64(_NO_CHARACTER))
-            began[depth] = node
-    return len(labels)
+def dead_tokens(matcher: SeamMatcher, vocabulary: Vocabulary) -> Int32:
+    """See :meth:`CompletingTokens.dead`."""
+    return completing_tokens(matcher.automata, vocabulary.trie).dead(matcher)

@@ -138,7 +138,7 @@ def _without(dfa: Dfa, banned: BannedWords, start: _Start) -> Dfa | None:
             return None
         characters = by_character(pattern, name)
         ascii_only = bool((characters.labels.rows[characters.labels.row_of_block[2:]] < 0).all())
-        classes, members = character_classes(banned, ascii_only)
+        classes, members = character_classes(banned.automata, ascii_only)
         table = _MatcherTable(banned.matcher(start.prompt), members)
         clean = _product(characters, classes, table)
         if not table.has_matches:

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from sfgen.ban.readings import BranchMark, Readings
-
-if TYPE_CHECKING:
-    from sfgen.ban.word_matcher import Found, WordAutomata
+from sfgen.ban.word_matcher import Found, WordAutomata
 
 Span: TypeAlias = tuple[int, int]
 """Start and end."""
@@ -39,7 +37,7 @@ class UnderWay(NamedTuple):
 
 
 class AllowedMark(NamedTuple):
-    """All that is known at one place."""
+    """All that is known at one position."""
 
     threads: tuple[BranchMark, ...]
     spans: tuple[Span, ...]
@@ -91,7 +89,11 @@ class AllowedSpans:
 
     def open_from(self) -> int | None:
         """Where the earliest pending match begins."""
-        return min((start for _, _, start, _ in self._pending), default=None)
+        return min(self.pending_starts(), default=None)
+
+    def pending_starts(self) -> list[int]:
+        """Where each pending match begins, in an order that ``state`` tells."""
+        return [start for _, _, start, _ in self._pending]
 
     def state(self, under_way: UnderWay, last: int) -> Hashable:
         """What decides which of the matches under way will be excused: who began before whom."""
@@ -121,7 +123,7 @@ class AllowedSpans:
         )
 
     def mark(self) -> AllowedMark:
-        """The place, to come back to."""
+        """The state, to come back to."""
         return AllowedMark(self.threads.mark(), self._spans, self._pending)
 
     def reset(self, mark: AllowedMark) -> None:

@@ -7,9 +7,8 @@ all the halves that there are, with a forward pass after each.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,10 @@ from sfgen.automata.character_map import BLOCK
 from sfgen.ban.classes import character_classes
 
 if TYPE_CHECKING:
+    from sfgen.ban.ban_automata import BanAutomata
     from sfgen.ban.seam import SeamMatcher
-    from sfgen.ban.words import BannedWords
-    from sfgen.vocabulary import Vocabulary
 
-_CUT: Final = b"\xc3"
+CUT: Final = b"\xc3"
 """Begins a character, so that it cuts one short that is half read."""
 
 # By the length of a character: the bits of its first byte, and the first and the last code point.
@@ -47,7 +45,7 @@ def is_dead(matcher: SeamMatcher) -> bool:
     if not mark.pending or matcher.finish() is None:
         return False
     try:
-        for ending in (_CUT, *_endings(matcher.banned, mark.pending)):
+        for ending in (CUT, *_endings(matcher.automata, mark.pending)):
             matcher.reset(mark)
             if matcher.advance(ending) is None:
                 return False
@@ -56,47 +54,40 @@ def is_dead(matcher: SeamMatcher) -> bool:
     return True
 
 
-def dead_tokens(matcher: SeamMatcher, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """The tokens behind which the text ends inside a character and is dead, rising; see :func:`is_dead`.
+class Endings(NamedTuple):
+    """What some beginnings of characters may become, by the classes that a ban tells apart.
 
     Args:
-        matcher: Where the text stands. It is unchanged afterwards.
-        vocabulary: The tokens.
+        classes: int32, the classes of what each beginning may become, one beginning after the other.
+        starts: int64, where those of each beginning start.
+        used: The classes that occur.
+        members: The bytes of one character of each class.
     """
-    mark = matcher.mark()
-    known: dict[Hashable, bool] = {}
-    found = []
-    for token, text in _cut_tokens(vocabulary):
-        matcher.reset(mark)
-        if matcher.advance(text) is None:
-            state = matcher.state
-            if state not in known:
-                known[state] = is_dead(matcher)
-            if known[state]:
-                found.append(token)
-    matcher.reset(mark)
-    return np.array(found, dtype=np.int32)
+
+    classes: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    used: tuple[int, ...]
+    members: tuple[bytes, ...]
 
 
-@lru_cache(maxsize=4)
-def _cut_tokens(vocabulary: Vocabulary) -> list[tuple[int, bytes]]:
-    """The tokens that may end inside a character, with their bytes: those that end neither in ASCII nor with it."""
-    return [
-        (token, text) for token, text in enumerate(vocabulary.tokens) if text and text[-1] >= 0x80 and _is_cut(text)
-    ]
-
-
-def _is_cut(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
+@lru_cache(maxsize=8)
+def endings_of(automata: BanAutomata, beginnings: tuple[bytes, ...]) -> Endings:
+    """What some beginnings of characters may become; kept for the last few bans and vocabularies."""
+    found = [_codes(automata, pending)[0] for pending in beginnings]
+    classes = np.concatenate([np.empty(0, np.int32), *found])
+    starts = np.cumsum([0, *map(len, found)])[:-1]
+    members = tuple(member.encode() for member in character_classes(automata, False).members)
+    return Endings(classes, starts, tuple(np.unique(classes).tolist()), members)
 
 
 @lru_cache(maxsize=4096)
-def _endings(banned: BannedWords, pending: bytes) -> tuple[bytes, ...]:
+def _endings(automata: BanAutomata, pending: bytes) -> tuple[bytes, ...]:
     """The bytes that complete a character, for one of each class of those that begin with ``pending``."""
+    return tuple(chr(code).encode()[len(pending) :] for code in _codes(automata, pending)[1].tolist())
+
+
+def _codes(automata: BanAutomata, pending: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The classes of the characters that begin with ``pending``, and the code point of one of each."""
     length = 2 if pending[0] < 0xE0 else 3 if pending[0] < 0xF0 else 4
     bits, lowest, highest = _LENGTHS[length]
     code = pending[0] & bits
@@ -104,9 +95,9 @@ def _endings(banned: BannedWords, pending: bytes) -> tuple[bytes, ...]:
         code = code << 6 | byte & 0x3F
     missing = 6 * (length - len(pending))
     first, after = max(code << missing, lowest) // BLOCK, (min((code + 1) << missing, highest + 1)) // BLOCK
-    labels = character_classes(banned, False).labels
+    labels = character_classes(automata, False).labels
     rows, blocks = np.unique(labels.row_of_block[first:after], return_index=True)
-    numbers, places = np.unique(labels.rows[rows], return_index=True)
-    row, column = np.divmod(places[numbers >= 0], BLOCK)  # surrogates have no number
-    codes = (first + blocks[row]) * BLOCK + column
-    return tuple(chr(code).encode()[len(pending) :] for code in codes.tolist())
+    numbers, positions = np.unique(labels.rows[rows], return_index=True)
+    is_text = numbers >= 0  # surrogates have no number
+    row, column = np.divmod(positions[is_text], BLOCK)
+    return numbers[is_text], (first + blocks[row]) * BLOCK + column

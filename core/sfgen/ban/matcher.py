@@ -9,16 +9,16 @@ it (:class:`~sfgen.ban.exceptions.AllowedSpans`).
 from __future__ import annotations
 
 import codecs
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sfgen import arguments
+from sfgen.ban.ban_automata import BanAutomata
 from sfgen.ban.characters import CAPITAL, MARK, START, Reading, Unit, case_after, reading_table
 from sfgen.ban.exceptions import AllowedMark, AllowedSpans, Span, UnderWay
 from sfgen.ban.readings import BranchMark, Readings
 from sfgen.ban.word_matcher import Found
-from sfgen.ban.words import BannedWords
 
 _NAMED = 5  # words that may become complete, for views
 
@@ -52,7 +52,7 @@ class Certain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """All that a matcher knows at one moment. Valid for as long as its matcher lives, whatever is fed or reset."""
+    """All that a matcher knows at one moment. Valid for all matchers of the same ban, whatever is fed or reset."""
 
     _case: int
     _spelling: int
@@ -73,12 +73,12 @@ class Matcher:
     ``bytes.decode("utf-8", "replace")`` would have it.
 
     Args:
-        words: What is banned.
+        automata: What is banned: ``BannedWords(...).automata``.
         prompt: The bytes before the generated text. A word in the prompt alone is not reported; one that the prompt
             begins and the generated text ends is.
 
     >>> from sfgen.ban import BannedWords
-    >>> matcher = Matcher(BannedWords(["talk"]), b"we t")
+    >>> matcher = Matcher(BannedWords(["talk"]).automata, b"we t")
     >>> matcher.advance(b"al"), matcher.open_from()
     (None, -1)
     >>> mark = matcher.mark()
@@ -89,14 +89,15 @@ class Matcher:
     True
     """
 
-    def __init__(self, words: BannedWords | Iterable[str], prompt: bytes = b"") -> None:
-        words, prompt = BannedWords.of(words), arguments.data("prompt", prompt)
+    def __init__(self, automata: BanAutomata, prompt: bytes = b"") -> None:
+        arguments.instance("automata", automata, BanAutomata, hint="Give BannedWords(...).automata.")
+        prompt = arguments.data("prompt", prompt)
         start = -len(prompt)
-        self.banned = words
-        self._table = reading_table(words.ignore_case, words.normalize)
-        self._words = Readings(words.word_automata, start) if words.word_automata else None
-        self._patterns = words.pattern_threads(start)
-        self._allowed = AllowedSpans(words.allow_automata, start) if words.allow_automata else None
+        self.automata = automata
+        self._table = reading_table(automata.ignore_case, automata.normalize)
+        self._words = Readings(automata.word_automata, start) if automata.word_automata else None
+        self._patterns = automata.pattern_threads(start)
+        self._allowed = AllowedSpans(automata.allow_automata, start) if automata.allow_automata else None
         self._case = START  # of the last letter, where that says how the next character is read
         self._spelling = 0  # the family of scripts of the last folded character, where that matters
         self._last = start  # where its original character ended
@@ -118,7 +119,7 @@ class Matcher:
         return None if first is None else self.named(first.found)
 
     def finish(self) -> Match | None:
-        """The banned match that the end of the text at this place would make certain, if any. Changes nothing."""
+        """The banned match that the end of the text here would make certain, if any. Changes nothing."""
         found = self.first_at_end()
         return None if found is None else self.named(found)
 
@@ -146,7 +147,7 @@ class Matcher:
         if not (isinstance(found, tuple) and len(found) == 4):
             raise arguments.refusal("found", "what first_at_end() returned", found)
         end, _, start, number = found
-        return Match(self.banned.name(number), start, end)
+        return Match(self.automata.name(number), start, end)
 
     def mark(self) -> Mark:
         """The state, to come back to."""
@@ -162,7 +163,7 @@ class Matcher:
         )
 
     def reset(self, mark: Mark) -> None:
-        """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
+        """Go back to a mark of this matcher, or of another of the same ban. Any mark, any number of times."""
         if mark.__class__ is not Mark:
             raise arguments.refusal("mark", "what mark() returned", mark)
         self._case = mark._case
@@ -195,13 +196,13 @@ class Matcher:
         They are for views: of many, some; and none while a word is complete that a longer one may still excuse.
 
         >>> from sfgen.ban import BannedWords
-        >>> Matcher(BannedWords(["talk", "tall tales", "all"]), b"so tal").under_way()
+        >>> Matcher(BannedWords(["talk", "tall tales", "all"]).automata, b"so tal").under_way()
         ('talk', 'tall tales')
         """
         numbers = self._words.under_way(_NAMED) if self._words else []
-        words = len(self.banned.words)
+        words = len(self.automata.words)
         numbers += [words + number for number in self._patterns.under_way()] if self._patterns else []
-        return tuple(map(self.banned.name, numbers[:_NAMED]))
+        return tuple(map(self.automata.name, numbers[:_NAMED]))
 
     @property
     def length(self) -> int:
@@ -225,19 +226,20 @@ class Matcher:
             self._allowed.state(self._under_way(), self._last) if self._allowed else None,
         )
 
-    def forget_from(self, place: int) -> None:
-        """Let go of the banned words that begin at ``place`` or later, as far as they can be told from the others."""
-        place = arguments.whole_number("place", place)
+    def forget_from(self, position: int) -> None:
+        """Forget the banned words that begin at ``position`` or later, as far as they can be told from the others."""
+        position = arguments.whole_number("position", position)
         if self._words:
-            self._words.forget_from(place)
+            self._words.forget_from(position)
 
-    def origins(self, place: int) -> Hashable:
-        """Which of all that is under way began before ``place``, in an order that ``state`` tells."""
-        place = arguments.whole_number("place", place)
+    def origins(self, position: int) -> Hashable:
+        """Which of all that is under way began before ``position``, in an order that ``state`` tells."""
+        position = arguments.whole_number("position", position)
         starts, waiting = self._under_way()
         allowed = self._allowed.threads.starts() if self._allowed else []
-        return tuple(start < place for group in (starts, allowed) for start in group), tuple(
-            any(start < place for start, _ in group) for group in waiting
+        pending = self._allowed.pending_starts() if self._allowed else []
+        return tuple(start < position for group in (starts, allowed, pending) for start in group), tuple(
+            any(start < position for start, _ in group) for group in waiting
         )
 
     def _decode(self, data: bytes) -> Iterator[tuple[str, int]]:
@@ -270,7 +272,7 @@ class Matcher:
         found: list[Found] = []
         excuses: list[Found] = []
         reading = self._table[character]
-        units, others = self._read_as(reading) if self.banned.normalize else (reading.units, ())
+        units, others = self._read_as(reading) if self.automata.normalize else (reading.units, ())
         if units:
             if words:
                 found += words.step(units, others, start, self._last, end)
@@ -318,7 +320,7 @@ class Matcher:
 
     def _numbered(self, found: list[Found]) -> Iterator[Found]:
         """What patterns have found, with their numbers behind those of the words."""
-        words = len(self.banned.words)
+        words = len(self.automata.words)
         return ((end, by_boundary, start, words + number) for end, by_boundary, start, number in found)
 
 

@@ -106,7 +106,7 @@ class Readings:
         return tuple([(branch.kind, branch.threads.state) for branch in self._branches])
 
     def mark(self) -> tuple[BranchMark, ...]:
-        """The place, to come back to."""
+        """The state, to come back to."""
         return tuple([BranchMark(branch.kind, branch.threads.mark()) for branch in self._branches])
 
     def reset(self, mark: tuple[BranchMark, ...]) -> None:
@@ -117,10 +117,10 @@ class Readings:
             branch.kind = kind
             branch.threads.reset(threads)
 
-    def forget_from(self, place: int) -> None:
-        """Let go of the words that begin at ``place`` or later, as far as they can be told from the others."""
+    def forget_from(self, position: int) -> None:
+        """Let go of the words that begin at ``position`` or later, as far as they can be told from the others."""
         for branch in self._branches:
-            branch.threads.forget_from(place)
+            branch.threads.forget_from(position)
         if len(self._branches) > 1:
             self._branches = _distinct(self._branches)
 

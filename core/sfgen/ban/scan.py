@@ -1,7 +1,7 @@
 """Banned words in a finished text, found the slow and plain way: the last check before a text is returned.
 
-Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.words.Entry`) and what a character is
-read as: the folded text lies in one piece, and every entry is compared at every place where it could begin, with the
+Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.entries.Entry`) and what a character
+is read as: the folded text lies in one piece, and every entry is compared at every place where it could begin, with the
 marks of the text in canonical order.
 Patterns are looked for by Python's ``re`` (:mod:`sfgen.ban.search`).
 """
@@ -20,8 +20,9 @@ from typing import NamedTuple, TypeAlias
 from sfgen import arguments
 from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, case_after, reading_table
 from sfgen.ban.confusables import is_stray
+from sfgen.ban.entries import Entry
 from sfgen.ban.matcher import Match
-from sfgen.ban.words import BannedWords, Entry
+from sfgen.ban.words import BannedWords
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

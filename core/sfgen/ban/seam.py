@@ -13,12 +13,12 @@ which is no letter, no mark and no white space. What is generated has none: ther
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sfgen import arguments
+from sfgen.ban.ban_automata import BanAutomata
 from sfgen.ban.matcher import Certain, Mark, Match, Matcher
-from sfgen.ban.words import BannedWords
 
 if TYPE_CHECKING:
     from sfgen.vocabulary import Vocabulary
@@ -72,7 +72,7 @@ class SeamMatcher:
     Its methods are those of :class:`~sfgen.ban.matcher.Matcher`, for both readings at once: a match is one of either.
 
     Args:
-        words: What is banned.
+        automata: What is banned: ``BannedWords(...).automata``.
         prompt: The bytes before the generated text. A word in the prompt alone is not reported.
 
     >>> from sfgen.ban import BannedWords
@@ -81,10 +81,10 @@ class SeamMatcher:
     (Match(word='talk', start=-2, end=2), Match(word='talk', start=0, end=4))
     """
 
-    def __init__(self, words: BannedWords | Iterable[str], prompt: bytes = b"") -> None:
-        self.banned = words = BannedWords.of(words)
-        self._after = Matcher(words, prompt)
-        self._alone = Matcher(words)
+    def __init__(self, automata: BanAutomata, prompt: bytes = b"") -> None:
+        self.automata = automata
+        self._after = Matcher(automata, prompt)
+        self._alone = Matcher(automata)
         self._differ = bool(prompt)
         self._compare()
 
@@ -101,7 +101,7 @@ class SeamMatcher:
         return None if certain is None else self._after.named(certain.found)
 
     def finish(self) -> Match | None:
-        """The banned match that the end of the text at this place would make certain, if any. Changes nothing."""
+        """The banned match that the end of the text here would make certain, if any. Changes nothing."""
         found = [match for reading in self._readings if (match := reading.first_at_end()) is not None]
         return self._after.named(min(found)) if found else None
 
@@ -110,7 +110,7 @@ class SeamMatcher:
         return SeamMark(self._after.mark(), self._alone.mark() if self._differ else None)
 
     def reset(self, mark: SeamMark) -> None:
-        """Go back to a mark of this matcher, as if nothing had been read since. Any mark, any number of times."""
+        """Go back to a mark of this matcher, or of another of the same ban. Any mark, any number of times."""
         if mark.__class__ is not SeamMark:
             raise arguments.refusal("mark", "what mark() returned", mark)
         self._after.reset(mark.after)
@@ -139,14 +139,14 @@ class SeamMatcher:
         alone = self._alone.state if self._differ else after
         return after, (None if alone == after else alone)
 
-    def forget_from(self, place: int) -> None:
-        """Let go of the banned words that begin at ``place`` or later, as far as they can be told from the others."""
+    def forget_from(self, position: int) -> None:
+        """Forget the banned words that begin at ``position`` or later, as far as they can be told from the others."""
         for reading in self._readings:
-            reading.forget_from(place)
+            reading.forget_from(position)
 
-    def origins(self, place: int) -> Hashable:
-        """Which of all that is under way began before ``place``, in an order that ``state`` tells."""
-        return tuple(reading.origins(place) for reading in self._readings)
+    def origins(self, position: int) -> Hashable:
+        """Which of all that is under way began before ``position``, in an order that ``state`` tells."""
+        return tuple(reading.origins(position) for reading in self._readings)
 
     @property
     def _readings(self) -> Sequence[Matcher]:

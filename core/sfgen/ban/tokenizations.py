@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
 
-from sfgen.ban.words import check_word, unstar
+from sfgen.ban.entries import check_word, unstar
 from sfgen.errors import BannedWordsError
 from sfgen.vocabulary import Vocabulary
 

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from sfgen.ban.automaton import ACCEPTING, ROOT, AhoCorasick, GapTrie, Threads
 from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, Unit
-
-if TYPE_CHECKING:
-    from sfgen.ban.words import Entry
+from sfgen.ban.entries import Entry
 
 Found: TypeAlias = tuple[int, bool, int, int]
 """A match as (end, whether a boundary completed it, start, number of the word): in the order of being first."""
@@ -46,7 +44,7 @@ class WordAutomata:
 
 
 class WordMark(NamedTuple):
-    """All that is known at one place. Offsets aside, two equal nodes and threads have the same future."""
+    """All that is known at one position. Offsets aside, two equal nodes and threads have the same future."""
 
     node: int
     window: tuple[int, ...]
@@ -122,7 +120,7 @@ class WordThreads:
         found = []
         if self._trie is not None:
             found = [
-                (before, True, place, self._automata.literal[n]) for place, n in self._trie.at_boundary(self._threads)
+                (before, True, start, self._automata.literal[n]) for start, n in self._trie.at_boundary(self._threads)
             ]
         if previous != NON_WORD:
             node, window = self._node, self._window
@@ -184,7 +182,7 @@ class WordThreads:
         return other
 
     def mark(self) -> WordMark:
-        """The place, to come back to."""
+        """The state, to come back to."""
         self._trim()
         return WordMark(self._node, tuple(self._window), self._threads)
 
@@ -193,11 +191,11 @@ class WordThreads:
         self._node, window, self._threads = mark
         self._window = list(window)
 
-    def forget_from(self, place: int) -> None:
-        """Let go of the words that begin at ``place`` or later, as far as they can be told from the others."""
-        self._threads = {node: start for node, start in self._threads.items() if start < place}
+    def forget_from(self, position: int) -> None:
+        """Let go of the words that begin at ``position`` or later, as far as they can be told from the others."""
+        self._threads = {node: start for node, start in self._threads.items() if start < position}
         depth = self._depth(self._automaton.pending(self._node))
-        if not depth or self._window[-depth] >= place:
+        if not depth or self._window[-depth] >= position:
             self._node = ROOT
 
     def _depth(self, node: int) -> int:
@@ -228,10 +226,10 @@ class WordThreads:
         bounded = kind != SPACED or previous != SPACED
         found = []
         if bounded and self._threads:
-            found = [(before, True, place, literal[index]) for place, index in trie.at_boundary(self._threads)]
+            found = [(before, True, begun, literal[index]) for begun, index in trie.at_boundary(self._threads)]
         self._threads, done = trie.step(self._threads, unit.character, kind == NON_WORD, bounded, start)
         if unit.may_end:
-            found += [(end, False, place, literal[index]) for place, index in done]
+            found += [(end, False, begun, literal[index]) for begun, index in done]
         return found
 
     def _trim(self) -> None:

@@ -158,9 +158,9 @@ def prepare(
         guide = _guide(model, len(prompt_ids), source, limit, max_tokens)
     ban, source_of_guide = None, source
     if banned is not None:
-        from sfgen.ban.completing_tokens import completing
+        from sfgen.ban.completing_tokens import completing, dead_tokens
         from sfgen.ban.difference import without_banned
-        from sfgen.ban.half_character import dead_tokens, is_dead
+        from sfgen.ban.half_character import is_dead
 
         matcher = banned.matcher(prompt_bytes)
         ban = Ban(

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.ban import BannedWords, read_prompt
-from sfgen.integrations.ban_masks import COMPLETE, Forbidden
+from sfgen.ban.forbidden_tokens import ForbiddenTokens
+from sfgen.ban.matcher_states import COMPLETE
 from sfgen.integrations.guided import end_tokens_only
 from sfgen.integrations.state import Mask, Place, Stage
 from sfgen.vocabulary import Vocabulary
@@ -31,7 +32,7 @@ class Banned:
     def __init__(self, banned: BannedWords, vocabulary: Vocabulary, max_tokens: int | None) -> None:
         self._vocabulary = vocabulary
         self._max_tokens = max_tokens
-        self._forbidden = Forbidden(banned, vocabulary)
+        self._forbidden = ForbiddenTokens(banned.automata, vocabulary.trie)
         self._end_tokens = frozenset(vocabulary.end_token_ids)
 
     def new_texts(self) -> None:
@@ -47,10 +48,12 @@ class Banned:
         """The place after one more token. Behind an end token there may be more text, and it is watched as well."""
         if place.stage is Stage.STRAYED:
             return place.over(Stage.STRAYED)
-        state = self._forbidden.next_state(place.state, token_id)
+        ended = token_id in self._end_tokens
+        tokens = self._vocabulary.tokens
+        data = tokens[token_id] if 0 <= token_id < len(tokens) and not ended else None
+        state = place.state if data is None else self._forbidden.next_state(place.state, data)
         if state == COMPLETE:
             return place.over(Stage.STRAYED)
-        ended = token_id in self._end_tokens
         return replace(place, state=state, taken=place.taken + 1, stage=Stage.ENDED if ended else place.stage)
 
     def mask(self, place: Place) -> Mask | None:

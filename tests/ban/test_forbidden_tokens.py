@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfgen import BannedWords, Vocabulary
-from sfgen.integrations.ban_masks import COMPLETE, Forbidden
-from sfgen.integrations.char_trie import layers
+from sfgen.ban.character_trie import character_trie
+from sfgen.ban.forbidden_tokens import ForbiddenTokens
+from sfgen.ban.matcher_states import COMPLETE
 
 PIECES = ["a", "t", "l", "k", "T", " ", ".", "1", "é", "聊", "\u0301", "😀", "-"]
 TEXT = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)
@@ -36,27 +37,27 @@ LISTS = st.builds(
 )
 
 
-def is_guilty(matcher: Any, data: bytes, last: bool, endings: dict[bytes, set[bytes]]) -> bool:
+def is_forbidden(matcher: Any, data: bytes, last: bool, endings: dict[bytes, set[bytes]]) -> bool:
     """Whether a token completes a match, or leads nowhere but to one: all endings of a half character are tried."""
     mark = matcher.mark()
-    guilty = matcher.advance(data) is not None
+    found = matcher.advance(data) is not None
     half = matcher.mark().pending
-    if not guilty and (last or half) and matcher.finish() is not None:
+    if not found and (last or half) and matcher.finish() is not None:
         here = matcher.mark()
-        guilty = True
+        found = True
         for ending in () if last else endings.get(half, ()):
             matcher.reset(here)
-            guilty = matcher.advance(ending) is not None
-            if not guilty:
+            found = matcher.advance(ending) is not None
+            if not found:
                 break
     matcher.reset(mark)
-    return guilty
+    return found
 
 
 def brute_force(matcher: Any, vocabulary: Vocabulary, last: bool) -> tuple[list[int], bool]:
     """It takes for granted that the vocabulary cannot write every ending of a character."""
     tokens = vocabulary.text_token_ids.tolist()
-    found = [token for token in tokens if is_guilty(matcher, vocabulary.tokens[token] or b"", last, {})]
+    found = [token for token in tokens if is_forbidden(matcher, vocabulary.tokens[token] or b"", last, {})]
     return found, matcher.finish() is not None
 
 
@@ -65,18 +66,19 @@ def brute_force(matcher: Any, vocabulary: Vocabulary, last: bool) -> tuple[list[
 @example(BannedWords(["talk"], patterns=["k$"], ignore_case=False), [b"\xc3k", b"\xe8"], b"\xe8", [1])
 def test_brute_force_agrees(banned: BannedWords, tokens: list[bytes], prompt: bytes, chosen: list[int]) -> None:
     vocabulary = Vocabulary([None, *tokens, b"end"], end_token_ids=[len(tokens) + 1])
-    forbidden, matcher = Forbidden(banned, vocabulary), banned.matcher(prompt)
+    forbidden, matcher = ForbiddenTokens(banned.automata, vocabulary.trie), banned.matcher(prompt)
     state = forbidden.begin(prompt)
     for number in [*chosen, 0]:
         for last in (False, True, False):
             verdict = forbidden.verdict(state, last=last)
             assert (verdict.tokens.tolist(), verdict.end) == brute_force(matcher, vocabulary, last)
         token = number % len(vocabulary)
-        state = forbidden.next_state(state, token)
         data = None if token == len(tokens) + 1 else vocabulary.tokens[token]
-        if data is not None and matcher.advance(data) is not None:
-            assert state == COMPLETE
-            return
+        if data is not None:
+            state = forbidden.next_state(state, data)
+            if matcher.advance(data) is not None:
+                assert state == COMPLETE
+                return
         assert state != COMPLETE
 
 
@@ -84,7 +86,7 @@ def test_brute_force_agrees(banned: BannedWords, tokens: list[bytes], prompt: by
 @pytest.mark.parametrize("match", ["word", "substring"])
 def test_halves_of_characters(words: list[str], match: Any) -> None:
     banned, vocabulary = BannedWords(words, match=match), small_vocabulary()
-    forbidden = Forbidden(banned, vocabulary)
+    forbidden = ForbiddenTokens(banned.automata, vocabulary.trie)
     for text in (
         b"talk",
         b"b",
@@ -99,7 +101,7 @@ def test_halves_of_characters(words: list[str], match: Any) -> None:
         for half in (text, text + b"\xe5", text + b"\xe8\x81"):
             matcher = banned.matcher()
             if matcher.advance(half) is None:
-                state = forbidden._read(forbidden.begin(b""), half)
+                state = forbidden.next_state(forbidden.begin(b""), half)
                 for last in (False, True):
                     verdict = forbidden.verdict(state, last=last)
                     assert (verdict.tokens.tolist(), verdict.end) == brute_force(matcher, vocabulary, last), half
@@ -111,7 +113,7 @@ def test_real_tokenizers(real_tokenizer_directory: Callable[[str], Path], name: 
     vocabulary = Vocabulary.from_pretrained(real_tokenizer_directory(name))
     random = np.random.default_rng(3)
     banned = BannedWords(["talk", "listen", "a", "聊天", "naïve", "small talk"], [r"\d{3}\b"])
-    forbidden = Forbidden(banned, vocabulary)
+    forbidden = ForbiddenTokens(banned.automata, vocabulary.trie)
     characters = set().union(*((data or b"").decode(errors="ignore") for data in vocabulary.tokens))
     characters.update(chr(code) for code in range(0x80, 0x30000, 29) if not 0xD800 <= code < 0xE000)
     characters.update(map(chr, range(0xE0000, 0xE0200, 29)))  # combining marks, far from all others
@@ -121,35 +123,38 @@ def test_real_tokenizers(real_tokenizer_directory: Callable[[str], Path], name: 
             endings.setdefault(data[:length], set()).add(data[length:])
     halves = [token for token, data in enumerate(vocabulary.tokens) if data and data[-1:] >= b"\xf0"]
     texts = [b"we ", b"I talk", b"small talk", "我聊".encode(), b"123", b"talk\xd0"]
-    states = {text: forbidden._read(forbidden.begin(b""), text) for text in texts}
+    states = {text: forbidden.next_state(forbidden.begin(b""), text) for text in texts}
     for text, state in states.items():
         matcher = banned.matcher()
         assert matcher.advance(text) is None
         for last in (False, True):
             verdict = forbidden.verdict(state, last=last)
-            guilty = set(verdict.tokens.tolist())
+            found = set(verdict.tokens.tolist())
             others = np.setdiff1d(vocabulary.text_token_ids, verdict.tokens)
             for token in [*halves, *random.permutation(verdict.tokens)[:40], *random.permutation(others)[:80]]:
                 token_bytes = vocabulary.tokens[int(token)] or b""
-                assert is_guilty(matcher, token_bytes, last, endings) == (int(token) in guilty), (text, token_bytes)
+                assert is_forbidden(matcher, token_bytes, last, endings) == (int(token) in found), (text, token_bytes)
     tails = {vocabulary.tokens[token] for token in forbidden.verdict(states[b"I talk"]).tokens.tolist()}
     assert b"\xf0" not in tails  # there are letters beyond U+10000
     assert b"\xd0" not in tails  # Cyrillic letters
 
 
-def test_layers_say_where_characters_end() -> None:
+def test_a_character_trie_says_where_characters_end() -> None:
     tokens = [b"a", b"ab", b"a\xc3\xa9", b"a\xc3", b"\xc3", b"\xa9", b"\xc3\xa9b", b"\xf0\x9fa", None]
-    parts = layers(Vocabulary(tokens).trie)
+    parts = character_trie(Vocabulary(tokens).trie)
     texts: dict[bytes, int] = {}
     depth = np.zeros(len(parts.parents), dtype=int)
     for stop, parent in enumerate(parts.parents.tolist()):
         depth[stop] = 1 if parent < 0 else depth[parent] + 1
         assert parent < stop
-        assert parts.edges[depth[stop] - 1] <= stop < parts.edges[depth[stop]]
-    for token, stop, tail in zip(parts.tokens.tolist(), parts.last_stops.tolist(), parts.tails, strict=True):
+        assert parent < 0 or parts.first[parent] <= stop < parts.after[parent]
+        assert (parent < 0) == (stop < parts.roots)
+    last_stops = np.repeat(np.arange(-1, len(parts.nodes)), np.diff(parts.edges))
+    for token, stop, tail in zip(parts.tokens.tolist(), last_stops.tolist(), parts.tails.tolist(), strict=True):
         data = tokens[token]
         assert data is not None
-        assert data.endswith(tail)
+        assert data.endswith(parts.tail_texts[tail])
+        assert bool(tail) == (data[-1:] in (b"\xc3", b"\xf0"))
         texts[data] = 0 if stop < 0 else int(depth[stop])
     assert texts == {
         b"a": 1, b"ab": 2, b"a\xc3\xa9": 2, b"a\xc3": 1, b"\xc3": 0, b"\xa9": 1, b"\xc3\xa9b": 2, b"\xf0\x9fa": 1,

@@ -1,0 +1,170 @@
+"""Banned words as a user writes them, one by one.
+
+An entry is split at its white space into parts, folded. It matches a text where its parts follow each other, with at
+least one non-word character between two parts and nothing inside a part but what it says, and where the match does
+not cut a word: see :mod:`sfgen.ban.characters` for what a boundary is, and :class:`Entry` for where one is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sfgen.ban.automaton import BOUNDARY, GAP, has_orders, orders
+from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, fold, kinds_of
+from sfgen.errors import BannedWordsError
+
+MatchMode = Literal["word", "prefix", "substring"]
+
+_MOST_ORDERS: Final = 5_000  # in which the marks of a letter may be read, as nodes of a trie
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One banned word or phrase, ready to be compared.
+
+    Attributes:
+        word: As the user gave it.
+        parts: The words of the phrase, folded; none is empty.
+        left: Whether a match must begin at a boundary.
+        right: Whether a match must end at a boundary.
+    """
+
+    word: str
+    parts: tuple[str, ...]
+    left: bool
+    right: bool
+
+    @classmethod
+    def parse(cls, word: str, match: MatchMode, ignore_case: bool, normalize: bool = False) -> Entry:
+        """Read one word. It must have passed :func:`check_word`; ``parts`` is empty if nothing of it is kept.
+
+        >>> Entry.parse("Small  talk*", "word", True)
+        Entry(word='Small  talk*', parts=('small', 'talk'), left=True, right=False)
+        """
+        text, starred = unstar(word)
+        if starred:
+            match = "prefix"
+        parts = tuple(fold(text, ignore_case, normalize).split())
+        if not parts:
+            return cls(word, parts, False, False)
+        # An outermost character that is no letter, or a letter of a script without spaces, is bounded by its nature.
+        left = match != "substring" and (_is_ascii_word(parts[0]) or kinds_of(parts[0])[0] == SPACED)
+        right = match == "word" and (_is_ascii_word(parts[-1]) or kinds_of(parts[-1])[-1] == SPACED)
+        return cls(word, parts, left, right)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it consists of word characters and white space only, and its marks stand in one order only."""
+        return all(
+            _is_ascii_word(part) or (NON_WORD not in kinds_of(part) and not has_orders(part)) for part in self.parts
+        )
+
+    def separated(self) -> bytes:
+        """The keyword of a plain entry in the stream of :mod:`sfgen.ban.matcher`.
+
+        >>> Entry.parse("small talk", "word", True).separated()
+        b'\\xffsmall\\xff\\xfftalk\\xff'
+        >>> Entry.parse("聊talk", "word", True).separated() == "聊".encode() + b"\\xfftalk\\xff"
+        True
+        """
+        separator = bytes([SEPARATOR])
+        return (
+            separator * self.left
+            + (2 * separator).join(_separate_scripts(part, separator) for part in self.parts)
+            + separator * self.right
+        )
+
+    def symbols(self) -> list[str]:
+        """The keyword of an entry in a :class:`~sfgen.ban.automaton.GapTrie`.
+
+        >>> Entry.parse("c++ fan", "word", True).symbols()
+        ['boundary', 'c', '+', '+', 'gap', 'f', 'a', 'n', 'boundary']
+        """
+        symbols = [BOUNDARY] * self.left
+        for number, part in enumerate(self.parts):
+            symbols += [GAP] * (number > 0)
+            symbols += part
+        return symbols + [BOUNDARY] * self.right
+
+
+def _is_ascii_word(part: str) -> bool:
+    """Whether it is nothing but ASCII letters and digits, as most are: a quick look."""
+    return part.isascii() and part.isalnum()
+
+
+def _separate_scripts(part: str, separator: bytes) -> bytes:
+    """UTF-8 with a separator wherever a spaced and an unspaced script meet."""
+    if _is_ascii_word(part):
+        return part.encode()
+    kinds = kinds_of(part)
+    keyword = b""
+    for position, character in enumerate(part):
+        if position and kinds[position] != kinds[position - 1]:
+            keyword += separator
+        keyword += character.encode()
+    return keyword
+
+
+def unstar(word: str) -> tuple[str, bool]:
+    r"""The word without its star and without escapes, and whether there was a star.
+
+    >>> unstar("talk*"), unstar(r"f\*\*"), unstar("f**k")
+    (('talk', True), ('f**', False), ('f**k', False))
+    """
+    word = word.strip()
+    starred = word.endswith("*") and not word.endswith(r"\*")
+    return (word[:-1] if starred else word).replace(r"\*", "*"), starred
+
+
+def check_word(word: str, where: str) -> None:
+    """Refuse a word that bans nothing.
+
+    Args:
+        word: As the user gave it.
+        where: Which word it is, for the message.
+
+    Raises:
+        BannedWordsError: If it is empty, white space, a star alone, no text, or not to be written in UTF-8.
+    """
+    if not word.strip():
+        raise BannedWordsError(f"{where} is {'white space only' if word else 'empty'}", hint="Leave it out.")
+    if not unstar(word)[0].strip():
+        raise BannedWordsError(
+            f"{where} is a star alone: it would ban every word", hint=r"Write \* to ban the star itself."
+        )
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise BannedWordsError(f"{where} is no valid text: {word!r}", hint="Give it in UTF-8.") from None
+
+
+def parse_all(
+    words: Sequence[str], sort: str, match: MatchMode, ignore_case: bool, normalize: bool
+) -> tuple[Entry, ...]:
+    """Read a list of words.
+
+    Args:
+        words: As the user gave them.
+        sort: What they are, for messages: ``"banned"`` or ``"allowed"``.
+        match: This and the next two: as in :class:`~sfgen.ban.words.BannedWords`.
+
+    Raises:
+        BannedWordsError: One of them bans nothing, or has too many marks.
+    """
+    entries = []
+    for number, word in enumerate(words, 1):
+        where = f"{sort} word {number} of {len(words)}"
+        check_word(word, where)
+        entry = Entry.parse(word, match, ignore_case, normalize)
+        if not entry.parts:
+            raise BannedWordsError(
+                f"{where} is {word!r}, of which nothing is left when it is normalized", hint="Leave it out."
+            )
+        if max(map(orders, entry.parts)) > _MOST_ORDERS:
+            raise BannedWordsError(
+                f"{where} has too many combining marks on one letter: {word!r}", hint="Ban it with normalize."
+            )
+        entries.append(entry)
+    return tuple(entries)
