@@ -313,3 +313,16 @@ class Matcher(Protocol):
 
     def reset(self, mark: Any) -> None:
         """Back to an earlier mark."""
+
+
+class FindsTokens(Protocol):
+    """Finds what to rule out where a matcher stands; the matcher is unchanged afterwards."""
+
+    def of(self, matcher: Any) -> Int32:
+        """The tokens that complete a match which is under way, ascending. Read-only."""
+
+    def dead(self, matcher: Any) -> Int32:
+        """The tokens behind which the text ends inside a character, and whatever follows completes a match."""
+
+    def is_dead(self, matcher: Any) -> bool:
+        """Whether the text ends inside a character, and whatever follows completes a match, as the end would."""

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from sfgen.ban import BannedWords, SeamMatcher
-from sfgen.ban.completing_tokens import CompletingTokens, completing, completing_tokens
+from sfgen.ban.completing_tokens import CompletingTokens, completing_tokens
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.trie import TokenTrie
 
@@ -26,6 +27,10 @@ WORDS = ["talk", "small talk", "as", "ass", "s s", "a.b", "c++", ".", "我a", "t
 PATTERNS = ["a+b", r"\bta\b", "s(?=.{2}a)", r"a.*l", "(?i)TALK(?! l)"]
 
 pieces = st.lists(st.sampled_from(PIECES), max_size=5).map(b"".join)
+
+
+def completing_of(matcher: SeamMatcher, trie: TokenTrie) -> NDArray[np.int32]:
+    return completing_tokens(matcher.automata, trie).of(matcher)
 
 
 @st.composite
@@ -62,7 +67,7 @@ def test_all_that_is_found_completes_a_match_and_no_open_one_is_missed(
     matcher: SeamMatcher, tokens: list[bytes]
 ) -> None:
     mark = matcher.mark()
-    found = completing(matcher, TokenTrie.from_tokens([*tokens, None, b""]))
+    found = completing_of(matcher, TokenTrie.from_tokens([*tokens, None, b""]))
     assert matcher.mark() == mark
     assert found.dtype == np.int32
     assert found.tolist() == sorted(set(found.tolist()))
@@ -148,13 +153,13 @@ def test_the_sentence_of_the_start() -> None:
     tokens = [b"alk", b"al", b"alk.", b".", b"k", b"ing", b" talk", b"\xe6", "我".encode(), "é".encode(), b"\xff"]
     trie = TokenTrie.from_tokens(tokens)
     matcher = BannedWords(["talk"]).matcher()
-    assert completing(matcher, trie).tolist() == []
+    assert completing_of(matcher, trie).tolist() == []
     matcher.advance(b"t")
-    assert completing(matcher, trie).tolist() == [2]
+    assert completing_of(matcher, trie).tolist() == [2]
     matcher.advance(b"alk")
-    assert completing(matcher, trie).tolist() == [3, 6, 8, 10]
+    assert completing_of(matcher, trie).tolist() == [3, 6, 8, 10]
     matcher.advance("我".encode()[:1])
-    assert completing(matcher, trie).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert completing_of(matcher, trie).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
 def test_what_goes_on_in_several_ways_is_not_mixed_up() -> None:
@@ -162,7 +167,7 @@ def test_what_goes_on_in_several_ways_is_not_mixed_up() -> None:
     for text, expected in (("a", [0, 1, 6]), ("", []), ("ab", [])):
         matcher = BannedWords(["abx", "acy"], match="substring").matcher()
         matcher.advance(text.encode())
-        assert completing(matcher, trie).tolist() == expected
+        assert completing_of(matcher, trie).tolist() == expected
 
 
 OPEN = [("I talk", ["talk"], []), ("my fuck", ["fuck you*", "talk"], []), ("a cla", ["as", "lass"], ["class"])]
@@ -177,7 +182,7 @@ def gemma(real_tokenizer_directory: Callable[[str], Path]) -> Vocabulary:
 def test_a_published_vocabulary(text: str, words: list[str], allow: list[str], gemma: Vocabulary) -> None:
     matcher = BannedWords(words, allow=allow, match="substring" if allow else "word").matcher()
     matcher.advance(text.encode())
-    found = set(completing(matcher, gemma.trie).tolist())
+    found = set(completing_of(matcher, gemma.trie).tolist())
     tokens = gemma.tokens
     for token_id in [*random.Random(0).sample(range(len(tokens)), 4_000), *sorted(found)[::7]]:
         token = tokens[token_id]

@@ -28,7 +28,6 @@ from sfgen.ban.half_character import CUT
 from sfgen.ban.matcher_states import COMPLETE, GONE, Int32, MatcherStates
 from sfgen.ban.seam import SeamMatcher
 from sfgen.kernels import FlagsOut, Int, Int32s, kernel
-from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.trie import TokenTrie
 
 Flags = NDArray[np.bool_]
@@ -366,13 +365,3 @@ def _choose_below(
 
 
 # ---- until the decode loop takes the object above ------------------------------------------------------------------
-
-
-def completing(matcher: SeamMatcher, trie: TokenTrie) -> Int32:
-    """See :meth:`CompletingTokens.of`."""
-    return completing_tokens(matcher.automata, trie).of(matcher)
-
-
-def dead_tokens(matcher: SeamMatcher, vocabulary: Vocabulary) -> Int32:
-    """See :meth:`CompletingTokens.dead`."""
-    return completing_tokens(matcher.automata, vocabulary.trie).dead(matcher)

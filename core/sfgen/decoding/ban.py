@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.strategies import Strategy
-from sfgen.protocols import BannedText, Guide, Int32, Matcher
+from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Matcher
 
 
 @dataclass
@@ -19,9 +19,7 @@ class Ban:
     Args:
         matcher: Looks for banned words, already fed with the prompt.
         strategy: Says how to go on when there is one.
-        completing: Finds the tokens that complete a match which is under way where the matcher stands, ascending.
-        is_dead: Tells whether the text ends inside a character, and whatever follows completes a match.
-        dead_tokens: Finds the tokens behind which it would, ascending.
+        tokens: Finds the tokens that complete a match, and those behind which every text would.
         clean: A guide through those texts of the pattern that are not banned, where there is one. It walks beside the
             guide of the pattern and shows which tokens lead to banned text only.
         max_rollbacks: After so many rollbacks generation fails.
@@ -29,14 +27,24 @@ class Ban:
 
     matcher: Matcher
     strategy: Strategy
-    completing: Callable[[], Int32]
-    is_dead: Callable[[], bool]
-    dead_tokens: Callable[[], Int32]
+    tokens: FindsTokens
     clean: Guide | None = None
     max_rollbacks: int = 10_000
 
     def __post_init__(self) -> None:
         self._clean_taken = 0  # tokens that the clean guide has taken
+
+    def completing(self) -> Int32:
+        """The tokens that complete a match which is under way where the matcher stands, ascending."""
+        return self.tokens.of(self.matcher)
+
+    def dead_tokens(self) -> Int32:
+        """The tokens behind which the text ends inside a character, and whatever follows completes a match."""
+        return self.tokens.dead(self.matcher)
+
+    def is_dead(self) -> bool:
+        """Whether the text ends inside a character, and whatever follows completes a match."""
+        return self.tokens.is_dead(self.matcher)
 
     def doomed(self, allowed: Int32) -> NDArray[np.bool_] | None:
         """Which of the allowed tokens lead to nothing but banned text; ``None``: none is known to."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -158,17 +157,14 @@ def prepare(
         guide = _guide(model, len(prompt_ids), source, limit, max_tokens)
     ban, source_of_guide = None, source
     if banned is not None:
-        from sfgen.ban.completing_tokens import completing, dead_tokens
+        from sfgen.ban.completing_tokens import completing_tokens
         from sfgen.ban.difference import without_banned
-        from sfgen.ban.half_character import is_dead
 
         matcher = banned.matcher(prompt_bytes)
         ban = Ban(
             matcher,
             chosen,
-            partial(completing, matcher, vocabulary.trie),
-            partial(is_dead, matcher),
-            partial(dead_tokens, matcher, vocabulary),
+            completing_tokens(banned.automata, vocabulary.trie),
             max_rollbacks=max_rollbacks,
         )
         clean = None if source is None else without_banned(source, banned, prompt_bytes)
