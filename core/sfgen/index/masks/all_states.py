@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.index.masks import few_tokens, many_states
 from sfgen.index.masks.few_tokens import make_sparse
@@ -129,7 +130,7 @@ def _is_worth_grouping(walk: TrieWalk, members: Int32) -> bool:
     """
     if len(members) == 1:
         return False
-    read = np.any(walk.dfa.transitions[members] >= 0, axis=0, keepdims=True)[0]
+    read: NDArray[np.bool_] = np.any(walk.dfa.transitions[members] >= 0, axis=0)
     return bool(read[walk.dfa.byte_classes] @ np.diff(walk.vocabulary.trie.roots) <= _NODES * len(members))
 
 
