@@ -164,7 +164,7 @@ class MaskStore:
         return ShapeWalk(self._walk)
 
     def _make_all(self, progress: Callable[[int, int], None] | None) -> None:
-        masks, self._counts = make_all(self._walk, self._shapes, progress)
+        masks, self._counts = make_all(self._walk, progress)
         self.masks[:] = masks  # after the counts: a thread that finds a mask reads its count
         self._unique.clear()  # no mask will be made any more
 

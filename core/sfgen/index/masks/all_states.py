@@ -26,14 +26,11 @@ _NODES = 10_000
 """The trie nodes that a group is walked over in the time that the shapes of tokens take for one state."""
 
 
-def make_all(
-    walk: TrieWalk, shapes: ShapeWalk, progress: Callable[[int, int], None] | None = None
-) -> tuple[list[Mask], list[int]]:
+def make_all(walk: TrieWalk, progress: Callable[[int, int], None] | None = None) -> tuple[list[Mask], list[int]]:
     """Make the token masks of all states.
 
     Args:
         walk: The walk of the token trie through the automaton.
-        shapes: The walk of the shapes of tokens through it.
         progress: Called with (states done, states in all).
 
     Returns:
@@ -49,10 +46,12 @@ def make_all(
         if progress is not None:
             progress(int(np.count_nonzero(made.mask_of[:done] >= 0)), total)
     dense = np.flatnonzero(made.mask_of < 0).astype(np.int32)
+    shapes: ShapeWalk | None = None
     for first in range(0, dense.size, GROUP):
         members = dense[first : first + GROUP]
         made.make_room(len(members))
         if not (_is_worth_grouping(walk, members) and _make_group(walk, members, made)):
+            shapes = shapes or ShapeWalk(walk)
             for state in members.tolist():
                 made.mask_of[state] = made.add(*shapes.mask(state))
         if progress is not None:
