@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen.index.masks import few_tokens, many_states
 from sfgen.index.masks.few_tokens import make_sparse
@@ -50,10 +49,8 @@ def make_all(walk: TrieWalk, progress: Callable[[int, int], None] | None = None)
     for first in range(0, dense.size, GROUP):
         members = dense[first : first + GROUP]
         made.make_room(len(members))
-        if not (_is_worth_grouping(walk, members) and _make_group(walk, members, made)):
-            shapes = shapes or ShapeWalk(walk)
-            for state in members.tolist():
-                made.mask_of[state] = made.add(*shapes.mask(state))
+        shapes = shapes or ShapeWalk(walk)
+        _make_dense(walk, shapes, members, made)
         if progress is not None:
             progress(total - dense.size + first + members.size, total)
     numbers, masks, counts = made.mask_of.tolist(), made.list(), made.counts[: made.used].tolist()
@@ -122,15 +119,32 @@ def _make_sparse(walk: TrieWalk, first: int, stop: int, made: MaskBlock) -> int:
     return reached
 
 
-def _is_worth_grouping(walk: TrieWalk, members: Int32) -> bool:
-    """Whether a walk with all members takes less time than the shapes of tokens for each.
+def _make_dense(walk: TrieWalk, shapes: ShapeWalk, members: Int32, made: MaskBlock) -> None:
+    """Make the masks of states that allow many tokens, in the way that takes the least time.
 
-    What the group may read is told by its first bytes.
+    What a state may read is told by its first bytes.
     """
+    bytes_read = (walk.dfa.transitions[members] >= 0)[:, walk.dfa.byte_classes]
+    below = np.diff(walk.vocabulary.trie.roots)
+    if len(members) > 1 and bytes_read.any(axis=0) @ below > _NODES * len(members):
+        members = members[_make_by_shapes(shapes, members, made) :]
     if len(members) == 1:
-        return False
-    read: NDArray[np.bool_] = np.any(walk.dfa.transitions[members] >= 0, axis=0)
-    return bool(read[walk.dfa.byte_classes] @ np.diff(walk.vocabulary.trie.roots) <= _NODES * len(members))
+        made.mask_of[members] = made.add(*shapes.mask(int(members[0])))
+    elif len(members):
+        # Where one state reads much more than the others, walks of their own take less time than a group's.
+        nodes = bytes_read[-len(members) :] @ below
+        if nodes.sum() <= 2 * nodes.max() or not _make_group(walk, members, made):
+            for part in np.array_split(members, min(8, len(members))):
+                _make_dense(walk, shapes, part, made)
+
+
+def _make_by_shapes(shapes: ShapeWalk, members: Int32, made: MaskBlock) -> int:
+    """Make masks by the shapes of tokens, up to the first state for which that takes long; return how many."""
+    for number, state in enumerate(members.tolist()):
+        if (found := shapes.try_mask(state, _NODES)) is None:
+            return number
+        made.mask_of[state] = made.add(*found)
+    return len(members)
 
 
 def _make_group(walk: TrieWalk, members: Int32, made: MaskBlock) -> bool:

@@ -93,17 +93,24 @@ class ShapeWalk:
         self._last = Last(shapes.no_shapes, shapes.no_tokens)
 
     def mask(self, state: int) -> tuple[Mask, int, int]:
-        """Make the token mask of a state: (mask, number of tokens, digest)."""
+        """Make the token mask of a state: (mask, number of tokens, digest).
+
+        Where much would have to be corrected, a walk of the token trie makes it.
+        """
+        return self.try_mask(state, CORRECTED) or self._walk.mask(state)
+
+    def try_mask(self, state: int, budget: int) -> tuple[Mask, int, int] | None:
+        """Make the token mask of a state; ``None`` where to correct it takes more than ``budget`` trie nodes."""
         last = self._last
         mask: Mask = np.empty(self._walk.words, dtype=np.uint32)
         made = Last(np.zeros(len(last.allows), dtype=np.uint8), np.empty(len(mask), dtype=np.uint32))
         count, mixed = make_by_shapes(
-            state, CORRECTED, mask, *made, *last, np.empty(self._depth, dtype=np.uint32),
+            state, budget, mask, *made, *last, np.empty(self._depth, dtype=np.uint32),
             np.empty(2 * len(last.allows), dtype=np.int32), np.empty(ROOM, dtype=np.int64),
             np.empty(self._sets, dtype=np.uint32), *self._arguments,
         )  # fmt: skip
         self._last = made
-        return self._walk.mask(state) if count < 0 else (mask, count, mixed)
+        return None if count < 0 else (mask, count, mixed)
 
 
 def _shared(dfa: Dfa) -> NDArray[np.bool_]:
