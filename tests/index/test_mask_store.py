@@ -1,4 +1,4 @@
-"""Rows against brute force, made in every way that there is: alone, in families, all at once, from many threads."""
+"""Token masks against brute force, made in every way: alone, in groups, by shapes, all at once, from many threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from automata import allowed, automata, token_distances, vocabularies
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.index import DfaIndex, mask_store, tokens_of_row
-from sfgen.index.masks import few_tokens, many_states
+from sfgen.index.masks import all_states, few_tokens, many_states, shapes
 from sfgen.index.masks.table import walking_table
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -26,28 +26,32 @@ BYTES = [bytes([byte]) for byte in range(256)]
 @contextmanager
 def limits(
     *,
-    narrow_up_to: int = few_tokens.NARROW,
+    sparse: int = few_tokens.SPARSE,
     functions: int = many_states.FUNCTIONS,
-    wide_from: int = mask_store._WIDE,
-    apart: int = mask_store._APART,
+    quick: int = mask_store._QUICK,
+    corrected: int = shapes.CORRECTED,
+    nodes: int = all_states._NODES,
 ) -> Iterator[None]:
-    """Other limits of when a state is walked alone, or by shapes, and of how many functions a family may have."""
+    """Other limits of when a state is walked alone, in a group, or by shapes, and of a group's functions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(few_tokens, "NARROW", narrow_up_to)
+        patch.setattr(few_tokens, "SPARSE", sparse)
         patch.setattr(many_states, "FUNCTIONS", functions)
-        patch.setattr(mask_store, "_WIDE", wide_from)
-        patch.setattr(mask_store, "_APART", apart)
+        patch.setattr(mask_store, "_QUICK", quick)
+        patch.setattr(shapes, "CORRECTED", corrected)
+        patch.setattr(all_states, "_NODES", nodes)
         yield
 
 
 LIMITS = st.sampled_from(
     [
         {},
-        {"narrow_up_to": 0, "wide_from": 0},
-        {"narrow_up_to": 0, "wide_from": 0, "apart": 0},
-        {"narrow_up_to": 3, "wide_from": 3, "apart": 8},
-        {"narrow_up_to": 0, "wide_from": 0, "apart": 0, "functions": 4},
-        {"narrow_up_to": 0, "wide_from": 0, "apart": 0, "functions": 8},
+        {"sparse": 0, "quick": 0},
+        {"sparse": 0, "quick": 0, "corrected": 0},
+        {"sparse": 3, "quick": 3, "corrected": 8},
+        {"sparse": 3, "quick": 3, "nodes": 0},
+        {"sparse": 0, "quick": 0, "corrected": 0, "nodes": 20},
+        {"sparse": 0, "quick": 0, "corrected": 0, "functions": 4},
+        {"sparse": 0, "quick": 0, "corrected": 0, "functions": 8},
     ]
 )
 
@@ -93,7 +97,7 @@ def test_rows_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary, limit: dict[st
 def test_a_full_table_of_functions_is_right_or_given_up(dfa: Dfa, vocabulary: Vocabulary, functions: int) -> None:
     if token_distances(dfa, vocabulary)[0] is None:
         return
-    with limits(narrow_up_to=0, functions=functions):
+    with limits(sparse=0, functions=functions):
         index = Index(dfa, vocabulary)
         index.build()
         assert made(index) == allowed(dfa, vocabulary)
@@ -125,28 +129,35 @@ def test_rows_with_the_same_digest_are_told_apart() -> None:
     by_tokens: Any = few_tokens._number.py_func
     by_row: Any = many_states.enter.py_func
     for listed in (False, True):
-        block = mask_store._Block(len(contents), len(contents), 2)
+        block = all_states.MaskBlock(len(contents), len(contents), 2)
         kept = (block.counts, block.digests, block.slots)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(few_tokens, "key", lambda word: np.uint64(0))
             numbers, used = list[int](), 0
             for tokens in contents:
                 if listed:
-                    number = by_tokens(np.array(tokens), len(tokens), block.rows, used, *kept)
+                    number = by_tokens(np.array(tokens), len(tokens), block.masks, used, *kept)
                 else:
-                    block.rows[used] = [
+                    block.masks[used] = [
                         sum(1 << token for token in tokens if token < 32),
                         sum(256 for token in tokens if token == 40),
                     ]
-                    number = by_row(len(tokens), np.uint64(0), block.rows, used, *kept)
+                    number = by_row(len(tokens), np.uint64(0), block.masks, used, *kept)
                 numbers.append(int(number))
                 used += number == used
         assert numbers == distinct
-        assert [tokens_of_row(row).tolist() for row in block.rows[:used]] == [[1, 5], [2, 6], [1, 6], [40], [], [1, 40]]
+        assert [tokens_of_row(row).tolist() for row in block.masks[:used]] == [
+            [1, 5],
+            [2, 6],
+            [1, 6],
+            [40],
+            [],
+            [1, 40],
+        ]
 
 
-@pytest.mark.parametrize("limit", [{}, {"narrow_up_to": 0}, {"narrow_up_to": 0, "functions": 20}], ids=str)
-def test_more_states_than_a_family_has(limit: dict[str, int]) -> None:
+@pytest.mark.parametrize("limit", [{}, {"sparse": 0}, {"sparse": 0, "functions": 20}], ids=str)
+def test_more_states_than_a_group_has(limit: dict[str, int]) -> None:
     vocabulary = Vocabulary([*BYTES, b"ab", b"aab", b"abab", b"ab", b"a" * 30, b"ba." * 3, None], [262])
     dfa = Dfa.from_regex(r"([ab]{1,70}\.){2}|[a-c]{100}")
     expected = allowed(dfa, vocabulary)
@@ -154,18 +165,6 @@ def test_more_states_than_a_family_has(limit: dict[str, int]) -> None:
         index = Index(dfa, vocabulary)
         index.build()
         assert made(index) == expected
-
-
-def test_a_wide_state_brings_those_that_can_follow() -> None:
-    vocabulary = Vocabulary([*BYTES, b"ab"])
-    with limits(narrow_up_to=1, wide_from=1, apart=0):
-        index = Index(Dfa.from_regex("[ab]{20}c"), vocabulary)
-        index.row(0)
-        assert [mask is not None for mask in index.masks].count(True) == 1
-        index.row(1)
-        # The last but one reads only one byte, and the last none.
-        assert [mask is not None for mask in index.masks].count(True) == 20
-        assert made(index) == allowed(index.dfa, vocabulary)
 
 
 def test_progress_of_build_comes_to_all_states() -> None:
@@ -197,13 +196,13 @@ def test_a_vocabulary_without_text() -> None:
         Index(Dfa.from_regex("a+"), Vocabulary([None, None], end_token_ids=[1]))
 
 
-@pytest.mark.parametrize(("wide_from", "apart"), [(3, 0), (0, 10**6), (4096, 0)])
-def test_many_threads_get_the_rows_of_one(wide_from: int, apart: int) -> None:
+@pytest.mark.parametrize(("quick", "corrected"), [(3, 0), (0, 10**6), (4096, 0)])
+def test_many_threads_get_the_rows_of_one(quick: int, corrected: int) -> None:
     vocabulary = Vocabulary([*BYTES, *(bytes([a, b]) for a in b"abcdef" for b in b"abc. ")])
     dfa = Dfa.from_regex(r"([a-f]{1,20}[ .]){1,4}|é{9}")
     expected = Index(dfa, vocabulary)
     expected.build()
-    with limits(narrow_up_to=1, wide_from=wide_from, apart=apart):
+    with limits(sparse=1, quick=quick, corrected=corrected):
         for attempt in range(4):
             index = Index(dfa, vocabulary)
             wrong: list[int] = []

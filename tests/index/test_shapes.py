@@ -1,4 +1,4 @@
-"""Rows made by the shapes of tokens against brute force, and on published vocabularies against a plain walk."""
+"""Token masks made by the shapes of tokens against brute force, and on published vocabularies against a plain walk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import SfgenError
 from sfgen.index import mask_store, tokens_of_row
 from sfgen.index.masks import few_tokens
-from sfgen.index.masks.one_state import make_row
+from sfgen.index.masks import shapes as masks_by_shapes
+from sfgen.index.masks.one_state import make_mask
 from sfgen.index.masks.table import walking_table
 from sfgen.vocabulary import shapes
 
@@ -81,9 +82,9 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
 def by_shapes(budget: int, dense: int) -> Iterator[None]:
     """Every state made by the shapes of tokens, with so many nodes of the token trie walked beside."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mask_store, "_WIDE", 0)
-        patch.setattr(few_tokens, "NARROW", 0)
-        patch.setattr(mask_store, "_APART", budget)
+        patch.setattr(mask_store, "_QUICK", 0)
+        patch.setattr(few_tokens, "SPARSE", 0)
+        patch.setattr(masks_by_shapes, "CORRECTED", budget)
         patch.setattr(shapes, "_DENSE", dense)
         yield
 
@@ -147,7 +148,7 @@ def test_rows_equal_a_plain_walk(name: str, real_tokenizer_directory: Callable[[
         states = [0, *chance.sample(range(len(dfa)), min(len(dfa), 25)), *range(len(dfa) - min(len(dfa), 25), len(dfa))]
         for state in states:
             plain = np.zeros(index.row_words, dtype=np.uint32)
-            count, _ = make_row(
+            count, _ = make_mask(
                 state, len(trie), plain, np.empty(trie.max_depth + 1, dtype=np.uint32), table,
                 dfa.transitions.shape[1], dfa.byte_classes, dfa.accepting, ends, trie.bytes, trie.depths,
                 trie.subtree_ends, trie.first_tokens, trie.repeated_tokens, trie.roots,

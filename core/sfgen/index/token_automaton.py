@@ -18,7 +18,7 @@ from sfgen.automata import Dfa
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.distance import UNREACHABLE, byte_distances, token_distances
 from sfgen.index.mask_ids import TokenIds
-from sfgen.index.mask_store import Rows
+from sfgen.index.mask_store import MaskStore
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
 
@@ -73,7 +73,7 @@ class TokenAutomaton:
                     details=self._missing_bytes(),
                     hint="Use a model whose tokenizer can write these bytes, or change the pattern.",
                 )
-        self.masks = (rows := Rows(dfa, vocabulary, goal)).masks
+        self.masks = (rows := MaskStore(dfa, vocabulary, goal)).masks
         self._rows = rows
         self._ids = TokenIds()
         self._token_bytes = vocabulary.tokens
@@ -113,7 +113,7 @@ class TokenAutomaton:
 
     def is_ready(self, state: int) -> bool:
         """Whether the row of ``state`` is made; one that takes microseconds is made now."""
-        return self.masks[self._known(state)] is not None or self._rows.make_narrow(state) is not None
+        return self.masks[self._known(state)] is not None or self._rows.make_if_quick(state) is not None
 
     def allows_several(self, state: int) -> bool | None:
         """Whether ``state`` allows more than one token, if that is told within microseconds. End tokens are one.

@@ -1,14 +1,15 @@
-"""Many states at once: rows of states that allow many tokens, for the price of about one walk.
+"""Groups of states walked together: the token masks of states that allow many tokens, for the price of about one walk.
 
 The states of a counted repeat or of free text each allow tens of thousands of tokens, mostly the same ones. Instead of
-walking the trie once for each, a *family* of up to 64 states is walked together. What a text does to the family is a
+walking the trie once for each, a *group* of up to 64 states is walked together. What a text does to the group is a
 function: it leads each member to some state. To go on by a byte changes the function, and texts that differ can have
 the same one: three letters are three letters to ``[a-z]{1,40}``. So the functions that occur are the states of an
-automaton of their own, made while it is walked, like a DFA from an NFA. They are few, where members behave alike.
+automaton of their own, made while it is walked, like a DFA from an NFA: a part of the automaton's transition monoid.
+They are few, where members behave alike.
 
 At the end every token that some member can read is listed under its function, and the function's *signature* tells
-which members it may be written in. The row of a member is that of the one before it, with the tokens changed whose
-signatures tell the two apart.
+which members allow it. The mask of a member is that of the one before it, with the tokens changed whose signatures tell
+the two apart.
 """
 
 from __future__ import annotations
@@ -39,36 +40,36 @@ from sfgen.kernels import (
     kernel,
 )
 
-MEMBERS = 64
-"""The states of a family at most; a signature has a bit for each."""
+GROUP = 64
+"""The states of a group at most; a signature has a bit for each."""
 
 FUNCTIONS = 1024
-"""The functions of a family at most: with more of them, to make them takes longer than to walk for each member."""
+"""The functions of a group at most: with more of them, to make them takes longer than to walk for each member."""
 
 
 @kernel
-def write_rows(
+def write_masks(
     members: Int32s, amounts: Int64s, allows: FlagTable, starts: Int64s, ordered: UInt32s, text: UInt32sOut,
-    used: Int, rows: UInt32TableOut, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut, row_of: Int32sOut,
+    used: Int, masks: UInt32TableOut, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut, mask_of: Int32sOut,
     accepting: Flags, end_tokens: Int32s, repeated_tokens: Int32Table,
 ) -> Int:  # fmt: skip
-    """Write the rows of all members; return how many of ``rows`` are used.
+    """Write the token masks of all members; return how many of ``masks`` are used.
 
-    Equal rows are made once.
+    Equal masks are made once.
 
     Args:
-        members: The states; best in such an order that the rows of neighbours differ in few tokens.
+        members: The states; best in such an order that the masks of neighbours differ in few tokens.
         amounts: How many tokens there are whose functions each allows.
         allows: Which functions allow a member their tokens, ``[members, functions]``, from function 2 on.
-        starts: This and ``ordered``: see ``walk_family``.
-        text: Zero, with room for a row: the row without end tokens, and the first of equal tokens only.
-        used: How many of ``rows`` are made; there must be room for one more for each member.
-        rows: Where the rows go, ``[rows, words]``.
-        counts: The number of tokens of each row.
-        digests: The digest of each row.
-        slots: A hash table of the rows, by digest; its size is a power of two; -1 is free.
-        row_of: Where the number of each member's row goes.
-        accepting: This and the rest: see ``walker.make_row``.
+        starts: This and ``ordered``: see ``walk_group``.
+        text: Zero, with room for a mask: the mask without end tokens, and the first of equal tokens only.
+        used: How many of ``masks`` are made; there must be room for one more for each member.
+        masks: Where the masks go, ``[masks, words]``.
+        counts: The number of tokens of each mask.
+        digests: The digest of each mask.
+        slots: A hash table of the masks, by digest; its size is a power of two; -1 is free.
+        mask_of: Where the number of each member's mask goes.
+        accepting: This and the rest: see ``one_state.make_mask``.
     """
     number = np.int64(-1)
     for member in range(len(members)):
@@ -83,18 +84,18 @@ def write_rows(
                     token = ordered[entry]
                     text[np.uintp(token >> np.uint32(5))] ^= np.uint32(np.uint32(1) << (token & np.uint32(31)))
         if differs:
-            row = rows[used]
+            mask = masks[used]
             for word in range(len(text)):
-                row[word] = text[word]
-            count = amounts[member] + finish(accepts, end_tokens, repeated_tokens, row)
-            number = enter(count, digest(row), rows, used, counts, digests, slots)
+                mask[word] = text[word]
+            count = amounts[member] + finish(accepts, end_tokens, repeated_tokens, mask)
+            number = enter(count, digest(mask), masks, used, counts, digests, slots)
             used += number == used
-        row_of[member] = number
+        mask_of[member] = number
     return used
 
 
 @kernel
-def walk_family(
+def walk_group(
     members: Int32s, most: Int, signatures: UInt64sOut, starts: Int64sOut, ordered: UInt32sOut,
     tokens: UInt32sOut, functions: UInt16sOut, stack: Int32sOut, vectors: UInt32TableOut, after: Int32TableOut,
     slots: Int32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
@@ -105,7 +106,7 @@ def walk_family(
     Function 0 leads every member to the dead state, function 1 is the empty text's.
 
     Args:
-        members: The states, at most ``MEMBERS``.
+        members: The states, at most ``GROUP``.
         most: ``FUNCTIONS``.
         signatures: Bit ``m`` of a function's: a token may lead member ``m`` there.
         starts: Zero, with room for a number for each function and two more: the tokens of function ``f`` will be
@@ -117,7 +118,7 @@ def walk_family(
         vectors: Room for where each function leads each member, as an offset.
         after: Room for the function after a function and a byte class; -1: not known yet.
         slots: A hash table of the functions, twice as large as there can be; -1 is free.
-        table: This and the rest: see ``walker.make_row``.
+        table: This and the rest: see ``one_state.make_mask``.
     """
     for following in range(width):
         after[1, following] = -1
@@ -198,23 +199,23 @@ def _go_on(
 
 @kernel
 def enter(
-    count: Int, mixed: UInt, rows: UInt32Table, used: Int, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut
+    count: Int, mixed: UInt, masks: UInt32Table, used: Int, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut
 ) -> Int:
-    """The number of the row that is equal to ``rows[used]``; ``used`` where it is a new one, which is entered.
+    """The number of the mask that is equal to ``masks[used]``; ``used`` where it is a new one, which is entered.
 
     Args:
         count: The number of its tokens.
         mixed: Its digest.
-        rows: This and the rest: see ``write_rows``.
+        masks: This and the rest: see ``write_masks``.
     """
     slot = np.int64(mixed & np.uint64(len(slots) - 1))
     while slots[slot] >= 0:
         other = slots[slot]
         if digests[other] == mixed and counts[other] == count:
             word = np.int64(0)
-            while word < rows.shape[1] and rows[other, word] == rows[used, word]:
+            while word < masks.shape[1] and masks[other, word] == masks[used, word]:
                 word += 1
-            if word == rows.shape[1]:
+            if word == masks.shape[1]:
                 return np.int64(other)
         slot = (slot + 1) & (len(slots) - 1)
     slots[slot] = used

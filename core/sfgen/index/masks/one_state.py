@@ -1,4 +1,4 @@
-"""The walk: which tokens a state allows, told in one pass over the token trie.
+"""The token mask of one state, in one pass over the token trie.
 
 The trie lists its nodes in pre-order, so a walk from left to right with one automaton state per depth visits every
 token that the automaton can read, and a byte that it refuses skips all that is below. This is Algorithm 3 and 4 of
@@ -13,24 +13,95 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sfgen.index.masks.table import NO_END, OFFSET
+from sfgen.automata import Dfa
+from sfgen.index.masks.table import NO_END, OFFSET, UInt32, walking_table
 from sfgen.kernels import Flag, Flags, Int, Int32s, Int32sOut, Int32Table, Place, UInt8s, UInt32s, UInt32sOut, kernel
+from sfgen.protocols import Int32, Mask
+from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary.shapes import COLUMNS
+
+
+class TrieWalk:
+    """Walks one token trie through one automaton. Safe to share between threads.
+
+    Args:
+        dfa: The automaton.
+        vocabulary: The tokens.
+        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
+
+    Attributes:
+        table: The automaton as kernels read it, uint32 ``[(states + 1) * width]``; see ``sfgen.index.masks.table``.
+        width: The number of columns of the table.
+        end_tokens: The ids of the end tokens, int32.
+        words: The number of 32-bit words of a token mask.
+    """
+
+    def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None = None) -> None:
+        self.dfa = dfa
+        self.vocabulary = vocabulary
+        self.table = walking_table(dfa.transitions, goal, COLUMNS).reshape(-1)
+        self.width = dfa.transitions.shape[1] + COLUMNS
+        self.end_tokens: Int32 = np.array(vocabulary.end_token_ids, dtype=np.int32)
+        self.words = (len(vocabulary) + 31) // 32
+        trie = vocabulary.trie
+        self._arguments: tuple[Any, ...] = (
+            self.table, self.width, dfa.byte_classes, dfa.accepting, self.end_tokens, trie.bytes, trie.depths,
+            trie.subtree_ends, trie.first_tokens, trie.repeated_tokens, trie.roots,
+        )  # fmt: skip
+
+    def mask(self, state: int, budget: int | None = None) -> tuple[Mask, int, int]:
+        """Make the token mask of a state: (mask, number of tokens, digest).
+
+        Args:
+            state: A state that there is: the walk does not check it.
+            budget: How many trie nodes may be visited; ``None`` for all. The number of tokens is -1, and the mask worth
+                nothing, where that did not suffice.
+        """
+        mask: Mask = np.zeros(self.words, dtype=np.uint32)
+        limit = len(self.vocabulary.trie) if budget is None else budget
+        return mask, *make_mask(state, limit, mask, self.stack(), *self._arguments)
+
+    def transitions(self, state: int, budget: int | None = None, most: int | None = None) -> tuple[int, Int32, UInt32]:
+        """List text tokens that a state allows, in trie order: (their number, tokens, where each leads).
+
+        Args:
+            state: A state that there is.
+            budget: How many trie nodes may be visited; ``None`` for all. The number is -1 where that did not suffice.
+            most: How many tokens are listed at most; ``None`` for all.
+
+        Returns:
+            The number of tokens; int32 and uint32 arrays that begin with as many tokens and offsets into the table.
+        """
+        trie = self.vocabulary.trie
+        limit = len(trie) if budget is None else budget
+        most = len(trie.token_ids) if most is None else most
+        tokens, targets = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.uint32)
+        count: int = list_transitions(
+            state, limit, most, self.stack(), tokens, targets, self.table, self.width, self.dfa.byte_classes,
+            trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.roots,
+        )  # fmt: skip
+        return count, tokens, targets
+
+    def stack(self) -> UInt32:
+        """Room for a state at each depth of a walk."""
+        return np.empty(self.vocabulary.trie.max_depth + 1, dtype=np.uint32)
 
 
 @kernel
-def make_row(
-    state: Int, budget: Int, row: UInt32sOut, stack: UInt32sOut,
+def make_mask(
+    state: Int, budget: Int, mask: UInt32sOut, stack: UInt32sOut,
     table: UInt32s, width: Int, byte_classes: UInt8s, accepting: Flags, end_tokens: Int32s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, repeated_tokens: Int32Table,
     roots: Int32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Make the row of ``state``: bit ``t % 32`` of word ``t // 32`` says whether token ``t`` is allowed.
+    """Make the token mask of ``state``: bit ``t % 32`` of word ``t // 32`` says whether token ``t`` is allowed.
 
     Args:
         state: The state.
         budget: How many trie nodes may be visited.
-        row: Where the row goes, ``[words]``; all zero.
+        mask: Where the token mask goes, ``[words]``; all zero.
         stack: Room for a state at each depth of the trie, and one more.
         table: The automaton, flat; see ``sfgen.index.masks.table``.
         width: The number of columns of the table.
@@ -40,24 +111,24 @@ def make_row(
         labels: This and the rest: as in ``TokenTrie``.
 
     Returns:
-        ``(count, digest)``: how many tokens are allowed, and a 64-bit digest of the row. The count is -1, and the row
-        worth nothing, where the budget did not suffice.
+        ``(count, digest)``: how many tokens are allowed, and a 64-bit digest of the mask. The count is -1, and the
+        mask worth nothing, where the budget did not suffice.
     """
     count = fill(
-        state, budget, row, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots
+        state, budget, mask, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots
     )
     if count < 0:
         return count, np.uint64(0)
-    count += finish(accepting[state], end_tokens, repeated_tokens, row)
-    return count, digest(row)
+    count += finish(accepting[state], end_tokens, repeated_tokens, mask)
+    return count, digest(mask)
 
 
 @kernel(is_part=True)
 def fill(
-    state: Int, budget: Int, row: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
+    state: Int, budget: Int, mask: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, roots: Int32s,
 ) -> Int:  # fmt: skip
-    """Set in an empty ``row`` the tokens that ``state`` can read; return their number, or -1.
+    """Set in an empty ``mask`` the tokens that ``state`` can read; return their number, or -1.
 
     Where several tokens have the same bytes, only the first is set; ``finish`` sets the others.
     """
@@ -69,7 +140,7 @@ def fill(
         first, end = np.uintp(roots[byte]), np.uintp(roots[byte + 1])
         if first < end and table[start + np.uintp(byte_classes[byte])] != dead:
             more, left = fill_span(
-                first, end, left, row, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens
+                first, end, left, mask, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens
             )
             count += more
             if left < 0:
@@ -79,7 +150,7 @@ def fill(
 
 @kernel(is_part=True)
 def fill_span(
-    first: Place, end: Place, left: Int, row: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int,
+    first: Place, end: Place, left: Int, mask: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int,
     byte_classes: UInt8s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s,
 ) -> tuple[Int, Int]:  # fmt: skip
     """Set the tokens of some nodes; return how many were not set before, and what is left of the budget.
@@ -88,7 +159,7 @@ def fill_span(
         first: The first of the nodes. The state above it is in ``stack``.
         end: The one after them.
         left: How many nodes may be visited; what is returned is less than 0 if that did not suffice.
-        row: This and the rest: see ``make_row``.
+        mask: This and the rest: see ``make_mask``.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     count = np.int64(0)
@@ -107,45 +178,45 @@ def fill_span(
         token = first_tokens[node]
         bit = ((token | target) >> np.uint32(31)) ^ np.uint32(1)  # a token ends here, and may
         word, low = np.uintp((token & OFFSET) >> np.uint32(5)), token & np.uint32(31)
-        count += np.int64(bit & ~(row[word] >> low))
-        row[word] |= np.uint32(bit << low)
+        count += np.int64(bit & ~(mask[word] >> low))
+        mask[word] |= np.uint32(bit << low)
         node += np.uintp(1)
     return count, left
 
 
 @kernel(is_part=True)
-def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, row: UInt32sOut) -> Int:
-    """Add to a row the end tokens, and what has the same bytes as its tokens; return how many tokens that are."""
+def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, mask: UInt32sOut) -> Int:
+    """Add to a mask the end tokens, and what has the same bytes as its tokens; return how many tokens that are."""
     count = np.int64(0)
     one, low = np.uint32(1), np.uint32(31)
     for pair in range(repeated_tokens.shape[0]):
         token, other = np.uint32(repeated_tokens[pair, 0]), np.uint32(repeated_tokens[pair, 1])
-        bit = np.uint32(row[np.uintp(token >> np.uint32(5))] >> (token & low)) & one
+        bit = np.uint32(mask[np.uintp(token >> np.uint32(5))] >> (token & low)) & one
         word = np.uintp(other >> np.uint32(5))
-        count += np.int64(bit & ~(row[word] >> (other & low)))
-        row[word] |= np.uint32(bit << (other & low))
+        count += np.int64(bit & ~(mask[word] >> (other & low)))
+        mask[word] |= np.uint32(bit << (other & low))
     if accepts:
         for place in range(end_tokens.size):
             token = np.uint32(end_tokens[place])
-            row[np.uintp(token >> np.uint32(5))] |= np.uint32(one << (token & low))
+            mask[np.uintp(token >> np.uint32(5))] |= np.uint32(one << (token & low))
             count += 1
     return count
 
 
 @kernel(is_part=True)
 def key(word: Int) -> Any:
-    """A number as if by chance for each word of a row: the factor of the word in the row's digest."""
+    """A number as if by chance for each word of a mask: the factor of the word in the mask's digest."""
     mixed = np.uint64(word + 1) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return mixed ^ (mixed >> np.uint64(27))
 
 
 @kernel(is_part=True)
-def digest(row: UInt32s) -> Any:
-    """A 64-bit digest of a row: the sum of its words, each by its key; so each token adds its bit by that key."""
+def digest(mask: UInt32s) -> Any:
+    """A 64-bit digest of a mask: the sum of its words, each by its key; so each token adds its bit by that key."""
     total = np.uint64(0)
-    for word in range(row.size):
-        total += np.uint64(row[word]) * key(word)
+    for word in range(mask.size):
+        total += np.uint64(mask[word]) * key(word)
     return total
 
 
@@ -160,11 +231,11 @@ def list_transitions(
     It takes three times as long as ``fill``, whose walk is the same: a list cannot be written without a branch.
 
     Args:
-        state: This, ``budget`` and ``stack``: see ``make_row``.
+        state: This, ``budget`` and ``stack``: see ``make_mask``.
         most: With how many tokens to be content.
         tokens: Where the tokens go, with room for so many.
         targets: Where the states go that they lead to, as offsets into the table.
-        table: This and the rest: see ``make_row``.
+        table: This and the rest: see ``make_mask``.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     left = budget

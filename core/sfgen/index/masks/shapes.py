@@ -1,13 +1,14 @@
-"""Rows of states that allow many tokens, for the price of walking the shapes of tokens.
+"""Token masks of states that allow many tokens, for the price of walking the shapes of tokens.
 
 Such a state is in the middle of some text, and treats most characters of a kind alike. So the trie of shapes (see
 ``sfgen.vocabulary.shapes``) is walked, which is small, and tells of most tokens whether they are allowed. Where a state
-tells the characters of a kind apart, the token trie is walked from there; or, where the states that they lead to read
-nearly the same, the shapes are walked on with all of them (see ``sfgen.index.state_sets``).
+tells the characters of a kind apart, the token trie is walked from there (see ``sfgen.index.masks.corrections``); or,
+where the states that they lead to read nearly the same, the shapes are walked on with all of them (see
+``sfgen.index.masks.state_sets``).
 
 The tokens of the shapes are not written one by one either. The state before mostly allowed nearly the same shapes, so
-its row is taken, and changed by the shapes that tell the two apart; or no token at all, or all of them, whatever is
-nearest. What a row is made of is never seen in it: it is the row that a walk of all tokens makes, to the bit.
+its mask is taken, and changed by the shapes that tell the two apart; or no token at all, or all of them, whatever is
+nearest. What a mask is made of is never seen in it: it is the mask that a walk of all tokens makes, to the bit.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.index.masks.one_state import digest, fill_span, finish
-from sfgen.index.masks.table import JOINED, MIXED, NO_END, OFFSET, UNKNOWN
-from sfgen.index.state_sets import (
+from sfgen.index.masks.corrections import correct_set, correct_state
+from sfgen.index.masks.one_state import TrieWalk, digest, finish
+from sfgen.index.masks.state_sets import (
     ROOM,
     UNSURE,
     image,
-    is_member,
     is_worth_joining,
     room_for_sets,
     set_of_one,
-    state_before,
+    target_of_kind,
 )
+from sfgen.index.masks.table import JOINED, MIXED, NO_END, OFFSET, UNKNOWN
 from sfgen.kernels import (
     Flags,
     Int,
@@ -46,27 +47,82 @@ from sfgen.kernels import (
     UInt32Table,
     kernel,
 )
-from sfgen.vocabulary import Vocabulary
+from sfgen.protocols import Mask
 from sfgen.vocabulary.shapes import BYTE_KINDS, COLUMNS, KINDS, LABELS, RULES, shapes_of
 
-Int32Array = NDArray[np.int32]
+CORRECTED = 1 << 16
+"""Trie nodes that may be walked to correct a mask made by shapes; a state that takes more is walked alone."""
 
 _UNUSUAL = 4
 """How many letters may lead elsewhere than the others for a walk to follow the others first, and then those."""
 
-_ANEW = 4
-"""What it takes to begin a walk somewhere in the token trie, in nodes."""
-
 _SEVERAL = np.array([byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum()])
 """The bytes of characters that are of a kind with others."""
 
-_DOWN = 64
-"""What it takes to find the state before a node, in nodes."""
+
+class Last(NamedTuple):
+    """Which shapes the last state allowed, uint8 ``[shapes]``, and the mask that they make, uint32 ``[words]``."""
+
+    allows: NDArray[np.uint8]
+    text: NDArray[np.uint32]
+
+
+class ShapeWalk:
+    """Walks the shapes of tokens through one automaton. Safe to share between threads.
+
+    Args:
+        walk: The walk of the token trie through the same automaton: its table is used.
+    """
+
+    def __init__(self, walk: TrieWalk) -> None:
+        dfa, trie = walk.dfa, walk.vocabulary.trie
+        shapes = shapes_of(trie)
+        columns = dfa.byte_classes.copy()
+        classes = dfa.transitions.shape[1]
+        columns[KINDS] = np.arange(classes, classes + LABELS)
+        self._walk = walk
+        self._depth = trie.max_depth + 1
+        self._arguments: tuple[Any, ...] = (
+            walk.table, walk.width, dfa.byte_classes, dfa.accepting, walk.end_tokens, RULES, columns,
+            shapes.labels, shapes.depths, shapes.subtree_ends, shapes.token_starts, shapes.tokens,
+            shapes.node_starts, shapes.nodes, shapes.dense, shapes.rows,
+            trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.first_tokens,
+            trie.repeated_tokens, trie.roots, _shared(dfa),
+        )  # fmt: skip
+        self._sets = room_for_sets(walk.width)
+        self._last = Last(shapes.no_shapes, shapes.no_tokens)
+
+    def mask(self, state: int) -> tuple[Mask, int, int]:
+        """Make the token mask of a state: (mask, number of tokens, digest).
+
+        Where much would have to be corrected, a walk of the token trie makes it.
+        """
+        return self.try_mask(state, CORRECTED) or self._walk.mask(state)
+
+    def try_mask(self, state: int, budget: int) -> tuple[Mask, int, int] | None:
+        """Make the token mask of a state; ``None`` where to correct it takes more than ``budget`` trie nodes."""
+        last = self._last
+        mask: Mask = np.empty(self._walk.words, dtype=np.uint32)
+        made = Last(np.zeros(len(last.allows), dtype=np.uint8), np.empty(len(mask), dtype=np.uint32))
+        count, mixed = make_by_shapes(
+            state, budget, mask, *made, *last, np.empty(self._depth, dtype=np.uint32),
+            np.empty(2 * len(last.allows), dtype=np.int32), np.empty(ROOM, dtype=np.int64),
+            np.empty(self._sets, dtype=np.uint32), *self._arguments,
+        )  # fmt: skip
+        self._last = made
+        return None if count < 0 else (mask, count, mixed)
+
+
+def _shared(dfa: Dfa) -> NDArray[np.bool_]:
+    """The classes of an automaton with a letter, a digit, or a byte of a longer character; bool ``[classes]``."""
+    found = np.zeros(dfa.transitions.shape[1], dtype=np.bool_)
+    found[dfa.byte_classes[_SEVERAL]] = True
+    return found
 
 
 @kernel
-def make_shaped(
-    state: Int, budget: Int, row: UInt32sOut, allows: UInt8sOut, text: UInt32sOut, last_allows: UInt8s,
+def make_by_shapes(
+    state: Int, budget: Int, mask: UInt32sOut, allows: UInt8sOut, text: UInt32sOut, last_allows: UInt8s,
     last_text: UInt32s, stack: UInt32sOut, mixed: Int32sOut, room: Int64sOut,
     sets: UInt32sOut, table: UInt32sOut, width: Int, byte_classes: UInt8s, accepting: Flags, end_tokens: Int32s,
     rules: Int32Table, columns: UInt8s, kinds: UInt8s, shape_depths: Int32s, shape_ends: Int32s, shape_starts: Int32s,
@@ -74,14 +130,14 @@ def make_shaped(
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
     first_tokens: UInt32s, repeated_tokens: Int32Table, roots: Int32s, shared: Flags,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Make the row of ``state``; its number of tokens, -1 where the budget did not suffice, and its digest.
+    """Make the token mask of ``state``; its number of tokens, -1 where the budget did not suffice, and its digest.
 
     Args:
         state: The state.
         budget: How many nodes of the token trie may be visited.
-        row: Where the row goes, ``[words]``.
+        mask: Where the mask goes, ``[words]``.
         allows: Zero; where it goes which shapes are allowed.
-        text: Where the row goes that these make.
+        text: Where the mask goes that these make.
         last_allows: The same of another state.
         last_text: Likewise.
         stack: Room for a state at each depth of the token trie, and one more.
@@ -89,7 +145,7 @@ def make_shaped(
         room: Room for ``state_sets.ROOM`` numbers.
         sets: Room for the sets of states; see ``state_sets``.
         table: The automaton, flat, with the columns of the kinds; see ``sfgen.index.masks.table``.
-        width: This and the next three: see ``walker.make_row``.
+        width: This and the next three: see ``one_state.make_mask``.
         rules: ``shapes.RULES``.
         columns: The column of each label of a shape, ``[256]``.
         kinds: This and the next eight: as in ``Shapes``.
@@ -102,168 +158,27 @@ def make_shaped(
         table, width, byte_classes, rules, columns, kinds, shape_depths, shape_ends, shared,
     )  # fmt: skip
     count = _write_shapes(allows, text, last_allows, last_text, shape_starts, shape_tokens, dense, rows)
-    for number in range(row.size):
-        row[number] = text[number]
+    for number in range(mask.size):
+        mask[number] = text[number]
     left = budget
     for place in range(apart - 1, -1, -1):  # what is below comes first, so that what is above has the last word
         shape, before = np.int64(mixed[2 * place]), np.uintp(mixed[2 * place + 1])
         if before < np.uintp(table.size):
-            more, left = _apart_from_usual(
-                shape, before, left, row, stack, table, width, byte_classes, columns, kinds, node_starts, nodes,
+            more, left = correct_state(
+                shape, before, left, mask, stack, table, width, byte_classes, columns, kinds, node_starts, nodes,
                 labels, depths, subtree_ends, token_starts, token_ids, first_tokens,
             )  # fmt: skip
         else:
-            more, left = _apart_in_set(
-                shape, before, left, row, stack, sets, np.uintp(state * width),
+            more, left = correct_set(
+                shape, before, left, mask, stack, sets, np.uintp(state * width),
                 table, width, byte_classes, columns, kinds, node_starts, nodes,
                 labels, depths, subtree_ends, token_starts, token_ids, first_tokens, roots,
             )  # fmt: skip
         count += more
         if left < 0:
             return -1, np.uint64(0)
-    count += finish(accepting[state], end_tokens, repeated_tokens, row)
-    return count, digest(row)
-
-
-@kernel(is_part=True)
-def _apart_from_usual(
-    shape: Int, before: Place, left: Int, row: UInt32sOut, stack: UInt32sOut,
-    table: UInt32s, width: Int, byte_classes: UInt8s, columns: UInt8s, kinds: UInt8s,
-    node_starts: Int32s, nodes: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
-    token_starts: Int32s, token_ids: Int32s, first_tokens: UInt32s,
-) -> tuple[Int, Int]:  # fmt: skip
-    """Walk from where a character leads the state at ``before`` elsewhere than most of its kind do.
-
-    The shapes below were taken as those after most characters of one byte, and left out after longer ones.
-
-    Returns:
-        By how many tokens the row has grown, and what is left of the budget; less than 0: it did not suffice.
-    """
-    dead = np.uint32(np.uint32(table.size - width) | NO_END)
-    column, count = np.int64(columns[kinds[shape]]), np.int64(0)
-    usual = table[before + np.uintp(column + LABELS)] if column - width + COLUMNS < BYTE_KINDS else dead
-    entry, last = np.int64(node_starts[shape]), np.int64(node_starts[shape + 1])
-    while entry < last:
-        node = np.uintp(nodes[entry])
-        if table[before + np.uintp(byte_classes[labels[node]])] != usual:
-            stack[depths[node] - 1] = before
-            end = np.uintp(subtree_ends[node])
-            left -= _ANEW + 1
-            if usual != dead:  # written out: to call a kernel with many arrays takes as long as to clear ten tokens
-                left -= np.int64(token_starts[end] - token_starts[node]) >> 1
-                for position in range(token_starts[node], token_starts[end]):
-                    token = np.uint32(token_ids[position])
-                    word, low = np.uintp(token >> np.uint32(5)), np.uint32(token & np.uint32(31))
-                    count -= np.int64(row[word] >> low & np.uint32(1))
-                    row[word] &= ~(np.uint32(1) << low)
-            if table[before + np.uintp(byte_classes[labels[node]])] != dead:
-                more, left = fill_span(
-                    node, end, left, row, stack,
-                    table, width, byte_classes, labels, depths, subtree_ends, first_tokens,
-                )  # fmt: skip
-                count += more
-            if left < 0:
-                break
-            entry += 1
-        else:
-            # On to the next byte that leads elsewhere.
-            byte = np.int64(labels[node]) + 1
-            while byte < 256 and table[before + np.uintp(byte_classes[byte])] == usual:
-                byte += 1
-            entry = _first_from(byte, entry, last, nodes, labels)
-    return count, left
-
-
-@kernel(is_part=True)
-def _apart_in_set(
-    shape: Int, before: Place, left: Int, row: UInt32sOut, stack: UInt32sOut,
-    sets: UInt32s, start: Place,
-    table: UInt32s, width: Int, byte_classes: UInt8s, columns: UInt8s, kinds: UInt8s,
-    node_starts: Int32s, nodes: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
-    token_starts: Int32s, token_ids: Int32s, first_tokens: UInt32s, roots: Int32s,
-) -> tuple[Int, Int]:  # fmt: skip
-    """Look again where not all states of the set at ``before`` go on to what was taken for all.
-
-    Args:
-        shape: The shape whose last character that is.
-        before: The offset of the set.
-        left: This and ``row``, ``stack``: see ``fill_span``.
-        sets: See ``state_sets``.
-        start: The offset of the state whose row is made.
-        table: This and the rest: see ``make_shaped``.
-
-    Returns:
-        As ``_apart_from_usual``.
-    """
-    dead = np.uint32(np.uint32(table.size - width) | NO_END)
-    kind, count = np.int64(kinds[shape]), np.int64(0)
-    column, classes = np.int64(columns[kind]), np.int64(width - COLUMNS)
-    if column < classes and kind >= 0x80:
-        return count, np.int64(-1)  # the nodes of such a byte are not listed
-    place = before - np.uintp(table.size)
-    states, first = np.int64(sets[place + np.uintp(width)]), place + np.uintp(width + 1)
-    taken = sets[place + np.uintp(column)] & ~UNSURE
-    entry, last = np.int64(node_starts[shape]), np.int64(node_starts[shape + 1])
-    while entry < last and left >= 0:
-        node = np.uintp(nodes[entry])
-        label = np.uintp(byte_classes[labels[node]])
-        dies, differs = np.int64(0), states  # how many states of the set that is so for
-        if column < classes + BYTE_KINDS:
-            differs = np.int64(0)
-            for member in range(states):
-                target = table[np.uintp(sets[first + np.uintp(member)]) + label]
-                dies += np.int64(target == dead)
-                differs += np.int64(target == dead or not is_member(target, taken, sets, table.size, width))
-        if differs == 0:
-            entry = _first_from(np.int64(labels[node]) + 1, entry, last, nodes, labels)
-            continue
-        entry += 1
-        left -= _ANEW
-        end = np.uintp(subtree_ends[node])
-        state = before
-        if dies < states:
-            state = state_before(node, start, table, byte_classes, labels, subtree_ends, roots)
-            left -= _DOWN
-            target = table[state + label]
-            if differs < states and target != dead and is_member(target, taken, sets, table.size, width):
-                continue
-        if taken != dead:
-            more, left = _clear(node, end, left, row, token_starts, token_ids)
-            count += more
-        if dies < states:
-            stack[depths[node] - 1] = np.uint32(state)
-            more, left = fill_span(
-                node, end, left, row, stack,
-                table, width, byte_classes, labels, depths, subtree_ends, first_tokens,
-            )  # fmt: skip
-            count += more
-    return count, left
-
-
-@kernel(is_part=True)
-def _clear(
-    node: Place, end: Place, left: Int, row: UInt32sOut, token_starts: Int32s, token_ids: Int32s
-) -> tuple[Int, Int]:
-    """Take the tokens of some nodes out of a row; return by how many it has grown, and what is left of the budget."""
-    count = np.int64(0)
-    for position in range(token_starts[node], token_starts[end]):
-        token = np.uint32(token_ids[position])
-        word, low = np.uintp(token >> np.uint32(5)), np.uint32(token & np.uint32(31))
-        count -= np.int64(row[word] >> low & np.uint32(1))
-        row[word] &= ~(np.uint32(1) << low)
-    return count, left - (np.int64(token_starts[end] - token_starts[node]) >> 1)
-
-
-@kernel(is_part=True)
-def _first_from(byte: Int, entry: Int, last: Int, nodes: Int32s, labels: UInt8s) -> Int:
-    """The first of the entries of ``nodes``, which lie by rising byte, whose byte is not less than ``byte``."""
-    while entry < last:
-        middle = (entry + last) >> 1
-        if labels[nodes[middle]] < byte:
-            entry = middle + 1
-        else:
-            last = middle
-    return entry
+    count += finish(accepting[state], end_tokens, repeated_tokens, mask)
+    return count, digest(mask)
 
 
 @kernel(is_part=True)
@@ -289,7 +204,7 @@ def _walk_shapes(
         target = table[before + column] if before < size else JOINED
         if target >= JOINED:
             if target == UNKNOWN:
-                target = _target_of_kind(before, kinds[node], room, table, byte_classes, rules)
+                target = target_of_kind(before, kinds[node], room, table, byte_classes, rules)
                 if target == MIXED and is_worth_joining(
                     before, kinds[node], room, table, width, byte_classes, rules, shared
                 ):
@@ -337,44 +252,6 @@ def _walk_shapes(
 
 
 @kernel(is_part=True)
-def _target_of_kind(
-    before: Place, kind: Int, room: Int64sOut, table: UInt32s, byte_classes: UInt8s, rules: Int32Table
-) -> Any:
-    """Where every character of a kind leads from the state at ``before``; ``MIXED`` if not all to the same state.
-
-    Of the bytes at each place of a character, ``room`` has the next one to try, and the state before it, and the state
-    that the last one led to: from there, the characters were followed already.
-    """
-    found = UNKNOWN
-    for rule in range(rules.shape[0]):
-        if rules[rule, 0] != kind:
-            continue
-        length = rules[rule, 1]
-        place = 0
-        room[0] = rules[rule, 2]
-        room[1] = before
-        room[2] = -1
-        while place >= 0:
-            byte = room[4 * place]
-            if byte > rules[rule, 3 + 2 * place]:
-                place -= 1
-                continue
-            room[4 * place] = byte + 1
-            target = table[np.uintp(room[4 * place + 1]) + np.uintp(byte_classes[byte])]
-            if place + 1 == length:
-                if found != UNKNOWN and found != target:
-                    return MIXED
-                found = target
-            elif np.int64(target & OFFSET) != room[4 * place + 2]:
-                room[4 * place + 2] = np.int64(target & OFFSET)
-                place += 1
-                room[4 * place] = rules[rule, 2 + 2 * place]
-                room[4 * place + 1] = np.int64(target & OFFSET)
-                room[4 * place + 2] = -1
-    return found
-
-
-@kernel(is_part=True)
 def _usual_target(before: Place, low: Int, high: Int, dead: UInt, table: UInt32s, byte_classes: UInt8s) -> Any:
     """Where nearly all bytes from ``low`` to ``high`` lead from the state at ``before``; else ``dead``."""
     for byte in range(low, high + 1):
@@ -391,7 +268,7 @@ def _write_shapes(
     allows: UInt8s, text: UInt32sOut, last_allows: UInt8s, last_text: UInt32s,
     starts: Int32s, tokens: UInt32s, dense: Int32s, rows: UInt32Table,
 ) -> Int:  # fmt: skip
-    """Write the row of the tokens of the shapes that are allowed; return their number."""
+    """Write the mask of the tokens of the shapes that are allowed; return their number."""
     count = np.int64(0)
     of_all, of_these, of_others = np.int64(0), np.int64(0), np.int64(0)  # what it takes to write the tokens of shapes
     most = np.int64(text.size >> 3)
@@ -417,57 +294,3 @@ def _write_shapes(
                     token = tokens[entry]
                     text[np.uintp(token >> np.uint32(5))] ^= np.uint32(1) << (token & np.uint32(31))
     return count
-
-
-class Last(NamedTuple):
-    """Which shapes the last state allowed, and the row that they make."""
-
-    allows: NDArray[np.uint8]
-    text: NDArray[np.uint32]
-
-
-class ShapedRows:
-    """Makes rows of one automaton over one vocabulary by the shapes of tokens. Safe to share between threads.
-
-    Args:
-        table: The automaton, with the columns of the kinds.
-        dfa: The automaton.
-        vocabulary: The tokens.
-        end_tokens: The ids of its end tokens.
-    """
-
-    def __init__(self, table: NDArray[np.uint32], dfa: Dfa, vocabulary: Vocabulary, end_tokens: Int32Array) -> None:
-        trie = vocabulary.trie
-        shapes = shapes_of(trie)
-        columns = dfa.byte_classes.copy()
-        classes = dfa.transitions.shape[1]
-        columns[KINDS] = np.arange(classes, classes + LABELS)
-        self._depth = trie.max_depth + 1
-        self._arguments: tuple[Any, ...] = (
-            table, classes + COLUMNS, dfa.byte_classes, dfa.accepting, end_tokens, RULES, columns,
-            shapes.labels, shapes.depths, shapes.subtree_ends, shapes.token_starts, shapes.tokens,
-            shapes.node_starts, shapes.nodes, shapes.dense, shapes.rows,
-            trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.first_tokens,
-            trie.repeated_tokens, trie.roots, _shared(dfa),
-        )  # fmt: skip
-        self._sets = room_for_sets(classes + COLUMNS)
-        self._last = Last(shapes.no_shapes, shapes.no_tokens)
-
-    def make(self, state: int, budget: int, row: NDArray[np.uint32]) -> tuple[int, int]:
-        """Write a row, whatever is in ``row``; return the number of its tokens, and its digest; see ``make_shaped``."""
-        last = self._last
-        made = Last(np.zeros(len(last.allows), dtype=np.uint8), np.empty(len(row), dtype=np.uint32))
-        count, mixed = make_shaped(
-            state, budget, row, *made, *last, np.empty(self._depth, dtype=np.uint32),
-            np.empty(2 * len(last.allows), dtype=np.int32), np.empty(ROOM, dtype=np.int64),
-            np.empty(self._sets, dtype=np.uint32), *self._arguments,
-        )  # fmt: skip
-        self._last = made
-        return count, mixed
-
-
-def _shared(dfa: Dfa) -> NDArray[np.bool_]:
-    """The classes of an automaton with a letter, a digit, or a byte of a longer character; bool ``[classes]``."""
-    found = np.zeros(dfa.transitions.shape[1], dtype=np.bool_)
-    found[dfa.byte_classes[_SEVERAL]] = True
-    return found

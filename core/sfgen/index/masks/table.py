@@ -29,7 +29,7 @@ MIXED = np.uint32(0xFFFFFFFE)
 """The entry of a kind whose characters lead to different states."""
 
 JOINED = np.uint32(0xFFFFFFFD)
-"""The entry of a kind whose characters lead to states that are walked as one; see ``sfgen.index.state_sets``."""
+"""The entry of a kind whose characters lead to states that are walked as one; see ``sfgen.index.masks.state_sets``."""
 
 
 def walking_table(transitions: NDArray[np.int32], goal: NDArray[np.bool_] | None, more: int = 0) -> UInt32:

@@ -8,7 +8,7 @@ go on by the same letters, digits and characters of several bytes; only such are
 
 A set is written as an offset like a state is, past the end of the table, where it has the same columns. They are filled
 when they are looked at, and followed by the number of its states and their offsets, ascending. After the room for all
-sets stands how many there are. They are made for one row, and forgotten with it.
+sets stands how many there are. They are made for one mask, and forgotten with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sfgen.index.masks.table import NO_END, OFFSET, UNKNOWN
+from sfgen.index.masks.table import MIXED, NO_END, OFFSET, UNKNOWN
 from sfgen.kernels import (
     Flags,
     Int,
@@ -54,6 +54,16 @@ def room_for_sets(width: int) -> int:
 
 
 @kernel(is_part=True)
+def target_of_kind(
+    before: Place, kind: Int, room: Int64sOut, table: UInt32s, byte_classes: UInt8s, rules: Int32Table
+) -> Any:
+    """Where every character of a kind leads from the state at ``before``; ``MIXED`` if not all to the same state."""
+    if _targets_of_kind(before, kind, np.int64(0), np.int64(1), room, table, byte_classes, rules) < 0:
+        return MIXED
+    return np.uint32(room[16])
+
+
+@kernel(is_part=True)
 def is_worth_joining(
     before: Place, kind: Int, room: Int64sOut, table: UInt32s, width: Int, byte_classes: UInt8s, rules: Int32Table,
     shared: Flags,
@@ -62,7 +72,7 @@ def is_worth_joining(
 
     Not where one of them leads nowhere: then to follow the others alone is best.
     """
-    found = _targets_of_kind(before, kind, np.int64(0), room, table, byte_classes, rules)
+    found = _targets_of_kind(before, kind, np.int64(0), np.int64(_TARGETS), room, table, byte_classes, rules)
     if found < 0:
         return False
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
@@ -133,7 +143,7 @@ def image(
         kind: The label of the kind.
         sets: The sets.
         room: Room for ``ROOM`` numbers.
-        table: This and the next three: see ``shaped.make_shaped``.
+        table: This and the next three: see ``shapes.make_by_shapes``.
         shared: The classes of bytes by which states must go on alike to be near.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
@@ -142,9 +152,9 @@ def image(
     for place in range(np.int64(sets[begin])):
         member = np.uintp(sets[begin + 1 + place])
         if column < shared.size:
-            found = _note(table[member + np.uintp(column)], found, room)
+            found = _note(table[member + np.uintp(column)], found, np.int64(_TARGETS), room)
         else:
-            found = _targets_of_kind(member, kind, found, room, table, byte_classes, rules)
+            found = _targets_of_kind(member, kind, found, np.int64(_TARGETS), room, table, byte_classes, rules)
         if found < 0:
             return dead | UNSURE
     usual = _usual(found, room, dead)
@@ -172,13 +182,13 @@ def image(
 
 
 @kernel(is_part=True)
-def _note(target: UInt, found: Int, room: Int64sOut) -> Int:
-    """Note one more of the targets in ``room[16:]``, and how often; return how many there are, -1 for too many."""
+def _note(target: UInt, found: Int, most: Int, room: Int64sOut) -> Int:
+    """Note a target in ``room[16:]``, and how often; return how many there are, -1 for more than ``most``."""
     for place in range(found):
         if room[16 + place] == np.int64(target):
             room[32 + place] += 1
             return found
-    if found == _TARGETS:
+    if found == most:
         return np.int64(-1)
     room[16 + found] = np.int64(target)
     room[32 + found] = 1
@@ -197,9 +207,14 @@ def _usual(found: Int, room: Int64sOut, dead: UInt) -> Any:
 
 @kernel(is_part=True)
 def _targets_of_kind(
-    before: Place, kind: Int, found: Int, room: Int64sOut, table: UInt32s, byte_classes: UInt8s, rules: Int32Table
-) -> Int:
-    """Note where the characters of a kind lead from the state at ``before``; see ``_note`` and ``RULES``."""
+    before: Place, kind: Int, found: Int, most: Int, room: Int64sOut,
+    table: UInt32s, byte_classes: UInt8s, rules: Int32Table,
+) -> Int:  # fmt: skip
+    """Note where the characters of a kind lead from the state at ``before``; see ``_note`` and ``RULES``.
+
+    Of the bytes at each place of a character, ``room`` has the next one to try, and the state before it, and the state
+    that the last one led to: from there, the characters were followed already.
+    """
     for rule in range(rules.shape[0]):
         if rules[rule, 0] != kind:
             continue
@@ -216,7 +231,7 @@ def _targets_of_kind(
             room[4 * place] = byte + 1
             target = table[np.uintp(room[4 * place + 1]) + np.uintp(byte_classes[byte])]
             if place + 1 == length:
-                found = _note(target, found, room)
+                found = _note(target, found, most, room)
                 if found < 0:
                     return found
             elif np.int64(target & OFFSET) != room[4 * place + 2]:
