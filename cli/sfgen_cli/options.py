@@ -92,7 +92,7 @@ NoFastForward = Annotated[
     typer.Option(
         "--no-fast-forward",
         help="Ask the model for each token, also where the pattern leaves one text only and so just the spelling is "
-        "open, as the other engines do. Without this such text is not asked for, and is spelled as the tokenizer "
+        "open. Without this such text is not asked for, and is spelled as the tokenizer "
         "would.",
         rich_help_panel=_CONSTRAINT,
     ),

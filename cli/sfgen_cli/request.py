@@ -84,11 +84,6 @@ class Request:
                 f"--engine {self.engine} and --index cannot be used together: a saved index is one of the engine fast",
                 hint="Leave --engine out, or give the pattern itself with --regex.",
             )
-        if self.banned is not None:
-            raise UsageError(
-                f"--engine {self.engine} and banned words cannot be used together: a ban needs the automaton of fast",
-                hint="Leave --engine out, or ban nothing.",
-            )
 
     @property
     def reference(self) -> ReferenceName | None:

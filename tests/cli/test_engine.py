@@ -65,8 +65,6 @@ def test_files_and_the_prompt(sfgen: Sfgen, tmp_path: Path) -> None:
 NO_MEANING = {
     "no pattern": ([], "--engine says how a pattern is followed"),
     "free text with fast": (["--engine", "fast", "Hello"], "--engine says how a pattern is followed"),
-    "banned words": (["-r", FLOAT, "--ban-words", "1"], "banned words cannot be used together"),
-    "a banned pattern": (["--choices", "a,b", "--ban-pattern", "a"], "banned words cannot be used together"),
     "a saved index": (["--index", "my.safetensors"], "--index cannot be used together"),
     "another engine": (["-r", FLOAT, "--engine", "slow"], "slow"),
 }
@@ -80,6 +78,16 @@ def test_combinations_without_a_meaning(sfgen: Sfgen, name: str, engine: str) ->
     assert done.code == 2
     assert done.out == ""
     assert says in done.err
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(5))
+def test_words_are_banned_beside_every_engine(sfgen: Sfgen, engine: str, seed: int) -> None:
+    words = ["--ban-words", "hot,so cold", "--ban-pattern", "e[0-9]"]
+    pattern = "(hot|so (hot|cold|warm)|e[a-z0-9])"
+    done = sfgen("gen", "-m", "uniform", "--engine", engine, "-r", pattern, *words, "--seed", str(seed))
+    assert done.code == 0
+    assert re.fullmatch("so warm|e[a-z]", done.out.rstrip("\n"))
 
 
 @pytest.mark.parametrize("pattern", ["^a$", r"\ba", "(?u)a", "a(?=b)b", r"\N{BULLET}", "[]a]", "a*+"])

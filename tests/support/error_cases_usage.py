@@ -62,7 +62,6 @@ USAGE = [
     Case("gen --engine naive x", 2, "--engine says how a pattern is followed"),
     Case("gen --no-fast-forward x", 2, "--no-fast-forward says how a pattern is followed"),
     Case("gen --engine fsm --index f x", 2, "--index cannot be used together"),
-    Case("gen --engine naive -r a --ban-words b x", 2, "banned words cannot be used together"),
     # --- models
     Case("gen -r a --tokenizer x", 2, "model uniform only"),
     Case("gen --chat x -m uniform", 2, "the model uniform has no chat template"),
