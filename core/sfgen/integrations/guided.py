@@ -49,16 +49,19 @@ class Guided:
             BannedWordsError: Nothing would be left.
             LimitTooSmall: No match that is left can be written within the limit.
         """
-        source: GuideSource | None = self._source
-        if self._banned is not None:
-            source = without_banned(self._source, self._banned, read_prompt(self.vocabulary, prompt))
-            if source is None:
-                raise UsageError(
-                    "the banned words cannot be taken out of the pattern: the automaton would be too large, the "
-                    "pattern matches what is no UTF-8, the prompt ends inside a character, or there is no automaton",
-                    hint="Ban fewer words, or use sfgen.generate, which can take tokens back.",
-                )
+        source = self._source if self._banned is None else self._without(self._banned, prompt)
         return source.guide(self._max_tokens)
+
+    def _without(self, banned: BannedWords, prompt: Sequence[int]) -> GuideSource:
+        """The source without the banned words that may follow a prompt."""
+        source = without_banned(self._source, banned, read_prompt(self.vocabulary, prompt))
+        if source is None:
+            raise UsageError(
+                "the banned words cannot be taken out of the pattern: the automaton would be too large, the pattern "
+                "matches what is no UTF-8, the prompt ends inside a character, or there is no automaton",
+                hint="Ban fewer words, or use sfgen.generate, which can take tokens back.",
+            )
+        return source
 
     def mask(self, row: BatchRow) -> Mask | None:
         """What the guide allows; an end token behind the end."""

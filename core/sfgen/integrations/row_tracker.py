@@ -67,7 +67,8 @@ class RowTracker:
         went_on = False
         for key, before in parents.items():
             parent = self._rows[before]
-            rows[key] = self._after(parent, tokens[key], fork=children[before] > 1)
+            children[before] -= 1
+            rows[key] = self._after(parent, tokens[key], fork=children[before] > 0)  # the last one takes its guide over
             went_on |= parent.stage is not Stage.OPEN or rows[key].stage is not Stage.STRAYED
         if not went_on:  # no text took what it was allowed to take: these are prompts, one token longer than the rows
             return self._begin(input_ids)
