@@ -29,6 +29,7 @@ MAY_BE_NEGATIVE = {
     "sfgen.index.index.DfaIndex.check_refusal.token_id": "no file allows it",
     "sfgen.index.index.DfaIndex.next_state.token_id": "it leads to no state, -1",
     "sfgen.reference.fsm.FsmIndex.next_state.token_id": "it leads to no state, None",
+    "sfgen.reference.guide.ReferenceGuide.validate.token_ids": "none of them is allowed",
     "sfgen.reference.naive.NaiveIndex.next_state.token_id": "it leads to no state, None",
     "sfgen.reference.sampling.sample_masked_tokens.eos": "the model has no end token",
     "sfgen.reference.sampling.sample_tokens.eos": "the model has no end token",

@@ -43,7 +43,7 @@ def asked(request: Request, *, seed: int | None) -> dict[str, Any]:
         fields["stop"] = list(request.options.stop)
     if request.reference:
         fields["engine"] = request.reference
-    elif not request.fast_forward:
+    if not request.fast_forward:
         fields["fast_forward"] = False
     return fields
 

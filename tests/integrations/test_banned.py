@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sfgen import BannedWords, Vocabulary
 from sfgen.ban import scan
 from sfgen.errors import BannedWordsError, DeadEnd, UsageError
+from sfgen.integrations.banned import Banned
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor
 
 VOCABULARY = small_vocabulary()
@@ -166,6 +167,30 @@ def test_the_limit_ends_no_text_in_a_banned_word() -> None:
     for limit, is_allowed in ((None, True), (2, True), (1, False)):
         processor = BannedWordsLogitsProcessor(BannedWords(["talk"]), VOCABULARY, max_tokens=limit)
         assert bool(processor(torch.tensor([[BEGIN]]), scores)[0, talk] == 0) is is_allowed
+
+
+def test_a_guide_of_a_ban_watches_whatever_comes() -> None:
+    """Tokens that the mask leaves out and that complete no match, such as another processor forces."""
+    talk, lk, ta, dot = (VOCABULARY.tokens.index(data) for data in (b"talk", b"lk", b"ta", b"."))
+    guide = Banned(BannedWords(["talk"]), VOCABULARY, 5).guide([BEGIN])
+    assert {talk, dot, END, PAD} <= set(guide.allowed_tokens().tolist())
+    assert max(guide.allowed_tokens().tolist()) < len(VOCABULARY)
+    guide.advance(ta)
+    twin = guide.fork()
+    guide.advance(lk)
+    assert not guide.is_accepting
+    assert not {dot, END, PAD} & set(guide.allowed_tokens().tolist())
+    guide.advance(END)
+    assert guide.validate([ta, dot, talk]) == 3
+    assert guide.validate([dot, ta]) == 0
+    with pytest.raises(UsageError, match="completes a banned match"):
+        guide.advance(dot)
+    guide.rollback(2)
+    assert guide.position == twin.position
+    assert guide.mask() is twin.mask()
+    guide.advance_bytes(b"l")
+    guide.advance(VOCABULARY.tokens.index(b"k"))
+    assert not guide.is_accepting
 
 
 def test_output_layers_of_other_sizes() -> None:

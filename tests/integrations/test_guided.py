@@ -19,14 +19,16 @@ from patterns import language, small_patterns
 from sfgen import BannedWords, Dfa, Index, Vocabulary
 from sfgen.ban import scan
 from sfgen.errors import BannedWordsError, DeadEnd, LimitTooSmall, PatternError, UsageError
+from sfgen.index import Chain, DfaIndex
 from sfgen.integrations.transformers import GuidedLogitsProcessor
+from sfgen.reference import FsmIndex, NaiveIndex
 
 VOCABULARY = small_vocabulary()
 TEXTS = [b"a", b"we talk. ", b"", b"0.12-3, talking"]
 DATE = r"[0-3]{1,3}(\.[0-3]+)?-(talk|list(en)?|é|聊)!?"
 
 
-def index_of(pattern: str, vocabulary: Vocabulary = VOCABULARY) -> Index:
+def index_of(pattern: str, vocabulary: Vocabulary = VOCABULARY) -> DfaIndex:
     return Index(Dfa.from_regex(pattern), vocabulary)
 
 
@@ -136,6 +138,19 @@ def test_a_row_that_something_else_stops_does_not_disturb_the_others() -> None:
     processor = GuidedLogitsProcessor(index_of("(ab|[0-3]){8,12}"), max_tokens=12)
     texts = generate(processor, TEXTS, stopping_criteria=StoppingCriteriaList([stop]))
     assert all(matches("(ab|[0-3]){8,12}", text) for text in texts[1:])
+
+
+def test_any_source_of_guides() -> None:
+    """Engines for comparison, and one index after the other."""
+    pattern = "(ab|[0-3]|é){2,3}talk"
+    halves = [index_of("(ab|[0-3]|é){2,3}"), index_of("talk")]
+    for source in (NaiveIndex(pattern, VOCABULARY), FsmIndex(pattern, VOCABULARY), Chain(halves)):
+        for options in ({"do_sample": True}, {"num_beams": 3, "num_return_sequences": 3}):
+            texts = generate(GuidedLogitsProcessor(source, max_tokens=12), TEXTS, **options)
+            assert texts
+            assert [text for text in texts if not matches(pattern, text)] == []
+        with pytest.raises(UsageError, match="cannot be taken out"):
+            generate(GuidedLogitsProcessor(source, banned=["talk"]), TEXTS)
 
 
 # ---- the scores ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from scripted import ScoreOf, ScriptedModel, random_scores
 from sfgen import Dfa, Index, Result, Sampler, Vocabulary, generate
 from sfgen.decoding import Guide, GuideSource, Model
 from sfgen.decoding.sampler import Draws
-from sfgen.errors import GenerationError, PatternError
+from sfgen.errors import GenerationError, PatternError, UsageError
 from sfgen.models.uniform import UniformModel
 from sfgen.reference import FsmIndex, NaiveIndex
 from sfgen.regex import Atomic, Look, parse, settle
@@ -168,6 +168,75 @@ def test_the_same_seed_writes_the_same_text(monkeypatch: pytest.MonkeyPatch) -> 
     assert compared > 250
     assert draws > 300
     assert kept > 0.8 * of
+
+
+def test_forced_text_is_the_same() -> None:
+    """What must follow is written without the model, by every engine alike, so that each asks it equally often."""
+    compared = forced = 0
+    for seed, pattern, dfa, fsm, vocabulary in plain_patterns(150):
+        index, model = Index(dfa, vocabulary), ScriptedModel(vocabulary, ending_soon(vocabulary, seed))
+        engines: list[GuideSource] = [index, NaiveIndex(pattern, vocabulary), *([fsm] if fsm is not None else [])]
+        results: list[Result] = []
+        for engine in engines:
+            try:
+                results.append(generate(model, [0], index=engine, sampler=Sampler(1.0, seed), max_tokens=30))
+            except GenerationError as error:
+                if "limit of 30 tokens" not in error.message:
+                    raise
+        if len(results[0].token_ids) + index.longest_way > 30:
+            continue  # near the limit, the engine that looks ahead chooses among fewer
+        assert len(results) == len(engines)
+        assert all(each == results[0] for each in results[1:]), (pattern, results)
+        compared += 1
+        forced += results[0].forced_tokens
+    print(f"{compared} texts compared, {forced} forced tokens")
+    assert compared > 90
+    assert forced > 90
+
+
+def test_positions_between_tokens_agree() -> None:
+    """Every byte is tried: what may follow, what must, and where nothing can."""
+    positions = within = must = 0
+    for seed, pattern, dfa, fsm, vocabulary in plain_patterns(120):
+        random = Random(seed)
+        naive = NaiveIndex(pattern, vocabulary)
+        guides: list[Guide] = [Index(dfa, vocabulary).guide(), naive.guide(), *([fsm.guide()] if fsm else [])]
+        text = b""
+        while len(text) < 8:
+            following = {tuple(byte for byte in range(256) if reads(guide, bytes([byte]))) for guide in guides}
+            assert len(following) == 1, (pattern, text)
+            assert len({(guide.is_accepting, guide.is_finished) for guide in guides}) == 1, (pattern, text)
+            (forced,) = {guide.forced_bytes(9) for guide in guides}
+            (may_follow,) = following
+            assert bool(forced) is (len(may_follow) == 1 and not guides[0].is_accepting)
+            positions, within, must = positions + 1, within + (bool(text) and not is_text(text)), must + bool(forced)
+            if not may_follow:
+                break
+            byte = bytes([random.choice(may_follow)])
+            text += byte
+            for guide in guides:
+                guide.advance_bytes(byte)
+    print(f"{positions} positions, {within} within a character, {must} where a byte must follow")
+    assert positions > 400
+    assert within > 40
+    assert must > 100
+
+
+def reads(guide: Guide, data: bytes) -> bool:
+    try:
+        guide.advance_bytes(data)
+    except UsageError:
+        return False
+    guide.rollback(1)
+    return True
+
+
+def test_what_must_follow_comes_to_an_end_where_nothing_can() -> None:
+    """``regex``'s partial match takes any number of ``a`` for the beginning of a match."""
+    guide = NaiveIndex("a*+ab", Vocabulary([b"a", b"b"])).guide()
+    guide.advance(0)
+    assert set(guide.forced_bytes(20)) <= set(b"a")
+    assert len(guide.forced_bytes()) <= 4096
 
 
 def test_patterns_with_lookarounds_under_naive() -> None:

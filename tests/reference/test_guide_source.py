@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sfgen import BannedWords, Dfa, Finished, Index, TextReleased, Vocabulary, generate, stream
-from sfgen.decoding import Guide, GuideSource
+from sfgen import BannedWords, Dfa, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream
+from sfgen.ban import scan
 from sfgen.errors import GenerationError, InternalError, LimitTooSmall, UsageError
 from sfgen.models.uniform import UniformModel
+from sfgen.protocols import Guide, GuideSource, Tokens
 from sfgen.reference import FsmIndex, NaiveIndex
+from sfgen.regex.oracle import who_refuses
 
 VOCABULARY = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
 MODEL = UniformModel(VOCABULARY)
@@ -26,11 +33,12 @@ class Claiming:
     least: int = 0
 
     @property
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> Tokens:
         return self.language.vocabulary
 
-    def accepts(self, data: bytes) -> bool:
-        return self.accepting
+    def refusal(self, text: bytes) -> dict[str, str] | None:
+        refused_by = who_refuses(self.pattern or "(?s:.*)", text) if self.accepting else "the index itself"
+        return None if refused_by is None else {"pattern": self.pattern or "", "refused by": refused_by}
 
     def guide(self, max_tokens: int | None = None) -> Guide:
         if max_tokens is not None and max_tokens < self.least:
@@ -68,15 +76,62 @@ def test_the_finished_text_is_looked_at(source: object) -> None:
         generate(MODEL, index=Claiming(index, "[x-z]é", accepting=False))
 
 
+def test_a_reference_index_refuses_what_is_no_match() -> None:
+    for index in (NaiveIndex("a+", VOCABULARY), FsmIndex("a+", VOCABULARY)):
+        assert index.refusal(b"aa") is None
+        for text in (b"", b"ab", b"a\xc3"):
+            assert index.refusal(text) == {"pattern": "a+", "refused by": "the index itself"}
+        index.pattern = "b+"  # a machine of another pattern: a fault that ``re`` finds
+        assert index.refusal(b"aa") == {"pattern": "b+", "refused by": "re.fullmatch"}
+
+
 def test_what_has_no_meaning_with_an_engine_that_does_not_look_ahead() -> None:
     for index in (NaiveIndex("a+", VOCABULARY), FsmIndex("a+", VOCABULARY)):
-        with pytest.raises(UsageError, match="banned beside an Index only") as caught:
-            stream(MODEL, index=index, banned=BannedWords(["a"]))
-        assert caught.value.hint
         with pytest.raises(UsageError, match="stop strings"):
             stream(MODEL, index=index, stop=["a"])
         with pytest.raises(UsageError, match="another vocabulary"):
             stream(UniformModel(Vocabulary([b"a"])), index=index)
+
+
+PIECES = Vocabulary(
+    [*(bytes([byte]) for byte in b"abctalk ."), b"ta", b"lk", b"talk", b"ab", "é".encode(), b"\xc3", b"\xa9", None],
+    end_token_ids=[16],
+)
+outcomes: Counter[str] = Counter()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(
+        ["[a-c]{1,4}", "(ta|é)(lk|b)?[ .]?", "[a-z ]{2,6}[.]", "(talk|ab)( (talk|ab)){0,2}", "a*b", ".{3}"]
+    ),
+    st.lists(st.sampled_from(["talk", "a", "ta*", "ab", "é", "b"]), min_size=1, max_size=3),
+    st.sampled_from(["word", "substring"]),
+    st.sampled_from(["resample", "first-token", "mask"]),
+    st.sampled_from(["", "ta", "ab "]),
+    st.integers(0, 99),
+)
+def check_texts_with_bans(pattern: str, words: list[str], match: Any, strategy: Any, prompt: str, seed: int) -> None:
+    banned, model = BannedWords(words, match=match), UniformModel(PIECES)
+    for index in (NaiveIndex(pattern, PIECES), FsmIndex(pattern, PIECES)):
+        try:
+            text = generate(
+                model, prompt, index=index, banned=banned, strategy=strategy, sampler=Sampler(1.0, seed), max_tokens=9,
+                max_rollbacks=200,
+            ).text  # fmt: skip
+        except GenerationError:
+            outcomes["error"] += 1
+            continue
+        assert re.fullmatch(pattern, text, re.ASCII)
+        assert scan(text, banned, prompt=prompt) == []
+        outcomes["text"] += 1
+
+
+def test_words_are_banned_beside_an_engine_that_does_not_look_ahead() -> None:
+    outcomes.clear()
+    check_texts_with_bans()
+    print(outcomes)
+    assert outcomes["text"] > outcomes.total() / 3
 
 
 class Short(UniformModel):

@@ -57,9 +57,6 @@ class ForbiddenTokens:
         automata: What is banned.
         trie: The tokens.
 
-    Attributes:
-        epoch: An object for as long as the numbers of states mean the same.
-
     >>> from sfgen.ban import BannedWords
     >>> trie = TokenTrie.from_tokens([b"ta", b"lk", b"l", b"k", b"ing", b" "])
     >>> forbidden = ForbiddenTokens(BannedWords(["talk"]).automata, trie)
@@ -83,7 +80,6 @@ class ForbiddenTokens:
         self._verdicts: OrderedDict[tuple[int, bool], Verdict] = OrderedDict()
         self._bytes_kept = 0
         self._kept: dict[bool, list[_Walk]] = {False: [], True: []}
-        self.epoch = object()
 
     @property
     def is_full(self) -> bool:

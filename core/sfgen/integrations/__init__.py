@@ -1,8 +1,8 @@
 """sfgen inside other people's decode loops.
 
-* :mod:`~sfgen.integrations.transformers`: processors for ``model.generate(...)`` of transformers. ``rows`` follows the
-  texts from call to call, ``places`` says where each stands, ``guided`` and ``banned`` what may follow there, ``masks``
-  puts that on the scores.
+* :mod:`~sfgen.integrations.transformers`: processors for ``model.generate(...)`` of transformers. ``row_tracker``
+  follows the texts from call to call and keeps a guide of each (``state``); the guides come from ``guided`` and
+  ``banned``, and ``masks`` puts their token masks on the scores.
 
 Nothing here is imported by ``import sfgen``: these modules need the packages that they are for.
 """

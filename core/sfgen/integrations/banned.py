@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen.ban import BannedWords, read_prompt
 from sfgen.ban.forbidden_tokens import ForbiddenTokens
 from sfgen.ban.matcher_states import COMPLETE
-from sfgen.integrations.guided import end_tokens_only
-from sfgen.integrations.state import Mask, Place, Stage
+from sfgen.errors import UsageError
+from sfgen.index import BaseGuide
+from sfgen.index.mask_ids import packed, tokens_of_row
+from sfgen.integrations.masks import widest
+from sfgen.integrations.state import BatchRow, Stage
+from sfgen.protocols import Guide, Int32, Mask
 from sfgen.vocabulary import Vocabulary
+
+_BYTES_KEPT = 8 << 20
 
 
 class Banned:
     """The rule of a ban: no token completes a banned match.
 
     A token that is no text is none of its business, but where the end of the text would complete a match, it may not
-    stand either: it could be an end token that only the caller of ``generate`` knows.
+    stand either: it could be an end token that only the caller of ``generate`` knows. Ids beyond the vocabulary are no
+    text, so the masks reach as far as an output layer may.
 
     Args:
         banned: What must not be written.
@@ -30,55 +34,110 @@ class Banned:
     """
 
     def __init__(self, banned: BannedWords, vocabulary: Vocabulary, max_tokens: int | None) -> None:
-        self._vocabulary = vocabulary
-        self._max_tokens = max_tokens
+        self.vocabulary = vocabulary
+        self.max_tokens = max_tokens
+        self._width = widest(len(vocabulary))
+        self._ends = packed(np.array(vocabulary.end_token_ids, dtype=np.int32), self._width)
         self._forbidden = ForbiddenTokens(banned.automata, vocabulary.trie)
-        self._end_tokens = frozenset(vocabulary.end_token_ids)
+        self._masks: dict[tuple[int, bool], Mask] = {}  # by state and whether the next token is the last
 
     def new_texts(self) -> None:
         """Forget the states of the texts before, if there are many."""
         if self._forbidden.is_full:
             self._forbidden.forget()
+            self._masks.clear()
 
-    def begin(self, prompt: Sequence[int]) -> Place:
-        """The matcher behind the prompt."""
-        return Place(self._forbidden, self._forbidden.begin(read_prompt(self._vocabulary, prompt)))
+    def guide(self, prompt: Sequence[int]) -> BannedGuide:
+        """A guide whose matcher is behind the prompt."""
+        return BannedGuide(self, self._forbidden.begin(read_prompt(self.vocabulary, prompt)))
 
-    def step(self, place: Place, token_id: int) -> Place:
-        """The place after one more token. Behind an end token there may be more text, and it is watched as well."""
-        if place.stage is Stage.STRAYED:
-            return place.over(Stage.STRAYED)
-        ended = token_id in self._end_tokens
-        tokens = self._vocabulary.tokens
-        data = tokens[token_id] if 0 <= token_id < len(tokens) and not ended else None
-        state = place.state if data is None else self._forbidden.next_state(place.state, data)
-        if state == COMPLETE:
-            return place.over(Stage.STRAYED)
-        return replace(place, state=state, taken=place.taken + 1, stage=Stage.ENDED if ended else place.stage)
+    def mask(self, row: BatchRow) -> Mask | None:
+        """What the guide allows. Behind an end token there may be more text, and it is watched as well."""
+        return None if row.stage is Stage.STRAYED else row.guide.mask()
 
-    def mask(self, place: Place) -> Mask | None:
-        """All but what completes a match; nothing but the end where the limit is reached."""
-        if place.stage is Stage.STRAYED:
-            return None
-        left = 2 if self._max_tokens is None else min(2, self._max_tokens - place.taken)
-        if left <= 0:
-            return end_tokens_only(self._vocabulary)
-        epoch = self._forbidden.epoch
-        return Mask((id(epoch), place.state, left), epoch, partial(self._allowed, place.state, left == 1))
-
-    def dead_end(self, place: Place) -> str:
+    def dead_end(self, guide: Guide) -> str:
         """Why nothing may follow."""
-        if self._max_tokens is not None and place.taken >= self._max_tokens:
+        if guide.mask() is self._ends:
             return "the limit is reached, and the model has no end token of the vocabulary to say so"
         return "only banned text could follow"
 
-    def _allowed(self, state: int, last: bool, width: int) -> NDArray[np.bool_]:
+    # ---- for the guides --------------------------------------------------------------------------------------------
+
+    def after(self, state: int, data: bytes) -> int | None:
+        """The state of the matcher after some bytes; ``None`` where a match is complete."""
+        target = self._forbidden.next_state(state, data)
+        return None if target == COMPLETE else target
+
+    def may_end(self, state: int) -> bool:
+        """Whether the text may end in a state."""
+        return not self._forbidden.verdict(state).end
+
+    def mask_of(self, state: int, room: int | None) -> Mask:
+        """All but what completes a match, uint32, longer than the vocabulary; only end tokens where there is no room.
+
+        It is the same object for as long as it is kept.
+        """
+        if room is not None and room <= 0:
+            return self._ends
+        key = state, room == 1
+        mask = self._masks.get(key)
+        if mask is None:
+            while len(self._masks) * self._ends.nbytes > _BYTES_KEPT:
+                del self._masks[next(iter(self._masks))]
+            mask = self._masks[key] = self._made(*key)
+        return mask
+
+    def _made(self, state: int, last: bool) -> Mask:
         tokens, end = self._forbidden.verdict(state, last=last)
-        if not end:
-            allowed = np.ones(width, dtype=np.bool_)
-        else:
-            allowed = np.zeros(width, dtype=np.bool_)
-            text = self._vocabulary.text_token_ids
-            allowed[text[text < width]] = True
-        allowed[tokens[tokens < width]] = False
-        return allowed
+        allowed = np.full(self._width, not end, dtype=np.bool_)
+        allowed[self.vocabulary.text_token_ids] = True
+        allowed[tokens] = False
+        return packed(np.flatnonzero(allowed).astype(np.int32), self._width)
+
+
+class BannedGuide(BaseGuide[int]):
+    """Watches one text for banned words; a position is the number of the matcher's state.
+
+    It takes all tokens that complete no match, also those that its mask leaves out: another processor may have forced
+    one, and what follows is to be watched. An end token need not be one for ``generate``, so there is no end.
+
+    Args:
+        rule: The ban.
+        start: The state behind the prompt.
+    """
+
+    def __init__(self, rule: Banned, start: int) -> None:
+        self._rule = rule
+        super().__init__(rule.vocabulary, start, rule.max_tokens)
+
+    def _read(self, position: int, data: bytes) -> int | None:
+        return self._rule.after(position, data)
+
+    def _accepts(self, position: int) -> bool:
+        return self._rule.may_end(position)
+
+    def _number(self, position: int) -> int:
+        return position
+
+    def mask(self) -> Mask:
+        """The token mask, uint32; ids beyond the vocabulary have bits as well, as tokens that are no text."""
+        return self._rule.mask_of(self._positions[-1], self.room)
+
+    def allowed_tokens(self) -> Int32:
+        """The ids of the tokens of the vocabulary that may follow, ascending, int32."""
+        tokens = tokens_of_row(self.mask())
+        return tokens[tokens < len(self.vocabulary)]
+
+    def advance(self, token_id: int) -> None:
+        """Take a token. One that is no text changes nothing.
+
+        Raises:
+            UsageError: It completes a banned match.
+        """
+        vocabulary, position = self.vocabulary, self._positions[-1]
+        data = vocabulary.tokens[token_id] if 0 <= token_id < len(vocabulary) else None
+        is_text = data is not None and token_id not in vocabulary.end_token_ids
+        after = self._read(position, data) if data is not None and is_text else position
+        if after is None:
+            raise UsageError(f"token {token_id} completes a banned match")
+        self._positions.append(after)

@@ -1,24 +1,32 @@
-"""Masks on the device of the scores, and what they leave of the scores."""
+"""Token masks on the device of the scores, and what they leave of the scores."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sfgen.integrations.state import Mask
+from sfgen.index.mask_ids import bits_of_row
+from sfgen.protocols import Mask
 
 _BYTES_KEPT = 64 << 20
 
+_MOST_ROWS_OVER = 4096  # output layers are filled up to a round number of rows, by hundreds or a few thousand
 
-class Masks:
-    """Makes tensors of masks, each once, and keeps the last few: 64 MiB of them.
 
-    A mask is a *cap* of the scores: plus infinity where a token is allowed and minus infinity where not. The minimum of
-    both is the masked score, and takes a tenth of the time of a choice by truth values.
+def widest(size: int) -> int:
+    """The most rows of an output layer that may belong to a vocabulary of ``size`` tokens."""
+    return size + max(_MOST_ROWS_OVER, size // 8)
+
+
+class Caps:
+    """Makes tensors of token masks, each once, and keeps the last few: 64 MiB of them.
+
+    A *cap* is plus infinity where a token is allowed and minus infinity where not. The minimum of cap and scores is the
+    masked scores, and takes a tenth of the time of a choice by truth values.
 
     Args:
         scores: What they are for, ``[rows, width]``.
@@ -29,23 +37,31 @@ class Masks:
         self.device = scores.device
         self._dtype = scores.dtype
         self._most = max(8, _BYTES_KEPT // max(1, self.width * scores.element_size()))
-        self._kept: OrderedDict[Hashable, tuple[Tensor, object]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[Tensor, Mask]] = OrderedDict()  # the mask is held, so its id stays its own
 
     def fit(self, scores: Tensor) -> bool:
         """Whether they are for such scores."""
         return (self.width, self.device, self._dtype) == (scores.shape[1], scores.device, scores.dtype)
 
     def cap(self, mask: Mask) -> Tensor:
-        """The cap of a mask: ``[width]``, of the type of the scores, on their device."""
-        kept = self._kept.get(mask.key)
+        """The cap of a mask that is never changed: ``[width]``, of the type of the scores, on their device.
+
+        Scores beyond the bits of the mask are not allowed. A mask is known by being the same object.
+        """
+        kept = self._kept.get(id(mask))
         if kept is None:
-            values = np.where(mask.allowed(self.width), np.float32(np.inf), np.float32(-np.inf))
-            kept = self._kept[mask.key] = torch.from_numpy(values).to(self.device, self._dtype), mask.held
+            kept = self._kept[id(mask)] = self._made(mask), mask
             if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         else:
-            self._kept.move_to_end(mask.key)
+            self._kept.move_to_end(id(mask))
         return kept[0]
+
+    def _made(self, mask: Mask) -> Tensor:
+        values = np.full(self.width, -np.inf, dtype=np.float32)
+        allowed = bits_of_row(mask)[: self.width]
+        values[: len(allowed)][allowed] = np.inf
+        return torch.from_numpy(values).to(self.device, self._dtype)
 
 
 def masked(scores: Tensor, caps: Sequence[Tensor | None]) -> Tensor:

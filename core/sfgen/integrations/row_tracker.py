@@ -2,25 +2,26 @@
 
 ``generate`` calls a processor before each token with the ids of all rows: the prompt, and what was written. It does not
 say where the prompt ends, nor when a new text begins, and a beam search copies and exchanges the rows of a prompt. So
-the place of a row is looked up by what it has written: its ids but for the last are those of a row of the call before.
+where a row stands is looked up by what it has written: its ids but for the last are those of a row of the call before.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from sfgen.errors import UsageError
-from sfgen.integrations.state import Place, Rule, Stage
+from sfgen.integrations.state import BatchRow, Rule, Stage
 
 _Key = tuple[int, bytes]
 """The number of the prompt, and the ids written after it."""
 
 
-class Rows:
-    """The places of all rows.
+class RowTracker:
+    """Finds where each row stands, from call to call.
 
     A call belongs to the same texts as the call before if each of its rows is one of those rows with one more token.
     Else new texts begin, and all that is there is their prompt. Two cases are not clear by themselves:
@@ -32,11 +33,12 @@ class Rows:
       on.
 
     Args:
-        rule: Knows how a place follows from another.
+        rule: Where the guides come from.
     """
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
+        self._end_tokens = frozenset(rule.vocabulary.end_token_ids)
         self.reset()
 
     def reset(self) -> None:
@@ -44,43 +46,61 @@ class Rows:
         self._prompts: Tensor | None = None  # int64 [rows, length]
         self._groups: list[int] = []  # for each row, the number of the first one with the same prompt
         self._length = 0  # ids of a row at the last call
-        self._places: dict[_Key, Place] = {}  # of the rows of the last call
+        self._rows: dict[_Key, BatchRow] = {}  # of the last call
 
-    def places(self, input_ids: Tensor) -> list[Place]:
-        """The place of each row.
+    def rows(self, input_ids: Tensor) -> list[BatchRow]:
+        """Where each row stands; equal rows are one object.
 
         Args:
             input_ids: int ``[rows, length]``: the prompts, padded to one length on either side, and what was written.
 
         Raises:
-            UsageError: It cannot be told whether new texts begin.
+            UsageError: It cannot be told whether a new text begins.
         """
         keys = self._continued(input_ids)
         if keys is None:
             return self._begin(input_ids)
-        known: dict[_Key, Place] = {}
-        last = input_ids[:, -1].tolist()
+        parents = dict(zip(keys, self._before(keys, input_ids), strict=True))
+        children = Counter(parents.values())
+        tokens = dict(zip(keys, input_ids[:, -1].tolist(), strict=True))
+        rows: dict[_Key, BatchRow] = {}
         went_on = False
-        for (group, before), key, token in zip(self._before(keys, input_ids), keys, last, strict=True):
-            if key not in known:
-                parent = self._places[group, before]
-                known[key] = self._rule.step(parent, token)
-                went_on |= parent.stage is not Stage.OPEN or known[key].stage is not Stage.STRAYED
+        for key, before in parents.items():
+            parent = self._rows[before]
+            children[before] -= 1
+            rows[key] = self._after(parent, tokens[key], fork=children[before] > 0)  # the last one takes its guide over
+            went_on |= parent.stage is not Stage.OPEN or rows[key].stage is not Stage.STRAYED
         if not went_on:  # no text took what it was allowed to take: these are prompts, one token longer than the rows
             return self._begin(input_ids)
-        self._places, self._length = known, input_ids.shape[1]
-        return [known[key] for key in keys]
+        self._rows, self._length = rows, input_ids.shape[1]
+        return [rows[key] for key in keys]
 
-    def _begin(self, input_ids: Tensor) -> list[Place]:
+    @property
+    def prompt_length(self) -> int:
+        """The ids of a row that are its prompt."""
+        return 0 if self._prompts is None else self._prompts.shape[1]
+
+    def _after(self, parent: BatchRow, token_id: int, *, fork: bool) -> BatchRow:
+        """A row one token later; without ``fork`` the guide of the parent goes on."""
+        if parent.stage is Stage.STRAYED:
+            return parent
+        guide = parent.guide.fork() if fork else parent.guide
+        try:
+            guide.advance(token_id)
+        except UsageError:
+            return BatchRow(guide, Stage.STRAYED)
+        return BatchRow(guide, Stage.ENDED if token_id in self._end_tokens else parent.stage)
+
+    def _begin(self, input_ids: Tensor) -> list[BatchRow]:
         self._rule.new_texts()
         prompts = input_ids.tolist()
         first: dict[tuple[int, ...], int] = {}
         self._groups = [first.setdefault(tuple(prompt), number) for number, prompt in enumerate(prompts)]
         self._prompts = input_ids.detach().clone()  # its owner may change it
         self._length = input_ids.shape[1]
-        places = {number: self._rule.begin(prompts[number]) for number in first.values()}
-        self._places = {(number, b""): place for number, place in places.items()}
-        return [places[number] for number in self._groups]
+        rows = {number: BatchRow(self._rule.guide(prompts[number])) for number in first.values()}
+        self._rows = {(number, b""): row for number, row in rows.items()}
+        return [rows[number] for number in self._groups]
 
     def _continued(self, input_ids: Tensor) -> list[_Key] | None:
         """The keys of the rows if they go on with the texts of the last call; ``None``: new texts begin."""
@@ -96,7 +116,7 @@ class Rows:
         keys = [(group, row.tobytes()) for group, row in zip(self._groups, written, strict=True)]
         before = self._before(keys, input_ids)
         if length == self._length + 1:
-            return keys if all(key in self._places for key in before) else None
+            return keys if all(key in self._rows for key in before) else None
         if all(self._is_prefix(key) for key in before):
             raise UsageError(
                 "it cannot be told whether a new text begins: these ids go on with the last prompt, "
@@ -114,4 +134,4 @@ class Rows:
 
     def _is_prefix(self, key: _Key) -> bool:
         group, written = key
-        return any(other == group and longer.startswith(written) for other, longer in self._places)
+        return any(other == group and longer.startswith(written) for other, longer in self._rows)

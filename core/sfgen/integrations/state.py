@@ -1,14 +1,14 @@
-"""Where a text stands in somebody else's loop, and what must be known to go on with it."""
+"""Where a text stands in somebody else's loop, and what a loop asks of the rule that its texts must keep to."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from sfgen.protocols import Guide, Mask
+from sfgen.vocabulary import Vocabulary
 
 
 class Stage(Enum):
@@ -20,66 +20,33 @@ class Stage(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a text stands.
+class BatchRow:
+    """A text in a row of a batch.
 
     Attributes:
-        source: What the number of the state belongs to, such as an index.
-        state: Its state.
-        taken: The tokens that it has taken, those behind its end included.
+        guide: Where it stands, as long as it has not strayed.
         stage: How far it has come.
     """
 
-    source: object
-    state: int
-    taken: int = 0
+    guide: Guide
     stage: Stage = Stage.OPEN
-
-    def after(self, state: int) -> Place:
-        """One token later."""
-        return replace(self, state=state, taken=self.taken + 1)
-
-    def over(self, stage: Stage) -> Place:
-        """One token later, which is none of the text."""
-        return replace(self, stage=stage, taken=self.taken + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Mask:
-    """Which tokens may follow a place.
-
-    Attributes:
-        key: Names the mask: equal keys are equal masks, for as long as ``held`` is kept.
-        held: What must be kept so that nobody else gets the same key.
-        allowed: Makes it: bool ``[width]``, for a number of scores ``width``.
-    """
-
-    key: Hashable
-    held: object
-    allowed: MakeMask
-
-
-class MakeMask(Protocol):
-    """Makes a mask for a number of scores."""
-
-    def __call__(self, width: int) -> NDArray[np.bool_]:
-        """Which tokens are allowed, bool ``[width]``."""
 
 
 class Rule(Protocol):
-    """What texts must keep to: a pattern, or a ban."""
+    """What texts must keep to: a constraint, or a ban."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
 
     def new_texts(self) -> None:
-        """No place that was there before will be asked about again."""
+        """No guide that was there before will be asked again."""
 
-    def begin(self, prompt: Sequence[int]) -> Place:
-        """The place behind a prompt."""
+    def guide(self, prompt: Sequence[int]) -> Guide:
+        """A guide for the text behind a prompt."""
 
-    def step(self, place: Place, token_id: int) -> Place:
-        """The place after one more token."""
+    def mask(self, row: BatchRow) -> Mask | None:
+        """What may follow a text; ``None``: everything may. A mask that is the same object is an equal mask."""
 
-    def mask(self, place: Place) -> Mask | None:
-        """What may follow; ``None``: everything may."""
-
-    def dead_end(self, place: Place) -> str:
+    def dead_end(self, guide: Guide) -> str:
         """Why nothing may follow, in one line, where that is so."""

@@ -35,12 +35,12 @@ from sfgen import arguments
 from sfgen.ban import BannedWords
 from sfgen.decoding.plain_forms import banned_of
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.index import Index
 from sfgen.integrations.banned import Banned
 from sfgen.integrations.guided import Guided
-from sfgen.integrations.masks import Masks, dead_rows, masked
-from sfgen.integrations.row_tracker import Rows
-from sfgen.integrations.state import Place, Rule, Stage
+from sfgen.integrations.masks import Caps, dead_rows, masked, widest
+from sfgen.integrations.row_tracker import RowTracker
+from sfgen.integrations.state import BatchRow, Rule, Stage
+from sfgen.protocols import GuideSource
 from sfgen.vocabulary import Vocabulary
 
 try:
@@ -50,19 +50,16 @@ except ImportError as error:
 
 __all__ = ["BannedWordsLogitsProcessor", "GuidedLogitsProcessor"]
 
-_MOST_ROWS_OVER = 4096  # output layers are filled up to a round number of rows, by hundreds or a few thousand
-
 
 class _Processor(LogitsProcessor):
     """What both processors do: follow the rows, and mask the scores."""
 
     supports_continuous_batching = False
 
-    def __init__(self, rule: Rule, vocabulary: Vocabulary) -> None:
+    def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self._vocabulary = vocabulary
-        self._rows = Rows(rule)
-        self._masks: Masks | None = None
+        self._rows = RowTracker(rule)
+        self._masks: Caps | None = None
 
     def reset(self) -> None:
         """Forget the texts so far: whatever the next call brings is a prompt."""
@@ -82,19 +79,19 @@ class _Processor(LogitsProcessor):
             DeadEnd: Nothing may follow in some row.
             UsageError: The scores are not those of the vocabulary, or it cannot be told whether new texts begin.
         """
-        masks = self._masks_for(input_ids, scores)
-        places = self._rows.places(input_ids)
-        found = [self._rule.mask(place) for place in places]
-        allowed = masked(scores, [None if mask is None else masks.cap(mask) for mask in found])
-        for row in dead_rows(allowed):
-            if places[row].stage is Stage.OPEN:
-                raise self._dead_end(input_ids, places[row], row, masks)
-            allowed[row] = scores[row]  # it is over: something must be left, and what that is does not matter
+        caps = self._caps_for(input_ids, scores)
+        rows = self._rows.rows(input_ids)
+        masks = [self._rule.mask(row) for row in rows]
+        allowed = masked(scores, [None if mask is None else caps.cap(mask) for mask in masks])
+        for number in dead_rows(allowed):
+            if rows[number].stage is Stage.OPEN:
+                raise self._dead_end(input_ids, rows[number], number, caps)
+            allowed[number] = scores[number]  # it is over: something must be left, and what that is does not matter
         return allowed
 
-    def _masks_for(self, input_ids: Tensor, scores: Tensor) -> Masks:
-        """The masks for scores like these."""
-        masks = self._masks
+    def _caps_for(self, input_ids: Tensor, scores: Tensor) -> Caps:
+        """The caps for scores like these."""
+        caps = self._masks
         arguments.instance("input_ids", input_ids, Tensor)
         arguments.instance("scores", scores, Tensor)
         if input_ids.dim() != 2 or scores.dim() != 2 or len(input_ids) != len(scores) or not len(scores):
@@ -102,38 +99,36 @@ class _Processor(LogitsProcessor):
                 f"ids of shape {list(input_ids.shape)} and scores of shape {list(scores.shape)} are not those of a "
                 "batch: [rows, length] and [rows, tokens] are needed"
             )
-        if masks is None or not masks.fit(scores):
+        if caps is None or not caps.fit(scores):
             self._check_width(scores.shape[1])
-            masks = self._masks = Masks(scores)
-        return masks
+            caps = self._masks = Caps(scores)
+        return caps
 
     def _check_width(self, width: int) -> None:
         """An output layer may have more rows than there are tokens, and lack rows of tokens that are never text."""
-        vocabulary, size = self._vocabulary, len(self._vocabulary)
+        vocabulary, size = self._rule.vocabulary, len(self._rule.vocabulary)
         lacks_text = any(token is not None for token in vocabulary.tokens[width:])
         lacks_end = any(token >= width for token in vocabulary.end_token_ids)
-        if lacks_text or lacks_end or width - size > max(_MOST_ROWS_OVER, size // 8):
+        if lacks_text or lacks_end or width > widest(size):
             raise UsageError(
                 f"the model scores {width:,} tokens, but the vocabulary has {size:,}",
                 hint="Make the index with the vocabulary of this model: Vocabulary.from_pretrained(its directory), or "
                 f"Vocabulary.from_tokenizer(its tokenizer, size={width}).",
             )
 
-    def _dead_end(self, input_ids: Tensor, place: Place, row: int, masks: Masks) -> DeadEnd:
-        mask = self._rule.mask(place)
-        count = masks.width if mask is None else int((masks.cap(mask) > 0).sum())
-        tokens, ids = self._vocabulary.tokens, input_ids[row].tolist()
-        written = b"".join(
-            tokens[token] or b"" for token in ids[len(ids) - place.taken :] if 0 <= token < len(tokens)
-        ).decode("utf-8", "replace")
-        where = f"after {written[-60:]!r} (row {row})"
+    def _dead_end(self, input_ids: Tensor, row: BatchRow, number: int, caps: Caps) -> DeadEnd:
+        mask = self._rule.mask(row)
+        count = caps.width if mask is None else int((caps.cap(mask) > 0).sum())
+        tokens, ids = self._rule.vocabulary.tokens, input_ids[number, self._rows.prompt_length :].tolist()
+        written = b"".join(tokens[token] or b"" for token in ids if 0 <= token < len(tokens)).decode("utf-8", "replace")
+        where = f"after {written[-60:]!r} (row {number})"
         if count:
             return DeadEnd(
                 f"nothing may follow {where}: of {count:,} allowed tokens none has a score above minus infinity",
                 hint="Another processor or an option of generate() has ruled them out.",
             )
         return DeadEnd(
-            f"nothing may follow {where}: {self._rule.dead_end(place)}",
+            f"nothing may follow {where}: {self._rule.dead_end(row.guide)}",
             hint="sfgen.generate can take tokens back, and ends a text without an end token.",
         )
 
@@ -142,7 +137,8 @@ class GuidedLogitsProcessor(_Processor):
     """Makes ``generate`` write only what matches a pattern.
 
     Args:
-        index: What the text after the prompt must match, for the model's vocabulary.
+        index: What the text after the prompt must match, for the model's vocabulary: an ``sfgen.Index``, or another
+            source of guides (``sfgen.index.Chain``, an engine of ``sfgen.reference``).
         banned: Words that it must not contain, when it is read by itself and when it is read after the prompt: a
             ``BannedWords``, or a list of words.
         max_tokens: The tokens that the text may have, its end token not counted: ``generate``'s ``max_new_tokens``.
@@ -151,8 +147,9 @@ class GuidedLogitsProcessor(_Processor):
         LimitTooSmall: No match can be written with ``max_tokens`` tokens.
         UsageError: An argument of another sort.
 
-    A call raises, besides what ``_Processor`` names, ``BannedWordsError`` if every match has a banned word, and
-    ``UsageError`` if the banned words cannot be taken out of the pattern.
+    A call raises, besides what ``_Processor`` names, ``BannedWordsError`` if every match has a banned word,
+    ``UsageError`` if the banned words cannot be taken out of the pattern, and ``GenerationError`` if an engine that
+    does not look ahead comes to the limit before the text is a match.
 
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY
@@ -170,11 +167,11 @@ class GuidedLogitsProcessor(_Processor):
     """
 
     def __init__(
-        self, index: Index, *, banned: BannedWords | Iterable[str] | None = None, max_tokens: int | None = None
+        self, index: GuideSource, *, banned: BannedWords | Iterable[str] | None = None, max_tokens: int | None = None
     ) -> None:
-        arguments.instance("index", index, Index, hint="Make one: sfgen.Index(dfa, vocabulary).")
-        banned, max_tokens = banned_of(banned), _limit(max_tokens)
-        super().__init__(Guided(index, banned, max_tokens), index.vocabulary)
+        hint = "Make one: sfgen.Index(dfa, vocabulary)."
+        arguments.given("index", index, "an sfgen.Index", "vocabulary", "guide", "refusal", hint=hint)
+        super().__init__(Guided(index, banned_of(banned), _limit(max_tokens)))
 
 
 class BannedWordsLogitsProcessor(_Processor):
@@ -214,7 +211,7 @@ class BannedWordsLogitsProcessor(_Processor):
     ) -> None:
         arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         banned, max_tokens = BannedWords.of(banned), _limit(max_tokens)
-        super().__init__(Banned(banned, vocabulary, max_tokens), vocabulary)
+        super().__init__(Banned(banned, vocabulary, max_tokens))
 
 
 def _limit(max_tokens: int | None) -> int | None:

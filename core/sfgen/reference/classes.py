@@ -33,14 +33,24 @@ class CharacterClasses:
 
     def representatives(self, first: int = 0, last: int = 0x10FFFF) -> list[str]:
         """The first character of each class that has one from ``first`` to ``last``; surrogates are no characters."""
+        return [least for least, _ in self.extents(first, last)]
+
+    def extents(self, first: int = 0, last: int = 0x10FFFF) -> list[tuple[str, str]]:
+        """The first and the last character from ``first`` to ``last`` of each class that has one.
+
+        >>> CharacterClasses([((97, 122),), ((48, 57), (97, 102))]).extents(ord("0"), ord("z"))
+        [('0', '9'), (':', '`'), ('a', 'f'), ('g', 'z')]
+        """
         if first < 0xD800 <= last:
             parts = [(first, 0xD7FF), (0xE000, last)] if last >= 0xE000 else [(first, 0xD7FF)]
         else:
             parts = [(first, last)]
-        found: dict[int, str] = {}
+        found: dict[int, tuple[str, str]] = {}
         for low, high in parts:
             place = bisect_right(self._starts, low) - 1
             while place < len(self._starts) and self._starts[place] <= high:
-                found.setdefault(self._members[place], chr(max(self._starts[place], low)))
+                end = self._starts[place + 1] - 1 if place + 1 < len(self._starts) else high
+                members, here = self._members[place], (chr(max(self._starts[place], low)), chr(min(end, high)))
+                found[members] = (found[members][0] if members in found else here[0], here[1])
                 place += 1
         return list(found.values())

@@ -19,7 +19,7 @@ from sfgen import arguments
 from sfgen.errors import PatternError, UsageError
 from sfgen.reference.agreement import disagreement
 from sfgen.reference.classes import CharacterClasses
-from sfgen.reference.guide import ReferenceGuide
+from sfgen.reference.guide import ReferenceGuide, refusal
 from sfgen.reference.interegular_machine import USE_THE_DEFAULT, characters_of, check_size, made_by_interegular
 from sfgen.reference.pending import characters_from, split
 from sfgen.reference.sub_sequences import Machine, find_sub_sequences
@@ -91,6 +91,7 @@ class FsmIndex:
 
     Attributes:
         fsm: The machine.
+        classes: Which characters the machine tells apart.
 
     Raises:
         PatternError: As for ``reference_fsm``.
@@ -107,7 +108,7 @@ class FsmIndex:
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
         self.fsm = reference_fsm(pattern)
         self._machine = Machine(self.fsm)
-        self._classes = CharacterClasses(characters_of(self.fsm.alphabet, pattern).values())
+        self.classes = CharacterClasses(characters_of(self.fsm.alphabet, pattern).values())
         self._places: list[tuple[int, bytes]] = [(state, b"") for state in range(len(self.fsm.states))]
         self._numbers = {place: number for number, place in enumerate(self._places)}
         self._within: dict[bytes, list[int]] = {}  # for the bytes of an unfinished character: what can follow them
@@ -129,7 +130,7 @@ class FsmIndex:
     def transitions(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The text tokens that ``state`` reads, ascending, and the state each leads to: two int32 arrays."""
         if self._known(state) not in self._rows:
-            self._rows[state] = self._row_within(*self._places[state])
+            self._rows[state] = self._row_within(state)
         tokens, targets = self._rows[state]
         return np.array(tokens, dtype=np.int32), np.array(targets, dtype=np.int32)
 
@@ -144,6 +145,19 @@ class FsmIndex:
         place = int(np.searchsorted(tokens, token_id))
         return int(targets[place]) if place < tokens.size and tokens[place] == token_id else None
 
+    def read(self, state: int, data: bytes) -> int | None:
+        """The state after some bytes, which need not be those of a token; ``None`` if they are not read."""
+        start, begun = self.place(state)
+        if (parts := split(begun + arguments.data("data", data))) is None:
+            return None
+        v, pending = parts
+        end = self._walk(start, v)
+        return None if end is None or not self._can_read(end, pending) else self._number(end, pending)
+
+    def pending(self, state: int) -> bytes:
+        """The bytes of the unfinished character at the end of the text."""
+        return self.place(state)[1]
+
     def is_accepting(self, state: int) -> bool:
         """Whether the text may end in ``state``."""
         return self._known(state) in self._machine.finals
@@ -156,6 +170,10 @@ class FsmIndex:
         """Whether the machine accepts a text, in UTF-8."""
         text = split(arguments.data("data", data))
         return text is not None and not text[1] and bool(self.fsm.accepts(text[0]))
+
+    def refusal(self, text: bytes) -> dict[str, str] | None:
+        """What a report says of a finished text that the machine, or ``re``, does not accept; ``None`` if both do."""
+        return refusal(self, text)
 
     def guide(self, max_tokens: int | None = None) -> ReferenceGuide[int]:
         """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take."""
@@ -183,17 +201,14 @@ class FsmIndex:
                     targets.append(self._number(z[-1], pending))
         return sigma
 
-    def _row_within(self, state: int, begun: bytes) -> tuple[array[int], array[int]]:
+    def _row_within(self, state: int) -> tuple[array[int], array[int]]:
         """The row of a state within a character: each token is read together with the bytes before it."""
         tokens, targets = array("i"), array("i")
         for token in self._tokens_within:
-            if (parts := split(begun + (self.vocabulary.tokens[token] or b""))) is None:
-                continue
-            v, pending = parts
-            end = self._walk(state, v)
-            if end is not None and self._can_read(end, pending):
+            target = self.read(state, self.vocabulary.tokens[token] or b"")
+            if target is not None:
                 tokens.append(token)
-                targets.append(self._number(end, pending))
+                targets.append(target)
         return tokens, targets
 
     def _walk(self, state: int, v: str) -> int | None:
@@ -210,7 +225,7 @@ class FsmIndex:
         if not pending:
             return True
         if pending not in self._within:
-            letters = self._classes.representatives(*characters_from(pending))
+            letters = self.classes.representatives(*characters_from(pending))
             self._within[pending] = self._machine.symbols("".join(letters))
         return any(symbol in self._machine.delta[state] for symbol in self._within[pending])
 

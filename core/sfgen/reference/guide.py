@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Hashable
+from typing import Protocol, TypeVar
 
 from sfgen import arguments
-from sfgen.errors import DeadEnd, GenerationError, UsageError
+from sfgen.index import BaseGuide
+from sfgen.index.guide import NO_TOKENS
+from sfgen.protocols import Int32
+from sfgen.reference.classes import CharacterClasses
+from sfgen.reference.pending import characters_from
+from sfgen.regex.oracle import who_refuses
 from sfgen.vocabulary import Vocabulary
 
-State = TypeVar("State")
+State = TypeVar("State", bound=Hashable)
+
+_MOST_FORCED = 4096
 
 
 class ReferenceIndex(Protocol[State]):
-    """What the guide asks of an index; a state is whatever the index makes of the text so far."""
+    """What the guide asks of an index; a state is whatever the index makes of the text so far.
 
+    Attributes:
+        pattern: What the text must match.
+        vocabulary: The tokens.
+        classes: Which characters the pattern tells apart.
+    """
+
+    pattern: str
     vocabulary: Vocabulary
+    classes: CharacterClasses
 
     @property
     def start(self) -> State:
         """The state of the empty text."""
 
-    def allowed_tokens(self, state: State) -> NDArray[np.int32]:
+    def allowed_tokens(self, state: State) -> Int32:
         """The text tokens that may follow, ascending."""
 
-    def next_state(self, state: State, token_id: int) -> State | None:
-        """The state after a token that is no end token; ``None`` if it may not follow."""
+    def read(self, state: State, data: bytes) -> State | None:
+        """The state after some bytes; ``None`` if they may not follow."""
+
+    def pending(self, state: State) -> bytes:
+        """The bytes of the unfinished character at the end of the text."""
 
     def is_accepting(self, state: State) -> bool:
         """Whether the text may end."""
@@ -35,8 +51,11 @@ class ReferenceIndex(Protocol[State]):
     def number(self, state: State) -> int:
         """A number that names the state, for events and views."""
 
+    def accepts(self, data: bytes) -> bool:
+        """Whether a whole text, in UTF-8, is a match."""
 
-class ReferenceGuide(Generic[State]):
+
+class ReferenceGuide(BaseGuide[State]):
     """Walks one sequence through an index that does not look ahead.
 
     A token is allowed if *some* text can follow it. So a sequence can come to a place where no token follows, or to
@@ -47,96 +66,70 @@ class ReferenceGuide(Generic[State]):
         max_tokens: The number of tokens (end tokens not counted) that the sequence may have. ``None``: no limit.
     """
 
+    limit_hint = "The engines naive and fsm do not look ahead: allow more tokens, or use the default engine."
+    dead_end_hint = "The engines naive and fsm do not look ahead: use the default engine."
+
     def __init__(self, index: ReferenceIndex[State], max_tokens: int | None = None) -> None:
-        arguments.given("index", index, "an index of sfgen.reference", "start", "next_state", "is_accepting", "number")
+        arguments.given("index", index, "an index of sfgen.reference", "start", "read", "is_accepting", "number")
         self.index = index
-        if max_tokens is not None:
-            arguments.whole_number("max_tokens", max_tokens, least=0)
-        self.max_tokens = max_tokens
-        self._states: list[State] = [index.start]
-        self._readable: list[NDArray[np.int32] | None] = [None]  # the tokens of each of the states, once asked for
-        self._ended = False
+        super().__init__(index.vocabulary, index.start, max_tokens)
 
-    @property
-    def state(self) -> int:
-        """A number that names the current state."""
-        return self.index.number(self._states[-1])
+    def _read(self, position: State, data: bytes) -> State | None:
+        return self.index.read(position, data)
 
-    @property
-    def is_accepting(self) -> bool:
-        """Whether the text so far is a match."""
-        return self.index.is_accepting(self._states[-1])
+    def _accepts(self, position: State) -> bool:
+        return self.index.is_accepting(position)
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether nothing can follow: an end token was taken, or the text is a match that no token continues."""
-        return self._ended or (self.is_accepting and not self._readable_here().size)
+    def _tokens_within_limit(self) -> Int32:
+        """The text tokens that can be read: nobody looks ahead, so none of them is tried again."""
+        position = self._positions[-1]
+        if self.room == 0:
+            return NO_TOKENS
+        if self._readable is None or self._readable[0] != position:
+            self._readable = position, self.index.allowed_tokens(position)
+        return self._readable[1]
 
-    def allowed_tokens(self) -> NDArray[np.int32]:
-        """The ids of the allowed tokens, ascending, int32.
+    def _number(self, position: State) -> int:
+        return self.index.number(position)
 
-        Raises:
-            GenerationError: The limit is reached, and the text is no match.
-            DeadEnd: No token of the vocabulary can follow, and the text is no match.
+    def _is_final(self, position: State) -> bool:
+        return self._next_character(position) is None
+
+    def _only_step(self, position: State) -> tuple[bytes, State] | None:
+        """The byte that must follow: that of the least and the greatest character, as UTF-8 is in their order."""
+        characters = self._next_character(position)
+        if characters is None or characters[0][:1] != characters[1][:1]:
+            return None
+        byte = characters[0][:1]
+        after = self._read(position, byte)
+        return None if after is None else (byte, after)
+
+    def _next_character(self, position: State) -> tuple[bytes, bytes] | None:
+        """The least and the greatest character that can be read next, without their bytes that are pending.
+
+        Of characters that the pattern cannot tell apart one is tried. A byte at a time would be 256 tries.
         """
-        if self._ended:
-            return np.empty(0, dtype=np.int32)
-        is_full = len(self._states) - 1 == self.max_tokens
-        tokens = self._readable_here()[: 0 if is_full else None]
-        if self.is_accepting:
-            tokens = np.union1d(tokens, self.index.vocabulary.end_token_ids).astype(np.int32)
-        elif is_full:
-            raise GenerationError(
-                f"the limit of {self.max_tokens} tokens is reached, and the text is no match yet",
-                hint="The engines naive and fsm do not look ahead: allow more tokens, or use the default engine.",
-            )
-        elif not tokens.size:
-            raise DeadEnd(
-                "no token of the vocabulary can follow, and the text is no match yet",
-                hint="The engines naive and fsm do not look ahead: use the default engine.",
-            )
-        return tokens
+        pending = self.index.pending(position)
+        begun = len(pending)
+        found = [
+            (least.encode()[begun:], greatest.encode()[begun:])
+            for least, greatest in self.index.classes.extents(*characters_from(pending))
+            if self._read(position, least.encode()[begun:]) is not None
+        ]
+        return (min(least for least, _ in found), max(greatest for _, greatest in found)) if found else None
 
-    def advance(self, token_id: int) -> None:
-        """Take a token.
+    def forced_bytes(self, most: int | None = None) -> bytes:
+        """The bytes that must follow, at most ``most`` (without: 4096), up to the next choice or first place of an end.
 
-        Raises:
-            UsageError: The token is not allowed here.
+        The engine ``naive`` may see no end of what must follow where in truth nothing can, as in ``a*+ab``.
         """
-        if self._ended:
-            raise UsageError("the sequence has ended; nothing can follow the end token")
-        token_id = arguments.whole_number("token_id", token_id)
-        vocabulary = self.index.vocabulary
-        is_end = token_id in vocabulary.end_token_ids
-        if is_end and self.is_accepting:
-            self._ended = True
-            return
-        is_full = len(self._states) - 1 == self.max_tokens
-        state = None
-        if not is_end and not is_full and 0 <= token_id < len(vocabulary):
-            state = self.index.next_state(self._states[-1], token_id)
-        if state is None:
-            raise UsageError(f"token {token_id} is not allowed here")
-        self._states.append(state)
-        self._readable.append(None)
+        return super().forced_bytes(_MOST_FORCED if most is None else most)
 
-    def rollback(self, count: int) -> None:
-        """Take back the last ``count`` tokens; an end token counts as one.
 
-        Raises:
-            UsageError: Fewer tokens than that were taken.
-        """
-        taken = len(self._states) - 1 + self._ended
-        if not 0 <= arguments.whole_number("count", count) <= taken:
-            raise UsageError(f"cannot take back {count} tokens: {taken} were taken")
-        if count and self._ended:
-            self._ended = False
-            count -= 1
-        if count:
-            del self._states[-count:], self._readable[-count:]
+def refusal(index: ReferenceIndex[State], text: bytes) -> dict[str, str] | None:
+    """What a report says of a finished text that is no match: the pattern, and who refuses it; ``None`` if nobody does.
 
-    def _readable_here(self) -> NDArray[np.int32]:
-        tokens = self._readable[-1]
-        if tokens is None:
-            tokens = self._readable[-1] = self.index.allowed_tokens(self._states[-1])
-        return tokens
+    The index itself is asked first, then ``re``.
+    """
+    refused_by = who_refuses(index.pattern, text) if index.accepts(text) else "the index itself"
+    return None if refused_by is None else {"pattern": index.pattern, "refused by": refused_by}

@@ -26,7 +26,7 @@ from sfgen import arguments
 from sfgen.errors import PatternError
 from sfgen.reference.agreement import character_sets
 from sfgen.reference.classes import CharacterClasses
-from sfgen.reference.guide import ReferenceGuide
+from sfgen.reference.guide import ReferenceGuide, refusal
 from sfgen.reference.pending import characters_from, split
 from sfgen.reference.spelling import spelled
 from sfgen.regex import parse, settle
@@ -43,6 +43,9 @@ class NaiveIndex:
     Args:
         pattern: The pattern, of Python's ``re`` with ``re.ASCII`` or ``(?u)``.
         vocabulary: The tokens.
+
+    Attributes:
+        classes: Which characters the pattern tells apart.
 
     Raises:
         PatternError: The pattern cannot be read, or it matches no text at all.
@@ -65,7 +68,7 @@ class NaiveIndex:
         if is_nothing(tree):
             raise PatternError("it matches no text at all", pattern)
         self._regex = regex.compile(spelled(tree), regex.V0)
-        self._classes = CharacterClasses(character_sets(tree))
+        self.classes = CharacterClasses(character_sets(tree))
         # The tokens by how they begin and end: with whole characters, or within one.
         self._whole: list[str] = []
         whole, self._unfinished, self._within = [], list[tuple[int, str, bytes]](), list[int]()
@@ -99,11 +102,20 @@ class NaiveIndex:
 
     def next_state(self, state: State, token_id: int) -> State | None:
         """The text after a token that is no end token; ``None`` if it can become no match."""
+        _checked(state)
+        known = 0 <= arguments.whole_number("token_id", token_id) < len(self.vocabulary)
+        data = self.vocabulary.tokens[token_id] if known else None
+        return self.read(state, data) if data else None
+
+    def read(self, state: State, data: bytes) -> State | None:
+        """The text after some bytes, which need not be those of a token; ``None`` if it can become no match."""
         text, pending = _checked(state)
-        if not 0 <= arguments.whole_number("token_id", token_id) < len(self.vocabulary):
-            return None
-        parts = split(pending + (self.vocabulary.tokens[token_id] or b"\xff"))
+        parts = split(pending + arguments.data("data", data))
         return (text + parts[0], parts[1]) if parts is not None and self._can_match(text, *parts) else None
+
+    def pending(self, state: State) -> bytes:
+        """The bytes of the unfinished character at the end of the text."""
+        return _checked(state)[1]
 
     def is_accepting(self, state: State) -> bool:
         """Whether the text is a match."""
@@ -119,6 +131,10 @@ class NaiveIndex:
         parts = split(arguments.data("data", data))
         return parts is not None and self.is_accepting(parts)
 
+    def refusal(self, text: bytes) -> dict[str, str] | None:
+        """What a report says of a finished text that ``regex``, or ``re``, does not match; ``None`` if both do."""
+        return refusal(self, text)
+
     def guide(self, max_tokens: int | None = None) -> ReferenceGuide[State]:
         """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take."""
         return ReferenceGuide(self, max_tokens)
@@ -129,7 +145,7 @@ class NaiveIndex:
         match = self._regex.fullmatch
         if not pending:
             return match(text, partial=True) is not None
-        letters = self._classes.representatives(*characters_from(pending))
+        letters = self.classes.representatives(*characters_from(pending))
         return any(match(text + letter, partial=True) is not None for letter in letters)
 
 
