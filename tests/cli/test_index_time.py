@@ -28,11 +28,11 @@ def slow(self):
     return load(self)
 kernels.Kernel._compile_now = slow
 from sfgen.index import index as builder
-build = builder.Index.build
+build = builder.DfaIndex.build
 def timed(self, *arguments):
     tick(0.25)
     return build(self, *arguments)
-builder.Index.build = timed
+builder.DfaIndex.build = timed
 from sfgen_cli.__main__ import run
 code = run(["index", "--regex", "(hot|cold|hotel)", *sys.argv[1:]])
 assert now > 300, now

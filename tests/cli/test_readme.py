@@ -66,10 +66,20 @@ def test_the_example_of_the_library_runs(python_examples: list[str]) -> None:
     assert "[took back ' listen" in rest
 
 
+def test_the_example_of_a_constraint_of_ones_own_runs(python_examples: list[str]) -> None:
+    alone, answer = python_examples[1].splitlines()
+    for text in (alone, answer.removeprefix("Answer: ")):
+        depths = [text[:end].count("(") - text[:end].count(")") for end in range(len(text) + 1)]
+        assert set(text) == {"(", ")"}
+        assert depths[-1] == 0
+        assert 0 not in depths[1:-1]
+    assert answer.startswith("Answer: ")
+
+
 def test_the_example_of_the_processors_runs(python_examples: list[str]) -> None:
-    dates, beams, answer = map(ast.literal_eval, python_examples[1].splitlines())
+    dates, beams, answer = map(ast.literal_eval, python_examples[2].splitlines())
     assert (len(dates), len(beams), len(answer)) == (2, 4, 1)
     assert all(re.fullmatch(DATE, date) for date in (*dates, *beams))
     assert len(set(beams)) == 4
     assert not re.search(r"\b(talk|listen)\b", answer[0])
-    assert len(python_examples) == 2
+    assert len(python_examples) == 3
