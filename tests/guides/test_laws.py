@@ -191,7 +191,7 @@ def case_of(kind: str, draw: Any) -> Case:
 
 
 @every_kind
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_walk(kind: str, data: st.DataObject) -> None:
     case = case_of(kind, data.draw)
@@ -201,7 +201,7 @@ def test_a_walk(kind: str, data: st.DataObject) -> None:
 
 
 @every_kind
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_limits(kind: str, data: st.DataObject) -> None:
     """Where no text fits, that is said at once; otherwise every walk comes to an end, or is an error that says why."""
