@@ -158,31 +158,45 @@ def check_allowed(walk: Walk) -> list[int]:
     size = len(case.vocabulary)
     tried = [token for token in range(-2, size + 3) if can_take(guide, token)]
     assert tried == [token for token in tried if 0 <= token < size]
-    try:
-        tokens: Int32 = guide.allowed_tokens()
-    except GenerationError as error:
+    tokens = asked(guide)
+    if isinstance(tokens, GenerationError):
         assert not tried
-        assert error.hint
         assert not case.language.accepts(walk.text)
-        assert (type(error) is GenerationError) == (walk.room == 0)
-        assert type(error) in (GenerationError, DeadEnd)
-        with pytest.raises(type(error)):
+        check_no_way(walk, tokens)
+        with pytest.raises(type(tokens)):
             guide.mask()
         return []
     if not tried and not walk.has_ended and not case.language.accepts(walk.text):
         assert case.looks_ahead, "what does not look ahead says that nothing can follow"
-    assert (tokens.dtype, tokens.ndim) == (np.int32, 1)
+    assert tokens.dtype == np.int32
+    assert tokens.ndim == 1
     assert tokens.tolist() == tried
     if tokens.flags.writeable:  # then it is the caller's own
         tokens[:] = -1
         assert guide.allowed_tokens().tolist() == tried
     mask = guide.mask()
-    assert (mask.dtype, mask.shape, mask.flags.writeable) == (np.uint32, ((size + 31) // 32,), False)
+    assert mask.dtype == np.uint32
+    assert mask.shape == ((size + 31) // 32,)
+    assert not mask.flags.writeable
     assert [32 * word + bit for word in range(len(mask)) for bit in range(32) if int(mask[word]) >> bit & 1] == tried
     assert guide.is_ready() is True, "the mask is made"
     several = guide.allows_several()
     assert several in (None, len(set(tried) & set(case.texts)) + bool(set(tried) - set(case.texts)) > 1)
     return tried
+
+
+def check_no_way(walk: Walk, error: GenerationError) -> None:
+    """The error says what ended the way: the limit, or the vocabulary."""
+    assert type(error) is (GenerationError if walk.room == 0 else DeadEnd)
+    assert error.hint
+
+
+def asked(guide: Guide) -> Int32 | GenerationError:
+    """The tokens that are allowed, or the error that there are none."""
+    try:
+        return guide.allowed_tokens()
+    except GenerationError as error:
+        return error
 
 
 def can_take(guide: Guide, token: int) -> bool:
@@ -251,13 +265,12 @@ def check_as_new(walk: Walk) -> None:
 
 def everything(guide: Guide) -> tuple[Any, ...]:
     """All that a guide says, but the number of its state, which may depend on where it was before."""
-    try:
-        tokens = guide.allowed_tokens().tolist(), guide.mask().tolist()
-    except GenerationError as error:
-        tokens = type(error), error.message
-    return (
-        guide.position, guide.is_accepting, guide.is_finished, guide.tokens_left(), guide.forced_bytes(), tokens
-    )  # fmt: skip
+    tokens = asked(guide)
+    if isinstance(tokens, GenerationError):
+        shown: tuple[Any, ...] = type(tokens), tokens.message
+    else:
+        shown = tokens.tolist(), guide.mask().tolist()
+    return (guide.position, guide.is_accepting, guide.is_finished, guide.tokens_left(), guide.forced_bytes(), shown)
 
 
 def check_validate(walk: Walk, tokens: Sequence[int]) -> None:
@@ -361,11 +374,8 @@ def likely(walk: Walk, draw: Any) -> list[int]:
 
 def try_allowed(guide: Guide) -> list[int]:
     """The tokens that are allowed; none where that is an error."""
-    try:
-        tokens: list[int] = guide.allowed_tokens().tolist()
-    except GenerationError:
-        return []
-    return tokens
+    tokens = asked(guide)
+    return [] if isinstance(tokens, GenerationError) else tokens.tolist()
 
 
 def check_text(case: Case, max_tokens: int, draw: Any) -> bytes | None:
@@ -377,12 +387,12 @@ def check_text(case: Case, max_tokens: int, draw: Any) -> bytes | None:
     walk = Walk.begin(case, max_tokens)
     ends = case.vocabulary.end_token_ids
     for _ in range(max_tokens + 1):
-        try:
-            allowed = walk.guide.allowed_tokens().tolist()
-        except GenerationError as error:
+        tokens = asked(walk.guide)
+        if isinstance(tokens, GenerationError):
             assert not case.looks_ahead, walk
-            assert (type(error) is GenerationError) == (walk.room == 0)
+            check_no_way(walk, tokens)
             return None
+        allowed = tokens.tolist()
         assert allowed or (not ends and case.language.accepts(walk.text)), walk
         if not allowed:
             break

@@ -124,7 +124,7 @@ def brackets() -> Language:
         opened = re.sub("[abé ]", "", rest)
         if rest and not open_text.fullmatch(rest):
             return None
-        if not opened and word[:1] not in (b"", b"<") or word[:2] == b"</" and opened[-1:] != "{":
+        if (not opened and word[:1] not in (b"", b"<")) or (word[:2] == b"</" and opened[-1:] != "{"):
             return None
         return opened, word
 
