@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from brackets import Brackets
-from guide_conformance import Case, Walk, check_text, check_walk
+from guide_conformance import Case, Walk, check_as_new, check_position
+from guide_walks import check_text, check_walk, take_random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from languages import Language, brackets, free_text, regular
@@ -42,11 +43,12 @@ BANNED: list[tuple[str, str, int, list[str]]] = [
     ("(é|ab)*a", "abé", 4, ["éa", "b"]),
     ("a{0,3}b", "ab", 4, ["c"]),
 ]
-CHAINS: list[tuple[Known, Known]] = [
-    (("a*", "a", 1), ("ab", "ab", 2)),
-    (("aé", "aé", 3), ("(ab|ba)*", "ab", 3)),  # a literal first
-    (("(ab)?", "ab", 2), ("(a|é)b?", "abé", 3)),
-    (("[ab]?", "ab", 1), ("a{2}|b?", "ab", 2)),
+CHAINS: list[list[Known]] = [
+    [("a*", "a", 1), ("ab", "ab", 2)],
+    [("aé", "aé", 3), ("(ab|ba)*", "ab", 3)],  # a literal first
+    [("(ab)?", "ab", 2), ("(a|é)b?", "abé", 3)],
+    [("[ab]?", "ab", 1), ("a{2}|b?", "ab", 2)],
+    [("a?", "a", 1), ("b?", "b", 1), ("[ab]a?", "ab", 2)],
 ]
 language_of = cache(regular)
 
@@ -123,10 +125,11 @@ def of_text(kind: type[ByText], draw: Any) -> tuple[Language, Make, bool, bool]:
 
 
 def of_chain(draw: Any) -> tuple[Language, Make, bool, bool]:
-    (one, letters, longest), (other, more_letters, more) = draw(st.sampled_from(CHAINS))
-    language = language_of(f"(?:{one})(?:{other})", letters + more_letters, longest + more)
-    parts = [Dfa.from_regex(one), Dfa.from_regex(other)]
-    return language, lambda vocabulary: Chain([Index(part, vocabulary) for part in parts]), True, False
+    parts = draw(st.sampled_from(CHAINS))
+    patterns, letters, longest = zip(*parts, strict=True)
+    language = language_of("".join(f"(?:{pattern})" for pattern in patterns), "".join(letters), sum(longest))
+    automata = [Dfa.from_regex(pattern) for pattern in patterns]
+    return language, lambda vocabulary: Chain([Index(part, vocabulary) for part in automata]), True, False
 
 
 def of_brackets(draw: Any) -> tuple[Language, Make, bool, bool]:
@@ -198,6 +201,20 @@ def test_a_walk(kind: str, data: st.DataObject) -> None:
     least = case.source.guide().tokens_left()
     more = data.draw(st.none() | st.integers(0, 5))
     check_walk(case, None if more is None else least + more, data.draw)
+
+
+@every_kind
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_bytes_are_taken_back_near_the_limit(kind: str, data: st.DataObject) -> None:
+    """The limit counts afterwards as it did before."""
+    case = case_of(kind, data.draw)
+    walk = Walk.begin(case, case.source.guide().tokens_left() + data.draw(st.integers(0, 1)))
+    for step in data.draw(st.lists(st.sampled_from(["bytes", "bytes", "token"]), min_size=1, max_size=3)):
+        take_random(walk, step, data.draw)
+    walk.rollback(data.draw(st.integers(0, len(walk.steps))))
+    check_position(walk)
+    check_as_new(walk)
 
 
 @every_kind
