@@ -20,8 +20,8 @@ from sfgen.errors import GenerationError, SfgenError
 from sfgen.protocols import GuideSource, Scores
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
-FORCED = Index(Dfa.from_choices(["bold> ab", "bold>b"]), VOCABULARY)
-ONE = Index(Dfa.from_choices(["bold>"]), VOCABULARY)
+FORCED = Index(Dfa.from_choices(["old> ab", "old>b"]), VOCABULARY)
+ONE = Index(Dfa.from_choices(["old>old>"]), VOCABULARY)
 
 
 class AtOnce(ScriptedSession):
