@@ -76,14 +76,22 @@ class ForwardPasses:
     def finish(self) -> Generator[Ask, Scores | None, None]:
         """Let the observer see the scores of forced tokens at the end, for which nobody asked."""
         known = self.text.known
-        if self.observe is not None and len(self.text) and not self.cursor.has_read(len(known) - 1):
+        if self.observe is None or not len(self.text):
+            return
+        if not self.count or not self.cursor.has_read(len(known) - 1):
             yield from self._ask_everywhere(known[:-1], self.observe)
 
     def _ask_everywhere(
         self, known: Sequence[int], observe: Callable[[int, Scores], None]
     ) -> Generator[Ask, Scores | None, Scores]:
         """Ask for the scores of all tokens after each token that is read; those of the last are the answer."""
+        if known and not self.text.prompt_ids and not self.count:  # nothing comes before the first token
+            yield from self._ask_everywhere((), observe)
         question = self.cursor.ask(known)
+        if not question.token_ids:
+            scores = self._checked((yield question), None)
+            observe(0, scores)
+            return scores
         answer = np.asarray((yield replace(question, everywhere=True)))
         count, size = len(question.token_ids), len(self.text.vocabulary)
         if answer.shape != (count, size):

@@ -135,6 +135,23 @@ class ChainGuide(BaseGuide[Places]):
     def _tokens_left(self, position: Places) -> int:
         return min(_sum([guide.tokens_left(), self.chain._behind[part]]) for part, guide in position)
 
+    def _is_final(self, position: Places) -> bool:
+        return all(guide.is_finished for _, guide in position)
+
+    def _only_step(self, position: Places) -> tuple[bytes, Places] | None:
+        """The byte that all guides must go on with; without trying all bytes, unless one of them may end and go on."""
+        forced = set()
+        for _, guide in position:
+            if not guide.is_finished:
+                if guide.is_accepting:
+                    return super()._only_step(position)
+                forced.add(guide.forced_bytes(1))
+        if len(forced) != 1 or b"" in forced:
+            return None
+        byte = forced.pop()
+        after = self._read(position, byte)
+        return None if after is None else (byte, after)
+
     def _describe(self, position: Places) -> str:
         return " | ".join(f"{part + 1}: {guide.describe()}" for part, guide in position)
 

@@ -162,7 +162,7 @@ class DfaGuide(BaseGuide[int]):
         Raises:
             UsageError: Fewer steps than that were taken.
         """
-        special = self._ended or self._between
+        special = self._ended or bool(self._between)  # before the rollback
         super().rollback(count)
         if special:
             self._set_free()

@@ -208,6 +208,7 @@ class BaseGuide(ABC, Generic[Position]):
             return NO_TOKENS
         if self._readable is None or self._readable[0] != position:
             self._readable = position, self._text_tokens(position)
+            self._readable[1].setflags(write=False)  # it is handed out
         tokens = self._readable[1]
         if self.room is None and self.vocabulary.trie.single_bytes.all():
             return tokens
@@ -301,7 +302,11 @@ class BaseGuide(ABC, Generic[Position]):
                 self._between.pop()
 
     def validate(self, token_ids: Sequence[int]) -> int:
-        """How many of these tokens, from the first on, may follow one after the other."""
+        """How many of these tokens, from the first on, may follow one after the other.
+
+        Raises:
+            UsageError: They are no list of token ids.
+        """
         token_ids, count = arguments.token_ids("token_ids", token_ids), 0
         try:
             for token_id in token_ids:

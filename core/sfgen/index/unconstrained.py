@@ -50,6 +50,7 @@ class UnconstrainedGuide(BaseGuide[int]):
         self._everything = packed(np.concatenate([self.vocabulary.text_token_ids, end]), size)
         self._only_ends = packed(end, size)
         self._allowed = tokens_of_row(self._everything)
+        self._allowed.setflags(write=False)  # it is handed out
 
     def _read(self, position: int, data: bytes) -> int | None:
         return position

@@ -87,6 +87,7 @@ class ReferenceGuide(BaseGuide[State]):
             return NO_TOKENS
         if self._readable is None or self._readable[0] != position:
             self._readable = position, self.index.allowed_tokens(position)
+            self._readable[1].setflags(write=False)  # it is handed out
         return self._readable[1]
 
     def _number(self, position: State) -> int:

@@ -1,0 +1,110 @@
+"""A toy constraint with a real stack: brackets that close in the order in which they were opened, letters between.
+
+No automaton has its states. It shows all that a new kind of constraint has to write: how a position reads a byte, where
+a text may end, and how far that is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from sfgen import Vocabulary
+from sfgen.index import BaseGuide
+from sfgen.index.distance import UNREACHABLE
+
+PAIRS = {b"(": b")", b"[": b"]", b"<bold>": b"</bold>"}
+LETTERS = (b"a", b"b", b" ", "é".encode())
+
+Stack: TypeAlias = tuple[bytes, "Stack"] | None
+"""The bracket that was opened last, and those that are open around it. It never changes, so positions share it."""
+
+
+class Position(NamedTuple):
+    stack: Stack = None
+    begun: bytes = b""  # of a bracket or a letter of several bytes
+    is_closed: bool = False  # the first bracket is closed again, so nothing may follow
+
+    @property
+    def words(self) -> dict[bytes, Position]:
+        """What may be written where nothing is begun, and where it leads."""
+        if self.is_closed:
+            return {}
+        words = {opening: Position((opening, self.stack)) for opening in PAIRS}
+        if self.stack is not None:
+            opening, around = self.stack
+            words |= dict.fromkeys(LETTERS, Position(self.stack))
+            words[PAIRS[opening]] = Position(around, is_closed=around is None)
+        return words
+
+    def read(self, byte: bytes) -> Position | None:
+        words, begun = self.words, self.begun + byte
+        if begun in words:
+            return words[begun]
+        return self._replace(begun=begun) if any(word.startswith(begun) for word in words) else None
+
+    @property
+    def shortest_end(self) -> bytes:
+        """A shortest text that completes this one."""
+        if self.is_closed:
+            return b""
+        begun = PAIRS[self.stack[0]] if self.stack and not self.begun else self.begun
+        ends = [word + after.shortest_end for word, after in self.words.items() if word.startswith(begun)]
+        return min(ends, key=len)[len(self.begun) :]
+
+
+@dataclass(frozen=True)
+class Brackets:
+    """One pair of brackets, with letters and pairs of brackets in it, nested as deep as one likes."""
+
+    def accepts(self, text: str | bytes) -> bool:
+        position = _read(Position(), text.encode() if isinstance(text, str) else text)
+        return position is not None and position.is_closed
+
+    def shortest(self) -> bytes:
+        return Position().shortest_end
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"brackets": {opening.decode(): closing.decode() for opening, closing in PAIRS.items()}}
+
+    def refusal(self, text: bytes) -> dict[str, str] | None:
+        return None if self.accepts(text) else {"constraint": "brackets", "refused by": "the stack"}
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> BracketsGuide:
+        return BracketsGuide(vocabulary, Position(), max_tokens)
+
+
+class BracketsGuide(BaseGuide[Position]):
+    def _read(self, position: Position, data: bytes) -> Position | None:
+        return _read(position, data)
+
+    def _accepts(self, position: Position) -> bool:
+        return position.is_closed
+
+    def _tokens_left(self, position: Position) -> int:
+        """The fewest tokens that write the shortest end: a bound, as other ends may take fewer."""
+        return _fewest(self.vocabulary, position.shortest_end)
+
+    def _describe(self, position: Position) -> str:
+        shown, stack = position.begun, position.stack
+        while stack:
+            shown, stack = stack[0] + shown, stack[1]
+        return shown.decode("utf-8", "replace") or ("closed" if position.is_closed else "empty")
+
+
+def _read(position: Position | None, data: bytes) -> Position | None:
+    for byte in data:
+        position = position and position.read(bytes([byte]))
+    return position
+
+
+@lru_cache(maxsize=10_000)
+def _fewest(vocabulary: Vocabulary, data: bytes) -> int:
+    """The fewest tokens that write ``data``."""
+    tokens = [vocabulary.tokens[token] or b"" for token in vocabulary.text_token_ids]
+    fewest = [0]  # for the last bytes, by their number
+    for start in reversed(range(len(data))):
+        ways = [fewest[len(data) - start - len(token)] + 1 for token in tokens if data.startswith(token, start)]
+        fewest.append(min(ways, default=int(UNREACHABLE)))
+    return min(fewest[-1], int(UNREACHABLE))
