@@ -25,9 +25,10 @@ from sfgen.ban.ban_automata import BanAutomata
 from sfgen.ban.character_trie import character_trie, ranges
 from sfgen.ban.classes import text_classes
 from sfgen.ban.half_character import CUT
-from sfgen.ban.matcher_states import COMPLETE, GONE, Int32, MatcherStates
+from sfgen.ban.matcher_states import COMPLETE, GONE, MatcherStates
 from sfgen.ban.seam import SeamMatcher
 from sfgen.kernels import FlagsOut, Int, Int32s, kernel
+from sfgen.protocols import Int32
 from sfgen.vocabulary.trie import TokenTrie
 
 Flags = NDArray[np.bool_]

@@ -14,8 +14,9 @@ import numpy as np
 
 from sfgen.ban.ban_automata import BanAutomata
 from sfgen.ban.completing_tokens import Finds, Flags, TokenWalks
-from sfgen.ban.matcher_states import COMPLETE, Int32
+from sfgen.ban.matcher_states import COMPLETE
 from sfgen.ban.seam import SeamMatcher
+from sfgen.protocols import Int32
 from sfgen.vocabulary.trie import TokenTrie
 
 _MOST_CELLS: Final = 32 << 20

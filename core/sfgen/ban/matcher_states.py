@@ -11,12 +11,10 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen.ban.ban_automata import BanAutomata
 from sfgen.ban.seam import SeamMark, SeamMatcher
-
-Int32 = NDArray[np.int32]
+from sfgen.protocols import Int32
 
 COMPLETE: Final = 0
 """The state behind a banned match."""

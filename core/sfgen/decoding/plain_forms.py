@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +11,6 @@ from sfgen.protocols import Constraint, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from sfgen.automata import Dfa
     from sfgen.ban import BannedWords
 
 
@@ -51,26 +49,18 @@ def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabula
     """
     if index is None:
         return None
-    if isinstance(index, str):
-        index = _automaton_of(index)
-    hint = (
-        "Of a compiled pattern give its .pattern; a saved index is read with sfgen.Index.load(path, model.vocabulary)."
-    )
-    arguments.given("index", index, "an index, a Dfa or a pattern", "refusal", hint=hint)
-    if hasattr(index, "vocabulary"):
-        arguments.given("index", index, "an index, a Dfa or a pattern", "guide", hint=hint)
-        return cast("GuideSource", index)
+    if not isinstance(index, str):
+        hint = (
+            "Of a compiled pattern give its .pattern; a saved index is read with "
+            "sfgen.Index.load(path, model.vocabulary)."
+        )
+        arguments.given("index", index, "an index, a Dfa or a pattern", "refusal", hint=hint)
+        if hasattr(index, "vocabulary"):
+            arguments.given("index", index, "an index, a Dfa or a pattern", "guide", hint=hint)
+            return cast("GuideSource", index)
     from sfgen.index import index_of
 
     return index_of(cast("Hashable", index), vocabulary)
-
-
-@lru_cache(maxsize=8)
-def _automaton_of(pattern: str) -> Dfa:
-    """The automaton of a pattern; many texts ask for the same one."""
-    from sfgen.automata import Dfa
-
-    return Dfa.from_regex(pattern)
 
 
 def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:

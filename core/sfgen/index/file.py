@@ -40,13 +40,12 @@ from sfgen.index.file_header import (
 from sfgen.index.open_file import MAKE_AGAIN, OpenFile
 from sfgen.index.stored_rows import StoredRows
 from sfgen.index.token_automaton import TokenAutomaton
-from sfgen.protocols import Int32, Tokens
+from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.regex.parse import replace_properties
 from sfgen.regex.scan import scan
 from sfgen.vocabulary import Vocabulary
 
 Kind = TypeVar("Kind", bound=TokenAutomaton)
-UInt32 = NDArray[np.uint32]
 Arrays = dict[str, NDArray[np.generic]]
 
 _OF_THE_WRITER = {"sfgen", "checksum"}  # what may differ in two files of the same index
@@ -162,20 +161,20 @@ class _MadeRows:
 
     row_of_state: Int32
     counts: Int32
-    checksums: UInt32
-    masks: list[UInt32]
+    checksums: Mask
+    masks: list[Mask]
 
     def __len__(self) -> int:
         return len(self.masks)
 
-    def read(self, number: int) -> UInt32:
+    def read(self, number: int) -> Mask:
         return self.masks[number]
 
 
 def _made_rows(index: TokenAutomaton) -> _MadeRows:
     index.build()
     numbers: dict[int, int] = {}  # equal rows are one object
-    masks: list[UInt32] = []
+    masks: list[Mask] = []
     counts: list[int] = []
     row_of_state: list[int] = []
     for state in range(len(index.dfa)):

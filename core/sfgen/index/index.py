@@ -93,8 +93,8 @@ class Index:
 
 @lru_cache(maxsize=16)
 def index_of(constraint: Any, vocabulary: Vocabulary) -> Index:
-    """The index of a constraint; the last few are kept, for many texts ask for the same one."""
-    index: Index = Index(constraint, vocabulary)
+    """The index of a constraint or a pattern; the last few are kept, for many texts ask for the same one."""
+    index: Index = Index(Dfa.from_regex(constraint) if isinstance(constraint, str) else constraint, vocabulary)
     return index
 
 

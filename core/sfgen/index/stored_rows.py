@@ -5,13 +5,10 @@ from __future__ import annotations
 import zlib
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen.errors import IndexFileError
 from sfgen.index.open_file import MAKE_AGAIN, OpenFile
-from sfgen.protocols import Int32
-
-UInt32 = NDArray[np.uint32]
+from sfgen.protocols import Int32, Mask
 
 
 class StoredRows:
@@ -28,7 +25,7 @@ class StoredRows:
     """
 
     def __init__(
-        self, file: OpenFile, offset: int, tokens: int, row_of_state: Int32, counts: Int32, checksums: UInt32
+        self, file: OpenFile, offset: int, tokens: int, row_of_state: Int32, counts: Int32, checksums: Mask
     ) -> None:
         self.row_of_state = row_of_state
         self.counts = counts
@@ -41,7 +38,7 @@ class StoredRows:
         """The number of different rows."""
         return len(self.counts)
 
-    def read(self, number: int) -> UInt32:
+    def read(self, number: int) -> Mask:
         """A row, read-only. It is read anew each time.
 
         Raises:
@@ -51,7 +48,7 @@ class StoredRows:
         data = self._file.read(self._offset + number * width, width)
         if zlib.crc32(data) != self.checksums[number]:
             raise self._damaged(f"row {number} does not agree with its checksum")
-        row: UInt32 = np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False)
+        row: Mask = np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False)
         beyond = self._tokens % 32 and row[-1] >> (self._tokens % 32)
         if beyond or np.bitwise_count(row).sum(dtype=np.int64) != self.counts[number]:
             raise self._damaged(f"row {number} does not allow as many tokens as it should")
