@@ -91,7 +91,7 @@ class Layout:
         text_rows = max(_FEWEST_TEXT_ROWS, min(_MOST_TEXT_ROWS, room // 3))
         yield Section("text", 0, sections.text(moment, width, text_rows), keeps_last=True)
         yield Section("step", 2, sections.step(moment, width))
-        if scene.is_guided and moment.states:
+        if moment.states and (scene.is_guided or moment.has_states):
             yield Section("states", 7, sections.trail(moment, width))
         if moment.asked is not None:
             side_by_side = width >= _SIDE_BY_SIDE

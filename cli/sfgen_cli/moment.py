@@ -123,6 +123,11 @@ class Moment:
         return self.tokens[-1].offset + len(self.tokens[-1].data) if self.tokens else 0
 
     @property
+    def has_states(self) -> bool:
+        """Whether the guide's position changes; that of free text is always 0."""
+        return any(state != "0" for state in self.states)
+
+    @property
     def held_from(self) -> int:
         """The byte from which on the text may still be taken back."""
         if self.finish_reason is not None:

@@ -119,7 +119,6 @@ def _text_of(data: bytes) -> str:
 def step(moment: Moment, width: int) -> list[Row]:
     """What happened last."""
     event = moment.last
-    has_states = any(state != "0" for state in moment.states)  # free text has one state only, 0
     parts: list[Row]
     match event:
         case TokenChosen():
@@ -134,7 +133,7 @@ def step(moment: Moment, width: int) -> list[Row]:
                         )
                     ]
                 ]
-                if has_states
+                if moment.has_states
                 else []
             )
             token = [(f"token {event.token_id} ", "green"), (fitted(quoted(event.data), width // 2), "bold")]
@@ -147,7 +146,7 @@ def step(moment: Moment, width: int) -> list[Row]:
                 parts.append([(f"drawn with {_percent(event.probability)}", "green")])
         case RolledBack():
             parts = [[(f"{_UNDO} back to place {event.position}", BACK)]]
-            if has_states:
+            if moment.has_states:
                 parts.append([(f"state {event.state}", BACK)])
         case None:
             parts = [] if moment.finish_reason else [[("waiting for the model", "green")]]

@@ -227,6 +227,8 @@ def test_a_trace_and_the_live_view(seed: int, strategy: StrategyName, tmp_path: 
     assert result.text[:20] in "\n".join(rows)
     assert any("done" in row for row in rows)
     assert "</svg>" in svg(live, "brackets")
+    stacks = [(event.described, shown) for event, shown in run if isinstance(event, TokenChosen)]
+    assert any(described and f"→ {described}" in re.sub(r"\x1b\[[0-9;]*m", "", shown) for described, shown in stacks)
     assert any(isinstance(event, TokenChosen) and event.watch for event, _ in run)
 
 
