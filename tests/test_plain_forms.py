@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from right_arguments import Guiding
 
 import sfgen
 from sfgen import BannedWords, Dfa, Index, SfgenError
@@ -132,3 +133,9 @@ def test_arrays_that_are_no_automaton_are_refused() -> None:
         with pytest.raises(UsageError, match=name) as caught:
             Dfa(**{**right, name: wrong})  # type: ignore[arg-type]
         assert caught.value.hint
+
+
+def test_a_constraint_of_ones_own_is_indexed_though_it_cannot_be_hashed() -> None:
+    constraint = Guiding(sfgen.Dfa.from_choices(["hot", "cold"]))
+    assert Guiding.__hash__ is None
+    assert sfgen.generate("uniform", index=constraint).text in ("hot", "cold")

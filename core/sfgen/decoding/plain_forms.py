@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sfgen import arguments
-from sfgen.protocols import Constraint, GuideSource, Model
+from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, Model
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -58,8 +58,12 @@ def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabula
         if hasattr(index, "vocabulary"):
             arguments.given("index", index, "an index, a Dfa or a pattern", "guide", hint=hint)
             return cast("GuideSource", index)
-    from sfgen.index import index_of
+    from sfgen.index import Index, index_of
 
+    try:
+        hash(index)
+    except TypeError:  # a constraint of somebody's own
+        return Index(cast("GuidingConstraint", index), vocabulary)
     return index_of(cast("Hashable", index), vocabulary)
 
 
