@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, Match, Matcher, SeamMatcher, scan
@@ -64,6 +64,8 @@ cuts = st.lists(st.integers(0, 10_000), max_size=6)
 
 @settings(max_examples=400, deadline=None)
 @given(cases(), cuts)
+@example(Case(BannedWords([". ᵇ", "ᵇ ᵇ"], ignore_case=False, normalize=True), ". ᵇ. ᵇ"), [])
+@example(Case(BannedWords(["ᵇ ᵇ", "ᵇᵇ ᵇ"], match="substring", normalize=True), "ᵇᵇ ᵇ ᵇ"), [])
 def test_the_first_match_is_that_of_the_scanner_after_every_prompt(case: Case, places: list[int]) -> None:
     data = case.text.encode()
     everything = scan(case.text, case.words)
@@ -77,6 +79,7 @@ def test_the_first_match_is_that_of_the_scanner_after_every_prompt(case: Case, p
 
 @settings(max_examples=400, deadline=None)
 @given(cases(), cuts)
+@example(Case(BannedWords([".a", "aััaa", "ั a"], ignore_case=False), "aัั.a"), [])
 def test_a_match_is_one_of_the_text_alone_or_after_its_prompt(case: Case, places: list[int]) -> None:
     """The two readings, each by a matcher of its own from the first to the last byte."""
     data = case.text.encode()

@@ -232,6 +232,14 @@ class Matcher:
         if self._words:
             self._words.forget_from(position)
 
+    def starts(self) -> list[int]:
+        """Where each of all that is under way began, in an order that ``state`` tells."""
+        starts, waiting = self._under_way()
+        starts = [*starts, *(start for group in waiting for start, _ in group)]
+        if self._allowed:
+            starts += [*self._allowed.threads.starts(), *self._allowed.pending_starts()]
+        return starts
+
     def origins(self, position: int) -> Hashable:
         """Which of all that is under way began before ``position``, in an order that ``state`` tells."""
         position = arguments.whole_number("position", position)

@@ -128,19 +128,30 @@ class Readings:
 def _distinct(branches: list[_Branch]) -> list[_Branch]:
     """The branches that know what no other does, in an order that their states tell.
 
-    Of two that know the same the one whose words began first is kept.
+    Of two that know the same the one whose words began first is kept. What is left out leaves the starts of its words
+    to the one that knows them as well: a word begins where it does in the reading that saw it first.
     """
     kept: dict[tuple[int, int, tuple[int, ...]], _Branch] = {}
     for branch in branches:
         key = branch.kind, *branch.threads.key
         known = kept.get(key)
-        if known is None or branch.threads.starts() < known.threads.starts():
+        if known is None:
             kept[key] = branch
+        elif branch.threads.starts() < known.threads.starts():
+            branch.threads.adopt_starts(known.threads)
+            kept[key] = branch
+        else:
+            known.threads.adopt_starts(branch.threads)
     distinct = [kept[key] for key in sorted(kept)]
-    return [
-        one
-        for one in distinct
-        if not any(
-            other is not one and other.kind == one.kind and other.threads.includes(one.threads) for other in distinct
-        )
-    ]
+    left = []
+    for one in distinct:
+        wider = [
+            other
+            for other in distinct
+            if other is not one and other.kind == one.kind and other.threads.includes(one.threads)
+        ]
+        for other in wider:
+            other.threads.adopt_starts(one.threads)
+        if not wider:
+            left.append(one)
+    return left

@@ -89,8 +89,16 @@ class SeamMatcher:
         self._compare()
 
     def _compare(self) -> None:
-        """See whether both readings still differ: in equal states, they find the same from now on."""
-        self._differ = self._differ and self._after.state != self._alone.state
+        """See whether both readings still differ: in equal states, they find the same from now on.
+
+        But what is under way may have begun earlier in the text alone: a mark at its start is a part of the letter
+        before it where there is a prompt.
+        """
+        after, alone = self._after, self._alone
+        self._differ = self._differ and (
+            after.state != alone.state
+            or any(mine > other for mine, other in zip(after.starts(), alone.starts(), strict=True))
+        )
 
     def advance(self, data: bytes) -> Match | None:
         """Read the bytes of one token; the banned match that was certain first."""

@@ -174,6 +174,14 @@ class WordThreads:
         """Whether every word that is under way in others of the same list is so here, too."""
         return self._automaton.ends_with(self._node, other._node) and self._threads.keys() >= other._threads.keys()
 
+    def adopt_starts(self, other: WordThreads) -> None:
+        """Let each word that is under way in both begin where it began first; this one ``includes`` the other."""
+        theirs = other._threads
+        self._threads = {node: min(start, theirs.get(node, start)) for node, start in self._threads.items()}
+        depth = self._automaton.depth(other._node)  # so many bytes at the end of both streams are the same
+        if depth:
+            self._window[-depth:] = map(min, self._window[-depth:], other._window[-depth:])
+
     def copy(self) -> WordThreads:
         """Threads that know the same and go on by themselves."""
         other = WordThreads.__new__(WordThreads)
