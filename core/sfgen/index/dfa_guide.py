@@ -130,10 +130,11 @@ class DfaGuide(BaseGuide[int]):
             UsageError: The token is not allowed here.
             IndexFileError: The index was read from a file that allows the token, against its own automaton.
         """
-        self._check_open()
+        if self._ended:
+            self._check_open()
         states = self._positions
         target = self.index.next_state(states[-1], token_id)
-        if target >= 0 and self._fits(target):
+        if target >= 0 and (len(states) <= self._free or self._fits(target)):
             states.append(target)
         elif token_id in self.index.vocabulary.end_token_ids and self.is_accepting:
             self._ended = True
@@ -144,8 +145,8 @@ class DfaGuide(BaseGuide[int]):
             raise UsageError(f"token {token_id} is not allowed in state {states[-1]}")
 
     def _fits(self, target: int) -> bool:
-        """Whether a match can still be completed after one more token, which leads to ``target``."""
-        return len(self._positions) <= self._free or int(self.index.distance[target]) < (self.room or 0)
+        """Whether a match can still be completed after one more token, which leads to ``target``; near the limit."""
+        return int(self.index.distance[target]) < (self.room or 0)
 
     def advance_bytes(self, data: bytes) -> None:
         """Read bytes that are part of no token; the guide may then stand inside a token.

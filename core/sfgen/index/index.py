@@ -10,7 +10,6 @@ from typing import Any, overload
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.automata.graph import STATES_DRAWN
-from sfgen.index import export, file
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.token_automaton import TokenAutomaton
 from sfgen.protocols import Constraint, Guide, GuidingConstraint, Tokens
@@ -88,6 +87,8 @@ class Index:
     @classmethod
     def load(cls, path: str | PathLike[str], vocabulary: Tokens) -> DfaIndex:
         """Read an index that was saved for the same vocabulary; see ``sfgen.index.file``."""
+        from sfgen.index import file
+
         return file.load(path, vocabulary, DfaIndex)
 
 
@@ -136,10 +137,14 @@ class DfaIndex(TokenAutomaton, Index):
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
         """Write the index to a safetensors file; see ``sfgen.index.file``."""
+        from sfgen.index import file
+
         file.save(self, path, force=force)
 
     def to_dict(self, *, ids: bool = False) -> dict[str, Any]:
         """The whole index as plain data for JSON; see ``sfgen.index.export``."""
+        from sfgen.index import export
+
         return export.to_dict(self, ids=ids)
 
     def to_dot(self, *, tokens: bool = False, ids: bool = False, max_states: int = STATES_DRAWN) -> str:
