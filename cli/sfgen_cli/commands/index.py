@@ -100,7 +100,7 @@ def index(
         say(f"reading {vocabularies.name}")
         tokens = vocabularies.load()
         _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
-    import_module("sfgen.index")
+    import_module("sfgen.index.masks.all_states")  # and so all that builds an index
     with clock:
         built = (constraint or ConstraintOptions(index_file=file)).index(tokens, dfa)
     assert built is not None, "there is a constraint or a file"

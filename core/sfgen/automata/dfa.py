@@ -19,7 +19,6 @@ from sfgen.automata.fsm import over_bytes
 from sfgen.automata.graph import STATES_DRAWN, character_graph, to_dict
 from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternError, UsageError
-from sfgen.regex import oracle
 
 if TYPE_CHECKING:
     from interegular.fsm import FSM
@@ -202,6 +201,8 @@ class Dfa:
         Returns:
             ``None`` if nobody refuses the text; else the pattern, and who refuses.
         """
+        from sfgen.regex import oracle
+
         refused_by = None if self.pattern is None else oracle.who_refuses(self.pattern, arguments.data("data", data))
         return None if refused_by is None else {"pattern": self.pattern or "", "refused by": refused_by}
 

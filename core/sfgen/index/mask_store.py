@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.errors import UsageError
-from sfgen.index.masks.all_states import make_all
 from sfgen.index.masks.one_state import TrieWalk
 from sfgen.index.masks.shapes import ShapeWalk
 from sfgen.index.stored_rows import StoredRows
@@ -164,6 +163,8 @@ class MaskStore:
         return ShapeWalk(self._walk)
 
     def _make_all(self, progress: Callable[[int, int], None] | None) -> None:
+        from sfgen.index.masks.all_states import make_all  # only who saves or counts needs it
+
         masks, self._counts = make_all(self._walk, progress)
         self.masks[:] = masks  # after the counts: a thread that finds a mask reads its count
         self._unique.clear()  # no mask will be made any more
