@@ -70,7 +70,7 @@ def outlook(kept: TopLogprobs, allowed: Int32, scores: Scores, vocabulary: Vocab
     def candidate(token: int, log_before: float, place: int) -> Candidate:
         """``place``: where the token is among those that may stand there, if it is."""
         may_stand = place < allowed.size and allowed[place] == token
-        after = float(np.exp(scores[place] - log_kept)) if may_stand else 0.0
+        after = float(np.exp(float(scores[place]) - log_kept)) if may_stand else 0.0
         is_end = token in vocabulary.end_token_ids
         return Candidate(token, vocabulary.tokens[token], is_end, float(np.exp(log_before)), after)
 
