@@ -8,6 +8,8 @@ import errno
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
 from types import FrameType
 
 
@@ -42,6 +44,29 @@ def speak_utf8() -> None:
         return
     with contextlib.suppress(OSError):
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait, which end in an exception: what is half written would be written once more.
+
+    Only the main thread is interrupted by them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ours = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in ours:
+        signal.signal(number, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        for signal_number in received:
+            signal.raise_signal(signal_number)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -12,6 +12,8 @@ from rich.control import Control
 from rich.live import Live
 from rich.segment import ControlType, Segment
 
+from sfgen_cli.process import uninterrupted
+
 if TYPE_CHECKING:
     from sfgen_cli.frame import Frame
 
@@ -77,7 +79,7 @@ class Screen(Live):
 
     def refresh(self) -> None:
         """Draw the view, unless that would change nothing."""
-        with self._lock:
+        with self._lock, uninterrupted():
             wanted = (self._view.version, self.console.size)
             if wanted != self._drawn:
                 super().refresh()
