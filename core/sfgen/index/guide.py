@@ -209,8 +209,9 @@ class BaseGuide(ABC, Generic[Position]):
             self._readable = position, self._text_tokens(position)
             self._readable[1].setflags(write=False)  # it is handed out
         tokens = self._readable[1]
-        if self.room is None and self.vocabulary.trie.single_bytes.all():
-            return tokens
+        looks_ahead = type(self)._tokens_left is not BaseGuide._tokens_left
+        if not looks_ahead or (self.room is None and self.vocabulary.trie.single_bytes.all()):
+            return tokens  # all of them fit
         fits = [self._after(token) is not None for token in tokens.tolist()]
         return tokens[np.array(fits, dtype=np.bool_)]
 

@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 
 from sfgen import arguments
 from sfgen.index import BaseGuide
-from sfgen.index.guide import NO_TOKENS
 from sfgen.protocols import Int32
 from sfgen.reference.classes import CharacterClasses
 from sfgen.reference.pending import characters_from
@@ -80,15 +79,8 @@ class ReferenceGuide(BaseGuide[State]):
     def _accepts(self, position: State) -> bool:
         return self.index.is_accepting(position)
 
-    def _tokens_within_limit(self) -> Int32:
-        """The text tokens that can be read: nobody looks ahead, so none of them is tried again."""
-        position = self._positions[-1]
-        if self.room == 0:
-            return NO_TOKENS
-        if self._readable is None or self._readable[0] != position:
-            self._readable = position, self.index.allowed_tokens(position)
-            self._readable[1].setflags(write=False)  # it is handed out
-        return self._readable[1]
+    def _text_tokens(self, position: State) -> Int32:
+        return self.index.allowed_tokens(position)
 
     def _number(self, position: State) -> int:
         return self.index.number(position)
