@@ -1,0 +1,160 @@
+"""Rules: what a grammar says, as expressions over bytes and calls of other rules. Nothing here knows tokens.
+
+An expression is a regular expression whose letters are bytes and calls (an extended right-hand side of a context-free
+grammar). Three kinds are more than that: a ``Series`` has members in a fixed order, some of them optional; a
+``CountedList`` and a ``CountedText`` count up to large numbers with a counter in place of copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata import Dfa
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """These bytes; none at all is the empty text."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """One byte in any of some ranges: (lowest, highest), both included; at least one."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A text of another rule.
+
+    Args:
+        rule: Its name.
+        distinct: Whether all texts that calls with this mark read within one text of the calling rule differ from each
+            other. Only a ``Leaf`` may be called so.
+    """
+
+    rule: str
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """One after the other; no parts are the empty text."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """Any one of them; without branches there is no text at all."""
+
+    branches: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``minimum`` to ``maximum`` times one after the other; ``None``: without end. Each time makes a copy."""
+
+    child: Expression
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A text that an automaton accepts. As the whole of a rule it stays an automaton; elsewhere it is copied in."""
+
+    dfa: Dfa
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a series, and whether it must be there."""
+
+    expression: Expression
+    is_needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Members in this order, those that are not needed left out or not, with a separator between.
+
+    Args:
+        members: The members.
+        separator: What stands between two.
+        more: What may stand behind the last member any number of times, the separator before each; ``None``: nothing.
+    """
+
+    members: tuple[Member, ...]
+    separator: Expression
+    more: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedList:
+    """A list whose items are counted by a register; only as the whole of a rule.
+
+    Args:
+        opening: What it begins with, not empty.
+        item: An item; it must not be empty.
+        separator: What stands between two items, not empty.
+        closing: What it ends with, not empty; no item and no separator begins with its first byte.
+        minimum: The fewest items.
+        maximum: The most items; ``None``: any number.
+    """
+
+    opening: bytes
+    item: Call
+    separator: bytes
+    closing: bytes
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CountedText:
+    """A text of an automaton in which the steps into some states are counted by a register; only as a whole rule.
+
+    Args:
+        dfa: The automaton. It need not be minimal: states that count are apart from those that do not.
+        counts: The states of which each step into them counts one, bool ``[states]``.
+        needs_minimum: The states that may be entered only when ``minimum`` was counted, bool ``[states]``.
+        minimum: The least count.
+        maximum: The highest count; ``None``: any.
+    """
+
+    dfa: Dfa
+    counts: NDArray[np.bool_]
+    needs_minimum: NDArray[np.bool_]
+    minimum: int
+    maximum: int | None
+
+
+Expression: TypeAlias = (
+    Literal | Bytes | Call | Concatenation | Alternation | Repeat | Leaf | Series | CountedList | CountedText
+)
+
+Rules: TypeAlias = Mapping[str, Expression]
+"""Expressions by name. A name is what people are shown of a place in a text."""
+
+EMPTY = Literal(b"")
+"""The empty text."""
+
+NOTHING = Alternation(())
+"""No text at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Rules, and the one that a whole text is a text of."""
+
+    rules: Rules
+    start: str
