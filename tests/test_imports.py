@@ -13,7 +13,7 @@ from imports import ROOT, Graph, circles, imports, modules
 _GROUND = {"arguments", "delays", "errors", "kernel_cache", "kernel_compiler", "kernels"}
 """What every package may import; ``sfgen`` itself, of which only the version is imported, too."""
 
-_UPWARD = ("protocols", "regex", "automata", "vocabulary", "index", "ban", "decoding")
+_UPWARD = ("protocols", "regex", "automata", "vocabulary", "index", "grammar", "ban", "schema", "decoding")
 """Each of these may import those before it."""
 
 _ENGINE = {*_UPWARD, "models"}

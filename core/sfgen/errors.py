@@ -6,6 +6,8 @@
     ├── UsageError            options or arguments that have no meaning together (exit code 2)
     ├── PatternError          a pattern that cannot be read: carries the pattern and the position
     │   └── PatternTooLarge   a pattern whose automaton passes a limit
+    ├── SchemaError           a schema that cannot be read or kept: carries the place, a JSON pointer
+    │   └── SchemaTooLarge    a schema whose automata pass a limit
     ├── VocabularyError       a tokenizer or vocabulary that is missing or not understood
     ├── IndexFileError        a saved index that is damaged, foreign, or cannot be written
     ├── BannedWordsError      a list of banned words that means nothing
@@ -73,6 +75,26 @@ class PatternError(SfgenError):
 
 class PatternTooLarge(PatternError):
     """A pattern whose automaton passes a limit; the message names the limit."""
+
+
+class SchemaError(SfgenError):
+    """A schema that is none, that contradicts itself, or that asks for what is not supported.
+
+    Args:
+        reason: What was wrong, in one line, with the keyword.
+        pointer: Where: a JSON pointer into the schema, ``""`` for the whole; ``None`` if it has no one place.
+        hint: What to write instead.
+    """
+
+    def __init__(self, reason: str, pointer: str | None = None, *, details: tuple[str, ...] = (), hint: str = "") -> None:
+        self.reason = reason
+        self.pointer = pointer
+        where = "" if pointer is None else f" at {pointer or 'the top'}"
+        super().__init__(f"schema: {reason}{where}", details=details, hint=hint)
+
+
+class SchemaTooLarge(SchemaError):
+    """A schema whose automata pass a limit; the message names the limit and the part."""
 
 
 class VocabularyError(SfgenError):
