@@ -1,0 +1,1 @@
+"""JSON Schema: a schema is read, and becomes rules of a grammar. Nothing here knows tokens."""
