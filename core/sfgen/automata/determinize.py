@@ -68,7 +68,23 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
         PatternTooLarge: It passes :data:`MAX_WORK`, :data:`MAX_STATES`, or both :data:`MAX_DFA_STATES` and
             :data:`MAX_CELLS`.
     """
-    byte_classes = byte_classes_of(nfa.edges)
+    transitions, classes, accepting = subset_automaton(nfa, 256, pattern)
+    return Deterministic(transitions, classes.astype(np.uint8), accepting)
+
+
+def subset_automaton(
+    nfa: Nfa, symbols: int, pattern: str
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """The same of an automaton that reads other symbols than bytes: numbers below ``symbols``.
+
+    Returns:
+        The transitions, int32 ``[states, classes]``; the class of each symbol, int32 ``[symbols]``; whether each state
+        accepts, bool ``[states]``.
+
+    Raises:
+        PatternTooLarge: As :func:`determinize`.
+    """
+    byte_classes = byte_classes_of(nfa.edges, symbols)
     edges = nfa.edges[np.argsort(nfa.edges[:, 0], kind="stable")].T
     epsilons = nfa.epsilons[np.argsort(nfa.epsilons[:, 0], kind="stable")].T
     classes = int(byte_classes[-1]) + 1
@@ -99,7 +115,7 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
             hint="Use smaller counts, or avoid a counted repeat after something that can match the same text.",
         )
     count = int(tables.progress[_COUNT])
-    return Deterministic(tables.transitions[:count], byte_classes.astype(np.uint8), tables.accepting[:count])
+    return tables.transitions[:count], byte_classes, tables.accepting[:count]
 
 
 class _Tables(NamedTuple):
@@ -148,17 +164,18 @@ class _Tables(NamedTuple):
         )
 
 
-def byte_classes_of(edges: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The class of each byte: neighbours that no edge tells apart are one class; int32, shape [256].
+def byte_classes_of(edges: NDArray[np.int32], symbols: int = 256) -> NDArray[np.int32]:
+    """The class of each byte: neighbours that no edge tells apart are one class; int32, shape [symbols].
 
     Args:
         edges: Source, lowest byte, highest byte, target; shape [edges, 4].
+        symbols: How many there are; more than bytes where an automaton reads other symbols too.
     """
-    boundaries = np.zeros(257, dtype=np.bool_)
+    boundaries = np.zeros(symbols + 1, dtype=np.bool_)
     boundaries[edges[:, 1]] = True
     boundaries[edges[:, 2] + 1] = True
     boundaries[0] = False
-    return np.cumsum(boundaries[:256]).astype(np.int32)
+    return np.cumsum(boundaries[:symbols]).astype(np.int32)
 
 
 @kernel

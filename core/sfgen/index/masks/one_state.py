@@ -30,6 +30,7 @@ class TrieWalk:
         dfa: The automaton.
         vocabulary: The tokens.
         goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
+        with_ends: Whether end tokens are allowed where the automaton accepts.
 
     Attributes:
         table: The automaton as kernels read it, uint32 ``[(states + 1) * width]``; see ``sfgen.index.masks.table``.
@@ -38,12 +39,14 @@ class TrieWalk:
         words: The number of 32-bit words of a token mask.
     """
 
-    def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None = None, *, with_ends: bool = True
+    ) -> None:
         self.dfa = dfa
         self.vocabulary = vocabulary
         self.table = walking_table(dfa.transitions, goal, COLUMNS).reshape(-1)
         self.width = dfa.transitions.shape[1] + COLUMNS
-        self.end_tokens: Int32 = np.array(vocabulary.end_token_ids, dtype=np.int32)
+        self.end_tokens: Int32 = np.array(vocabulary.end_token_ids if with_ends else (), dtype=np.int32)
         self.words = (len(vocabulary) + 31) // 32
         trie = vocabulary.trie
         self._arguments: tuple[Any, ...] = (

@@ -1,0 +1,161 @@
+"""D(state): the fewest bytes from a state to the end of its rule.
+
+What a text still needs is the sum of these distances over the frames of its stack. They solve one system of equations,
+in which every step costs something, so that there is one solution (Knuth, 1977, has the general case). The states are
+swept until nothing changes, from the last to the first, since most steps lead forwards.
+
+In a rule that counts, the distance has two parts: ``base`` is the way to the end by whatever count, ``unit`` the bytes
+of one more count. What is missing to the minimum depends on the register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.grammar.network import Network
+from sfgen.grammar.rule_automata import CLOSES, COUNTS
+from sfgen.kernels import Flags, Int, Int32s, Int32Table, Int64s, Int64sOut, UInt8s, kernel
+
+FAR = 1 << 40
+"""The distance of a state from which there is no way to the end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """The fewest bytes from each state to the end of its rule, by the bytes that may be used.
+
+    Attributes:
+        base: By whatever count, int64 ``[states]``; ``FAR`` or more where there is no way.
+        unit: The bytes of one more count, int64 ``[states]``; 0 where nothing is counted any more.
+        needs: The count that is missing in a register of 0, int32 ``[states]``.
+    """
+
+    base: NDArray[np.int64]
+    unit: NDArray[np.int64]
+    needs: NDArray[np.int32]
+
+    def of(self, state: int, register: object) -> int:
+        """D of a state and the register of its frame."""
+        found = self.base.item(state)
+        unit = self.unit.item(state)
+        if unit and isinstance(register, int):
+            missing = self.needs.item(state) - register
+            if missing > 0:
+                found += unit * missing
+        return int(found)
+
+
+def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> Distances:
+    """Find the distances.
+
+    Args:
+        network: The network.
+        usable: The bytes that may be used, bool ``[256]``; ``None`` for all.
+    """
+    classes = np.ones(network.table.shape[1], dtype=np.bool_)
+    if usable is not None:
+        classes[:] = False
+        classes[network.byte_classes[usable]] = True
+    needs = np.maximum(0, network.minimum - network.owes)
+    unit = np.zeros(len(network), dtype=np.int64)
+    counting = _before_closing(network)
+    while True:
+        base = np.full(len(network), FAR, dtype=np.int64)
+        _sweep(
+            base, unit * needs, network.table, classes, network.accepting, *network.flat,
+        )  # fmt: skip
+        found = np.zeros_like(unit)
+        for states in counting:
+            found[states] = _unit(network, states, base + unit * needs, classes)
+        if np.array_equal(found, unit):
+            return Distances(base, unit, needs)
+        unit = found
+
+
+def _before_closing(network: Network) -> list[NDArray[np.intp]]:
+    """The states of each rule that counts from which it has not closed yet."""
+    found = []
+    closes = network.kinds == CLOSES
+    for rule in np.unique(network.rule_of[closes]).tolist():
+        states = np.flatnonzero(network.rule_of == rule)
+        later = set(np.flatnonzero(closes & (network.rule_of == rule)).tolist())
+        waiting = list(later)
+        while waiting:  # what follows the closing byte
+            for target in np.unique(network.table[waiting.pop()]).tolist():
+                if target >= 0 and target not in later:
+                    later.add(target)
+                    waiting.append(target)
+        found.append(np.setdiff1d(states, list(later)))
+    return found
+
+
+def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], classes: NDArray[np.bool_]) -> int:
+    """The fewest bytes from a step that counts to the next one, in the rule of these states."""
+    counts = [state for state in states.tolist() if network.kinds[state] == COUNTS]
+    best = FAR
+    for start in counts:
+        length = {start: 0}
+        front = [start]
+        while front:  # few states: a plain search for the shortest way
+            state = min(front, key=length.__getitem__)
+            front.remove(state)
+            steps = [(int(target), 1) for target in np.unique(network.table[state, classes]).tolist() if target >= 0]
+            steps += [(site.target, int(whole[site.entry])) for site in network.calls.get(state, ())]
+            for target, cost in steps:
+                if network.kinds[target] == COUNTS:
+                    best = min(best, length[state] + cost)
+                elif network.kinds[target] != CLOSES and length[state] + cost < length.get(target, FAR):
+                    length[target] = length[state] + cost
+                    front.append(target)
+    return best
+
+
+@kernel
+def _sweep(
+    base: Int64sOut, missing: Int64s, table: Int32Table, usable: Flags, accepting: Flags,
+    action_starts: Int32s, way_states: Int32s, way_is_fresh: UInt8s, push_starts: Int32s, push_states: Int32s,
+    push_flags: UInt8s,
+) -> Int:  # fmt: skip
+    """Fill ``base``, in which there is no way yet; return the number of sweeps.
+
+    Args:
+        base: Where the distances go.
+        missing: What a register of 0 lacks, in bytes, of each state.
+        table: This and ``accepting``: as in ``Network``.
+        usable: The byte classes that may be used.
+        action_starts: This and the rest: see ``Network.flat``.
+    """
+    states, classes = table.shape
+    sweeps = np.int64(0)
+    changed = True
+    while changed:
+        changed = False
+        sweeps += 1
+        for state in range(states - 1, -1, -1):
+            best = np.int64(base[state])
+            if accepting[state]:
+                best = np.int64(0)
+            else:
+                for label in range(classes):
+                    entry = table[state, label]
+                    if entry == -1 or not usable[label]:
+                        continue
+                    if entry >= 0:
+                        best = min(best, 1 + base[entry])
+                        continue
+                    for way in range(action_starts[-2 - entry], action_starts[-1 - entry]):
+                        total = 1 + base[way_states[way]]
+                        if way_is_fresh[way]:
+                            total += missing[way_states[way]]
+                        for place in range(push_starts[way], push_starts[way + 1]):
+                            total += base[push_states[place]]
+                            if push_flags[place] & 1 == 0:
+                                total += missing[push_states[place]]
+                        best = min(best, total)
+            if best < base[state]:
+                base[state] = best
+                changed = True
+    return sweeps

@@ -1,0 +1,232 @@
+"""Token masks inside a leaf: the tokens that an automaton can read, and where it may end inside a token.
+
+States in the middle of some text allow most tokens. Their masks are made by the shapes of tokens (see
+``sfgen.index.masks.shapes``), as those of a pattern are. Where the automaton ends by one byte only, as a text in quotes
+does, the exits are sought among the trie nodes that have this byte in them or below. What is made is kept with the
+vocabulary, for all grammars with the same leaf.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata import Dfa
+from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.index.masks.one_state import TrieWalk
+from sfgen.index.masks.shapes import ShapeWalk
+from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, UInt8s, UInt8sOut, kernel
+from sfgen.protocols import Int32, Mask
+from sfgen.vocabulary import Vocabulary
+
+_NOT_READ, _MANY = 255, 254
+"""What stands in place of a count where a token cannot be read; and for all counts from there on."""
+
+
+class LocalMask(NamedTuple):
+    """The tokens that do not leave a rule.
+
+    Attributes:
+        mask: The tokens, uint32 ``[words]``; read-only.
+        exits: The trie nodes at which the rule may end, and below which tokens go on; int32.
+        doubts: Tokens that have a whole text of a distinct call in them, ascending, int32.
+        farthest: The most bytes that the rule's end is away behind any of the tokens; -1 without tokens.
+    """
+
+    mask: Mask
+    exits: Int32
+    doubts: Int32
+    farthest: int
+
+
+class _Counts(NamedTuple):
+    """What the tokens count that a state reads.
+
+    Attributes:
+        of_token: The count of each token with what its end owes, uint8 ``[len(vocabulary)]``.
+        closes: Whether the text closes at its end, bool, likewise.
+        exits: The exits, int32.
+        of_exit: What is counted before each, int32.
+        highest: The highest count.
+    """
+
+    of_token: NDArray[np.uint8]
+    closes: NDArray[np.bool_]
+    exits: Int32
+    of_exit: Int32
+    highest: int
+
+
+class LeafMasks:
+    """The masks of one leaf over one vocabulary. Safe to share between threads.
+
+    Args:
+        dfa: The automaton.
+        vocabulary: The tokens.
+        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
+    """
+
+    def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> None:
+        self._dfa = dfa
+        self._vocabulary = vocabulary
+        self._walk = TrieWalk(dfa, vocabulary, goal, with_ends=False)
+        self._known: dict[int, tuple[Mask, Int32]] = {}
+        self._counted: dict[tuple[int, bytes], _Counts] = {}
+
+    @cached_property
+    def closing_byte(self) -> int | None:
+        """The only byte by which the automaton comes to accept; ``None`` if there are several, or none is needed."""
+        dfa = self._dfa
+        if dfa.accepting[0]:
+            return None
+        accepts = np.append(dfa.accepting, False)[dfa.transitions]  # the last is for -1
+        closing = np.flatnonzero(np.any(accepts, axis=0)[dfa.byte_classes])
+        return int(closing[0]) if len(closing) == 1 else None
+
+    @cached_property
+    def _shapes(self) -> ShapeWalk:
+        return ShapeWalk(self._walk)
+
+    def mask(self, state: int) -> tuple[Mask, Int32]:
+        """The tokens that ``state`` reads without leaving the leaf, read-only, and the exits; whatever is counted."""
+        found = self._known.get(state)
+        if found is None:
+            mask, _, _ = self._shapes.mask(state)
+            mask.setflags(write=False)
+            nothing = np.zeros(len(self._dfa), dtype=np.bool_)
+            found = self._known[state] = mask, self._exits(state, nothing)[0]
+        return found
+
+    def counted_mask(self, text: CountedText, owes: Int32, state: int, missing: int, room: int) -> tuple[Mask, Int32]:
+        """The same where the text is counted.
+
+        Args:
+            text: The leaf, with the states that count.
+            owes: See ``Network``; int32 ``[states]`` of the leaf.
+            state: The state.
+            missing: What must be counted before the text closes.
+            room: What may be counted.
+        """
+        counts = self._counts(text, owes, state)
+        if missing <= 0 and room >= counts.highest:
+            return self.mask(state)
+        fits = (counts.of_token <= min(room, _MANY)) & ~(counts.closes & (counts.of_token < missing))
+        bits = np.zeros((len(fits) + 31) // 32 * 32, dtype=np.bool_)
+        bits[: len(fits)] = fits
+        mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+        mask.setflags(write=False)
+        return mask, counts.exits[(counts.of_exit >= missing) & (counts.of_exit <= room)]
+
+    def _exits(self, state: int, counts: NDArray[np.bool_]) -> tuple[Int32, Int32]:
+        """The trie nodes at which the leaf may end, and what is counted before each."""
+        trie = self._vocabulary.trie
+        assert self.closing_byte is not None
+        nodes, ends = _nodes_with(self._vocabulary, self.closing_byte)
+        found, sums = np.empty((2, len(nodes)), dtype=np.int32)
+        stack, running = np.zeros((2, trie.max_depth + 1), dtype=np.int32)
+        count: int = _list_exits(
+            state, nodes, ends, found, sums, stack, running, counts,
+            self._dfa.transitions, self._dfa.byte_classes, self._dfa.accepting,
+            trie.bytes, trie.depths, trie.subtree_ends,
+        )  # fmt: skip
+        return found[:count].copy(), sums[:count].copy()
+
+    def _counts(self, text: CountedText, owes: Int32, state: int) -> _Counts:
+        key = state, text.counts.tobytes()
+        found = self._counted.get(key)
+        if found is None:
+            trie = self._vocabulary.trie
+            of_token = np.full(len(self._vocabulary), _NOT_READ, dtype=np.uint8)
+            closes = np.zeros(len(self._vocabulary), dtype=np.bool_)
+            stack, sums = np.zeros((2, trie.max_depth + 1), dtype=np.int32)
+            highest: int = _count_tokens(
+                state, of_token, closes, stack, sums, self._dfa.transitions, self._dfa.byte_classes,
+                self._dfa.accepting, text.counts, owes, trie.bytes, trie.depths, trie.subtree_ends,
+                trie.token_starts, trie.token_ids,
+            )  # fmt: skip
+            found = self._counted[key] = _Counts(of_token, closes, *self._exits(state, text.counts), highest)
+        return found
+
+
+_lock = threading.Lock()
+_masks: WeakKeyDictionary[Vocabulary, dict[tuple[int, bytes], tuple[Dfa, LeafMasks]]] = WeakKeyDictionary()
+_with_byte: WeakKeyDictionary[Vocabulary, dict[int, tuple[Int32, Int32]]] = WeakKeyDictionary()
+
+
+def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
+    """The masks of a leaf over a vocabulary; the same object for the same automaton."""
+    with _lock:
+        kept = _masks.setdefault(vocabulary, {})
+        key = id(leaf.dfa), b"" if goal is None else goal.tobytes()
+        if key not in kept:
+            kept[key] = leaf.dfa, LeafMasks(leaf.dfa, vocabulary, goal)  # held, so that its id stays its own
+        return kept[key][1]
+
+
+def _nodes_with(vocabulary: Vocabulary, byte: int) -> tuple[Int32, Int32]:
+    """The trie nodes that have a byte on them or below, ascending, and where their subtrees end among these."""
+    with _lock:
+        kept = _with_byte.setdefault(vocabulary, {})
+        if byte not in kept:
+            trie = vocabulary.trie
+            before = np.cumsum(np.append(0, trie.bytes == byte))
+            nodes = np.flatnonzero(before[trie.subtree_ends] > before[:-1]).astype(np.int32)
+            kept[byte] = nodes, np.searchsorted(nodes, trie.subtree_ends[nodes]).astype(np.int32)
+        return kept[byte]
+
+
+@kernel
+def _list_exits(
+    state: Int, nodes: Int32s, ends: Int32s, found: Int32sOut, found_sums: Int32sOut, stack: Int32sOut,
+    sums: Int32sOut, counts: Flags, transitions: Int32Table, byte_classes: UInt8s, accepting: Flags,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
+) -> Int:  # fmt: skip
+    """List the nodes among ``nodes`` at which the automaton accepts and that have others below; return their number."""
+    stack[0] = state
+    count, place = np.int64(0), np.int64(0)
+    while place < nodes.size:
+        node = nodes[place]
+        depth = depths[node]
+        target = transitions[stack[depth - 1], byte_classes[labels[node]]]
+        if target < 0:
+            place = np.int64(ends[place])
+            continue
+        stack[depth] = target
+        sums[depth] = sums[depth - 1] + (1 if counts[target] else 0)
+        if accepting[target] and subtree_ends[node] > node + 1:
+            found[count] = node
+            found_sums[count] = sums[depth]
+            count += 1
+        place += 1
+    return count
+
+
+@kernel
+def _count_tokens(
+    state: Int, found: UInt8sOut, closes: FlagsOut, stack: Int32sOut, sums: Int32sOut, transitions: Int32Table,
+    byte_classes: UInt8s, accepting: Flags, counts: Flags, owes: Int32s, labels: UInt8s, depths: Int32s,
+    subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
+) -> Int:  # fmt: skip
+    """Fill in what each token counts that ``state`` reads; see ``_Counts``. Return the highest count."""
+    stack[0] = state
+    node, highest = np.int64(0), np.int64(0)
+    while node < labels.size:
+        depth = depths[node]
+        target = transitions[stack[depth - 1], byte_classes[labels[node]]]
+        if target < 0:
+            node = np.int64(subtree_ends[node])
+            continue
+        stack[depth] = target
+        sums[depth] = sums[depth - 1] + (1 if counts[target] else 0)
+        count = np.int64(sums[depth]) + owes[target]
+        for place in range(token_starts[node], token_starts[node + 1]):
+            found[token_ids[place]] = min(count, np.int64(254))
+            closes[token_ids[place]] = accepting[target]
+        highest = max(highest, count)
+        node += 1
+    return highest

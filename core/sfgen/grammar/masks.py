@@ -1,0 +1,381 @@
+"""Token masks of a network: the tokens inside a rule, and those that go on where the rule ends.
+
+The mask of a configuration has three parts. The *local mask* of its state is the same whatever lies below: the tokens
+that do not leave the rule. Behind each exit, the tokens that go on are walked with what lies below: some tens of trie
+nodes. And where the rule may end before the token, the tokens of what lies below are allowed too. Masks are kept by
+state, register and stack node; those of leaves are shared by all grammars (see ``sfgen.grammar.leaf_masks``).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.grammar.distances import FAR, Distances
+from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks
+from sfgen.grammar.network import Network
+from sfgen.grammar.rule_automata import UNBOUNDED
+from sfgen.grammar.rules import CountedText
+from sfgen.grammar.stack import Configuration, Node
+from sfgen.grammar.walk import (
+    BELOW,
+    DOUBTS,
+    EXITS,
+    FACTS,
+    FARTHEST,
+    FIELDS_OF_COUNTS,
+    FRAME_FIELDS,
+    LEFT,
+    LISTED,
+    MOST_CONFIGURATIONS,
+    MOST_MADE,
+    NO_ROOM,
+    NODE_FIELDS,
+    TOO_MANY,
+    walk,
+)
+from sfgen.index.mask_ids import tokens_of_row
+from sfgen.protocols import Int32, Mask
+from sfgen.vocabulary import Vocabulary
+
+_QUICK = 4096
+"""Trie nodes, microseconds: the mask of a leaf whose walk takes more is made by the shapes of tokens."""
+
+_KEPT = 64 << 20
+"""Bytes of masks that are kept."""
+
+NO_TRIE_NODES: Int32 = np.empty(0, dtype=np.int32)
+
+
+class TooManyWays(Exception):
+    """A token can be read in more ways than a walk has room for."""
+
+
+class TokenMask(NamedTuple):
+    """The tokens that a configuration can read.
+
+    Attributes:
+        mask: Text and end tokens, uint32 ``[words]``; read-only.
+        growth: How many more bytes the end of the text may be away behind a token than it is before, at most.
+        doubts: Tokens with a whole text of a distinct call in them, int32: whether it is distinct is not looked at.
+    """
+
+    mask: Mask
+    growth: int
+    doubts: Int32
+
+
+class Listed(NamedTuple):
+    """Tokens and where they lead: int32, one entry for each token.
+
+    ``states`` is -1 where a token leads to several configurations, or to a stack with new frames.
+    """
+
+    tokens: Int32
+    states: Int32
+    registers: Int32
+    nodes: Int32
+    loaded: list[Node]
+
+
+class Masks:
+    """Makes and keeps the masks of one network over one vocabulary. Safe to share between threads.
+
+    Args:
+        network: The network.
+        vocabulary: The tokens.
+        distances: The fewest bytes to the ends, by the bytes that may be used.
+    """
+
+    def __init__(self, network: Network, vocabulary: Vocabulary, distances: Distances) -> None:
+        self._network = network
+        self._vocabulary = vocabulary
+        self._distances = distances
+        trie = vocabulary.trie
+        self._words = (len(vocabulary) + 31) // 32
+        self._goal = None if (distances.base < FAR).all() else distances.base < FAR
+        self._facts = _facts(network, distances)
+        self._lengths = np.stack([distances.base, distances.unit], axis=1).reshape(-1)
+        self._actions, table = _numbered_actions(network)
+        self._network_arguments: tuple[Any, ...] = (
+            table, network.table.shape[1], network.byte_classes, self._facts, self._lengths, self._actions,
+        )  # fmt: skip
+        self._trie_arguments: tuple[Any, ...] = (
+            trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens, trie.token_starts, trie.token_ids,
+        )  # fmt: skip
+        self._local: dict[tuple[int, int], LocalMask] = {}
+        self._leaves: dict[int, LeafMasks | None] = {}
+        self._masks: dict[tuple[int, int, Node], TokenMask] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._scratch = threading.local()
+
+    def of(self, state: int, register: int, node: Node) -> TokenMask:
+        """The mask of a configuration, whose register and node are canonical.
+
+        Raises:
+            TooManyWays: There is no room for the ways to read a token.
+        """
+        key = state, register, node
+        found = self._masks.get(key)
+        if found is None:
+            found = self._make(state, register, node)
+            with self._lock:
+                if key not in self._masks:
+                    self._masks[key] = found
+                    self._bytes += found.mask.nbytes
+                while self._bytes > _KEPT and len(self._masks) > 1:
+                    oldest = self._masks.pop(next(iter(self._masks)))
+                    self._bytes -= oldest.mask.nbytes
+        return found
+
+    def is_made(self, state: int, register: int, node: Node) -> bool:
+        """Whether the mask of a configuration was made already."""
+        return (state, register, node) in self._masks
+
+    def _make(self, state: int, register: int, node: Node) -> TokenMask:
+        local = self._local_mask(state, register)
+        accepts = bool(self._network.accepting[state])
+        if not node.frames:
+            mask = local.mask
+            if accepts:
+                mask = self._with_ends(mask.copy())
+            return TokenMask(mask, local.farthest - self._distances.of(state, register), local.doubts)
+        before = self._distances.of(state, register) + node.distance
+        mask = local.mask.copy()
+        farthest = local.farthest + node.distance if local.farthest >= 0 else -1
+        doubts = [local.doubts]
+        if local.exits.size:
+            doubtful = np.zeros(self._words, dtype=np.uint32)
+            starts = [Configuration(*frame) for frame in node.frames]
+            counts = self._walk(mask, doubtful, starts, exits_in=local.exits)
+            farthest = max(farthest, int(counts[FARTHEST]))
+            if counts[DOUBTS]:
+                doubts.append(tokens_of_row(doubtful))
+        if accepts:
+            for frame in node.frames:
+                register_below = frame.register if isinstance(frame.register, int) else 0
+                below = self.of(frame.state, register_below, frame.below)
+                mask |= below.mask
+                farthest = max(
+                    farthest,
+                    below.growth + self._distances.of(frame.state, register_below) + frame.below.distance,
+                )
+                doubts.append(below.doubts)
+        mask.setflags(write=False)
+        return TokenMask(mask, farthest - before, np.unique(np.concatenate(doubts)) if len(doubts) > 1 else doubts[0])
+
+    def _with_ends(self, mask: Mask) -> Mask:
+        for token in self._vocabulary.end_token_ids:
+            mask[token >> 5] |= np.uint32(1 << (token & 31))
+        mask.setflags(write=False)
+        return mask
+
+    # ---- inside a rule ---------------------------------------------------------------------------------------------
+
+    def _local_mask(self, state: int, register: int) -> LocalMask:
+        key = state, register
+        found = self._local.get(key)
+        if found is None:
+            found = self._local[key] = self._quick_local_mask(state, register) or self._leaf_mask(state, register)
+        return found
+
+    def _quick_local_mask(self, state: int, register: int) -> LocalMask | None:
+        """The local mask by a walk of the trie; ``None`` for a state of a leaf where that takes long."""
+        leaf = self._leaf(state)
+        budget = _QUICK if leaf is not None else len(self._vocabulary.trie)
+        mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
+        exits = self._room().exits
+        counts = self._walk(mask, doubtful, [Configuration(state, register, _BELOW)], exits=exits, budget=budget)
+        if counts is None:
+            return None
+        mask.setflags(write=False)
+        doubts = tokens_of_row(doubtful) if counts[DOUBTS] else NO_TRIE_NODES
+        return LocalMask(mask, exits[: counts[EXITS]].copy(), doubts, int(counts[FARTHEST]))
+
+    def _leaf_mask(self, state: int, register: int) -> LocalMask:
+        """The local mask of a state in the middle of a leaf's text."""
+        network, distances = self._network, self._distances
+        rule = int(network.rule_of[state])
+        first = int(np.flatnonzero(network.rule_of == rule)[0])
+        leaf, masks = network.leaves[first], self._leaf(state)
+        assert masks is not None
+        own = slice(first, first + len(leaf.dfa))
+        needs = np.maximum(0, network.minimum[own] - network.owes[own] - register)
+        lengths = distances.base[own] + distances.unit[own] * needs
+        farthest = int(lengths[lengths < FAR].max())
+        if isinstance(leaf, CountedText):
+            missing = int(network.minimum[state]) - register
+            maximum = int(network.maximum[state])
+            room = maximum if maximum == UNBOUNDED else maximum - register
+            mask, exits = masks.counted_mask(leaf, network.owes[own], state - first, missing, room)
+        else:
+            mask, exits = masks.mask(state - first)
+        return LocalMask(mask, exits, NO_TRIE_NODES, farthest)
+
+    def _leaf(self, state: int) -> LeafMasks | None:
+        """What makes the masks of the leaf of a state; ``None`` if its rule is none, or has many ways to end."""
+        rule = int(self._network.rule_of[state])
+        if rule not in self._leaves:
+            first = int(np.flatnonzero(self._network.rule_of == rule)[0])
+            leaf = self._network.leaves.get(first)
+            masks = None
+            if leaf is not None:
+                goal = None if self._goal is None else self._goal[first : first + len(leaf.dfa)]
+                masks = leaf_masks(leaf, self._vocabulary, None if goal is None or goal.all() else goal)
+            self._leaves[rule] = None if masks is None or masks.closing_byte is None else masks
+        return self._leaves[rule]
+
+    # ---- walking ---------------------------------------------------------------------------------------------------
+
+    def fitting(self, configurations: list[Configuration], limit: int) -> tuple[Mask, Listed]:
+        """The text tokens behind which the end is at most ``limit`` bytes away; and all that can be read, listed."""
+        mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
+        listed = np.empty(4 * len(self._vocabulary), dtype=np.int32)
+        loaded = list[Node]()
+        counts = self._walk(mask, doubtful, configurations, limit=limit, listed=listed, loaded=loaded)
+        found = listed[: 4 * counts[LISTED]].reshape(-1, 4)
+        return mask, Listed(found[:, 0], found[:, 1], found[:, 2], found[:, 3], loaded)
+
+    def whole(self, configurations: list[Configuration]) -> Mask:
+        """The text tokens that can be read, by one walk of the whole trie: nothing is kept or taken from what is."""
+        mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
+        self._walk(mask, doubtful, configurations)
+        return mask
+
+    def _walk(
+        self,
+        mask: Mask,
+        doubtful: Mask,
+        configurations: list[Configuration],
+        *,
+        exits_in: Int32 = NO_TRIE_NODES,
+        exits: Int32 = NO_TRIE_NODES,
+        listed: Int32 = NO_TRIE_NODES,
+        limit: int = -1,
+        budget: int | None = None,
+        loaded: list[Node] | None = None,
+    ) -> Any:
+        """Walk the trie; see ``walk``. Returns the counts, or ``None`` where the budget did not suffice."""
+        trie = self._vocabulary.trie
+        room = self._room()
+        first_made = room.load(configurations, loaded)
+        counts = np.zeros(FIELDS_OF_COUNTS, dtype=np.int64)
+        counts[FARTHEST], counts[LEFT] = -1, len(configurations) * len(trie) + 1 if budget is None else budget
+        if exits_in.size:
+            counts[LEFT] = 1 << 60
+        arguments: tuple[Any, ...] = (
+            0, len(trie), exits_in, len(configurations), first_made, limit, mask, doubtful, exits, listed, counts,
+            *self._network_arguments, room.nodes, room.frames, room.sets, room.marks, *self._trie_arguments,
+        )  # fmt: skip
+        status = walk(*arguments)
+        if status == TOO_MANY:
+            raise TooManyWays
+        if status == NO_ROOM:
+            return None
+        for row in (mask, doubtful) if counts[DOUBTS] else (mask,):
+            _repeat(row, trie.repeated_tokens)
+        return counts
+
+    def _room(self) -> _Room:
+        room: _Room | None = getattr(self._scratch, "room", None)
+        if room is None:
+            room = self._scratch.room = _Room(self._vocabulary)
+        return room
+
+
+class _Room:
+    """Scratch memory of one thread."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        trie = vocabulary.trie
+        self.exits = np.empty(len(trie), dtype=np.int32)
+        self.nodes = np.empty(NODE_FIELDS * MOST_MADE, dtype=np.int64)
+        self.frames = np.empty(FRAME_FIELDS * MOST_MADE, dtype=np.int64)
+        self.sets = np.empty(3 * MOST_CONFIGURATIONS, dtype=np.int64)
+        self.marks = np.empty(4 * (trie.max_depth + 2), dtype=np.int64)
+
+    def load(self, configurations: list[Configuration], loaded: list[Node] | None) -> int:
+        """Write the stack nodes below configurations, and these as the first set; the number of the next node."""
+        number_of: dict[Node, int] = {}
+        nodes: list[int] = [-1, 0, 0, -1, 0, 0]
+        frames: list[int] = []
+        order: list[Node] = [_BELOW, _BELOW]
+        for configuration in configurations:
+            if configuration.node is not _BELOW:
+                number_of.setdefault(configuration.node, len(order))
+                if number_of[configuration.node] == len(order):
+                    order.append(configuration.node)
+        place = 2
+        while place < len(order):
+            node = order[place]
+            place += 1
+            if not node.frames:
+                nodes += [-1, node.distance, node.is_distinct]
+                continue
+            nodes += [len(frames) // FRAME_FIELDS, node.distance, node.is_distinct]
+            for rest, (state, register, below) in enumerate(reversed(node.frames)):
+                number = number_of.setdefault(below, len(order))
+                if number == len(order):
+                    order.append(below)
+                last = rest == len(node.frames) - 1
+                after = -1 if last else len(frames) // FRAME_FIELDS + 1
+                frames += [state, register if isinstance(register, int) else 0, number, after]
+        first_made = max(len(order), len(frames) // FRAME_FIELDS)
+        if first_made + MOST_MADE // 2 > len(self.nodes) // NODE_FIELDS:
+            self.nodes = np.empty(NODE_FIELDS * (first_made + MOST_MADE), dtype=np.int64)
+            self.frames = np.empty(FRAME_FIELDS * (first_made + MOST_MADE), dtype=np.int64)
+        self.nodes[: len(nodes)] = nodes
+        self.frames[: len(frames)] = frames
+        sets = [
+            number
+            for state, register, node in configurations
+            for number in (state, register if isinstance(register, int) else 0, number_of.get(node, BELOW))
+        ]
+        self.sets[: len(sets)] = sets
+        if loaded is not None:
+            loaded[:] = order
+        return first_made
+
+
+_BELOW = Node((), 0, False)
+"""Stands for whatever is below a rule while its local masks are made."""
+
+
+def _repeat(mask: Mask, pairs: NDArray[np.int32]) -> None:
+    """Set the tokens with the same bytes as others that are set."""
+    if len(pairs):
+        has = (mask[pairs[:, 0] >> 5] >> (pairs[:, 0] & 31).astype(np.uint32)) & np.uint32(1)
+        np.bitwise_or.at(mask, pairs[:, 1] >> 5, (has << (pairs[:, 1] & 31).astype(np.uint32)).astype(np.uint32))
+
+
+def _facts(network: Network, distances: Distances) -> NDArray[np.int32]:
+    """The facts of each state as kernels read them; see ``walk``."""
+    facts = np.zeros((len(network), FACTS), dtype=np.int32)
+    columns = (
+        network.accepting, network.is_end, network.kinds, network.minimum, network.maximum, network.owes,
+        distances.needs,
+    )  # fmt: skip
+    for number, column in enumerate(columns):
+        facts[:, number] = column
+    return facts.reshape(-1)
+
+
+def _numbered_actions(network: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The actions end to end, int32, and the table whose entries are places in it; see ``walk``."""
+    numbers, places = list[int](), list[int]()
+    for ways in network.actions:
+        places.append(len(numbers))
+        numbers.append(len(ways))
+        for way in ways:
+            numbers += [way.state, way.is_fresh, len(way.pushes)]
+            for push in way.pushes:
+                numbers += [push.state, push.keeps + 2 * push.is_distinct]
+    table = network.table.reshape(-1).copy()
+    actions = np.flatnonzero(table < -1)
+    if actions.size:
+        table[actions] = -2 - np.array(places, dtype=np.int32)[-2 - table[actions]]
+    return np.array(numbers, dtype=np.int32), table

@@ -1,0 +1,197 @@
+"""A recursive transition network: one automaton for each rule, with calls between them (Woods, 1970).
+
+All automata lie in one table. A state reads bytes; where it calls rules, what these begin with is read at once, and
+what the text returns to is pushed on a stack. So an entry of the table is the next state, ``DEAD``, or an *action*:
+several ways to go on, each with what it pushes. Rules that are leaves stay the automata that they are.
+
+A frame of the stack has a register beside the state that the text returns to. Two kinds of states change it: a step
+into a state of ``COUNTS`` adds one and is dead beyond the maximum; a step into a state of ``CLOSES`` is dead below the
+minimum. A frame of a *distinct* call remembers the texts that were read by such calls before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata.character_map import distinct
+from sfgen.errors import UsageError
+from sfgen.grammar.openings import CallSite, Openings, Way
+from sfgen.grammar.rule_automata import UNBOUNDED, RuleAutomaton, automata_of
+from sfgen.grammar.rules import NOTHING, CountedText, Grammar, Leaf
+from sfgen.grammar.simplify import simplify
+from sfgen.grammar.thompson import GrammarTooLarge
+
+DEAD = -1
+"""The entry of a byte that cannot be read; an entry ``v`` below is the action ``-2 - v``."""
+
+MAX_CELLS = 60_000_000
+"""The entries of the table of a network."""
+
+
+class FlatActions(NamedTuple):
+    """Actions as arrays.
+
+    Attributes:
+        action_starts: The ways of action ``a`` are those from ``action_starts[a]`` to ``action_starts[a + 1]``, int32.
+        way_states: The next state of each way, int32.
+        way_is_fresh: Whether its register begins anew, uint8.
+        push_starts: The pushes of way ``w`` are those from ``push_starts[w]`` to ``push_starts[w + 1]``, int32.
+        push_states: The state that each returns to, int32.
+        push_flags: 1 if the frame keeps the register, 2 if the call is distinct, 3 for both; uint8.
+    """
+
+    action_starts: NDArray[np.int32]
+    way_states: NDArray[np.int32]
+    way_is_fresh: NDArray[np.uint8]
+    push_starts: NDArray[np.int32]
+    push_states: NDArray[np.int32]
+    push_flags: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The automata of rules; immutable.
+
+    Attributes:
+        names: The rules; the first is that of a whole text. Rules that were copied into others are not among them.
+        start: The first state.
+        rule_of: The rule of each state, int32 ``[states]``.
+        table: int32 ``[states, classes]``: the next state, ``DEAD``, or an action.
+        byte_classes: uint8 ``[256]``.
+        accepting: Whether the rule may end in each state, bool ``[states]``.
+        is_end: Whether it must: nothing is read there; bool ``[states]``.
+        kinds: ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``.
+        minimum: What a rule must count before it closes, int32, of all its states.
+        maximum: The highest count, int32, of all states of the rule; ``UNBOUNDED`` without one.
+        owes: What is counted on the shortest way from a state to where the rule closes, int32: 1 inside a character.
+        actions: The ways of each action.
+        calls: The calls of each state that has some.
+        leaves: The leaf of each rule that is one, by its first state.
+    """
+
+    names: tuple[str, ...]
+    start: int
+    rule_of: NDArray[np.int32]
+    table: NDArray[np.int32]
+    byte_classes: NDArray[np.uint8]
+    accepting: NDArray[np.bool_]
+    is_end: NDArray[np.bool_]
+    kinds: NDArray[np.uint8]
+    minimum: NDArray[np.int32]
+    maximum: NDArray[np.int32]
+    owes: NDArray[np.int32]
+    actions: tuple[tuple[Way, ...], ...]
+    calls: Mapping[int, tuple[CallSite, ...]] = field(repr=False)
+    leaves: Mapping[int, Leaf | CountedText] = field(repr=False)
+
+    def __len__(self) -> int:
+        """The number of states."""
+        return len(self.accepting)
+
+    @cached_property
+    def flat(self) -> FlatActions:
+        """The actions as arrays, for kernels."""
+        ways = [way for action in self.actions for way in action]
+        pushes = [push for way in ways for push in way.pushes]
+        return FlatActions(
+            np.cumsum([0, *map(len, self.actions)]).astype(np.int32),
+            np.array([way.state for way in ways], dtype=np.int32),
+            np.array([way.is_fresh for way in ways], dtype=np.uint8),
+            np.cumsum([0, *(len(way.pushes) for way in ways)]).astype(np.int32),
+            np.array([push.state for push in pushes], dtype=np.int32),
+            np.array([push.keeps + 2 * push.is_distinct for push in pushes], dtype=np.uint8),
+        )
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"Network(rules={len(self.names)}, states={len(self)}, start={self.names[0]!r})"
+
+
+def network_of(grammar: Grammar) -> Network:
+    """Make the network of a grammar.
+
+    Raises:
+        GrammarTooLarge: It passes a limit.
+        UsageError: A rule calls itself before it has read anything, through others (left recursion), or there is no
+            text at all.
+
+    >>> from sfgen.grammar.rules import Call, Concatenation, Literal, Repeat
+    >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
+    >>> network_of(Grammar({"pairs": pairs}, "pairs"))
+    Network(rules=1, states=3, start='pairs')
+    """
+    grammar = simplify(grammar)
+    if grammar.rules[grammar.start] == NOTHING:
+        raise UsageError(f"the rule {grammar.start!r} has no text at all", hint="Look for a rule that never ends.")
+    return _joined(tuple(grammar.rules), automata_of(grammar))
+
+
+def is_empty(grammar: Grammar) -> bool:
+    """Whether there is no text at all."""
+    return simplify(grammar).rules[grammar.start] == NOTHING
+
+
+def _joined(names: tuple[str, ...], parts: list[RuleAutomaton]) -> Network:
+    """All automata in one table, with the calls as actions."""
+    sizes = [len(part.transitions) for part in parts]
+    firsts = np.cumsum([0, *sizes]).tolist()
+    bytes_, classes = distinct(np.stack([part.byte_classes for part in parts], axis=1).astype(np.int32))
+    if firsts[-1] * len(bytes_) > MAX_CELLS:
+        raise GrammarTooLarge(names[0], f"{MAX_CELLS:,} entries of a table")
+    number_of = {name: number for number, name in enumerate(names)}
+    entries = {name: first + entry for first, part in zip(firsts, parts, strict=False)
+               for name, entry in part.entries.items()}  # fmt: skip
+    table = np.full((firsts[-1], len(bytes_)), DEAD, dtype=np.int32)
+    accepting, kinds = np.zeros(firsts[-1], dtype=np.bool_), np.zeros(firsts[-1], dtype=np.uint8)
+    minimum, maximum, owes, rule_of = np.zeros((4, firsts[-1]), dtype=np.int32)
+    maximum[:] = UNBOUNDED
+    calls, leaves = dict[int, tuple[CallSite, ...]](), dict[int, Leaf | CountedText]()
+    for first, size, part in zip(firsts, sizes, parts, strict=False):
+        own = slice(first, first + size)
+        targets = part.transitions[:, part.byte_classes[bytes_]]
+        table[own] = np.where(targets >= 0, targets + np.int32(first), np.int32(DEAD))
+        accepting[own] = part.accepting
+        rule_of[own] = np.array([number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
+        if part.counter is not None:
+            kinds[own], owes[own] = part.counter.kinds, part.counter.owes
+            minimum[own], maximum[own] = part.counter.minimum, part.counter.maximum
+        for state, call, target in part.calls:
+            site = CallSite(entries[call.rule], first + target, call.distinct)
+            calls[first + state] = (*calls.get(first + state, ()), site)
+        if part.leaf is not None:
+            leaves[first] = part.leaf
+    start = entries[names[0]]
+    # A call that reads nothing is left out where it stands; what is called reads something.
+    empty = sorted({site.entry for sites in calls.values() for site in sites if accepting[site.entry]})
+    twins = {entry: len(table) + number for number, entry in enumerate(empty)}
+    if twins:
+        table, rule_of, kinds, minimum, maximum, owes = (
+            np.concatenate([array, array[empty]]) for array in (table, rule_of, kinds, minimum, maximum, owes)
+        )
+        accepting = np.concatenate([accepting, np.zeros(len(empty), dtype=np.bool_)])
+        calls |= {twins[entry]: calls[entry] for entry in empty if entry in calls}
+        calls = {
+            state: tuple(site._replace(entry=twins.get(site.entry, site.entry)) for site in sites)
+            for state, sites in calls.items()
+        }
+    calls_something = np.zeros(len(table), dtype=np.bool_)
+    calls_something[list(calls)] = True
+    is_end = accepting & ~calls_something & (table < 0).all(axis=1)
+    openings = Openings(table.copy(), calls, is_end, lambda state: names[rule_of[state]])
+    actions = dict[tuple[Way, ...], int]()
+    for state in calls:
+        for label, ways in openings.of(state).items():
+            if len(ways) > 1 or ways[0].is_fresh:
+                table[state, label] = -2 - actions.setdefault(ways, len(actions))
+    for array in (table, accepting, is_end, kinds, minimum, maximum, owes, rule_of):
+        array.setflags(write=False)
+    return Network(
+        names, start, rule_of, table, classes.astype(np.uint8), accepting, is_end, kinds, minimum, maximum, owes,
+        tuple(actions), calls, leaves,
+    )  # fmt: skip

@@ -1,0 +1,113 @@
+"""What rules begin with: the calls of a state as ways to read a byte.
+
+A call is not a step of its own. Where a state calls a rule, what the rule can read first is read from the state at
+once, and the state to return to is pushed. A rule that begins with a call of another one pushes several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.errors import UsageError
+
+
+class Push(NamedTuple):
+    """A frame: the state to return to, whether it keeps the register, whether texts read by such calls are distinct."""
+
+    state: int
+    keeps: bool
+    is_distinct: bool
+
+
+class Way(NamedTuple):
+    """One way to read a byte: the next state, and what is pushed before, the outermost frame first.
+
+    ``is_fresh``: the register begins anew, also where nothing is pushed (a call at the end of a rule needs no frame).
+    """
+
+    state: int
+    pushes: tuple[Push, ...]
+    is_fresh: bool
+
+
+class CallSite(NamedTuple):
+    """A call of a state: the first state of the rule, the state to return to, whether its texts are distinct."""
+
+    entry: int
+    target: int
+    is_distinct: bool
+
+
+Ways = dict[int, tuple[Way, ...]]
+"""For each byte class that can be read, the ways to read it."""
+
+
+class Openings:
+    """Finds the ways to read a byte in states that call rules.
+
+    Args:
+        table: Own steps of each state, int32 ``[states, classes]``; -1 is none.
+        calls: The calls of each state that has some.
+        is_end: The states in which a rule must end, bool ``[states]``: to return to them needs no frame.
+        name_of: The rule of a state, for messages.
+    """
+
+    def __init__(
+        self,
+        table: NDArray[np.int32],
+        calls: Mapping[int, Sequence[CallSite]],
+        is_end: NDArray[np.bool_],
+        name_of: Callable[[int], str],
+    ) -> None:
+        self._table = table
+        self._calls = calls
+        self._is_end = is_end
+        self._name_of = name_of
+        self._of_entry: dict[int, Ways] = {}
+        self._open: dict[int, None] = {}  # the entries that are looked at, to see left recursion
+
+    def of(self, state: int) -> Ways:
+        """The ways of a state: its own steps, and those of the rules that it calls.
+
+        Raises:
+            UsageError: A rule calls itself before it has read anything.
+        """
+        found: dict[int, list[Way]] = {}
+        row = self._table[state]
+        for label in np.flatnonzero(row >= 0).tolist():
+            found[label] = [Way(int(row[label]), (), False)]
+        for site in self._calls.get(state, ()):
+            outer: tuple[Push, ...] = ()
+            if site.is_distinct or not self._is_end[site.target]:
+                outer = (Push(site.target, True, site.is_distinct),)
+            for label, ways in self._entry(site.entry).items():
+                found.setdefault(label, []).extend(Way(way.state, outer + way.pushes, True) for way in ways)
+        return {label: tuple(dict.fromkeys(ways)) for label, ways in found.items()}
+
+    def _entry(self, entry: int) -> Ways:
+        """The ways of the first state of a rule, whose register is a new one."""
+        known = self._of_entry.get(entry)
+        if known is not None:
+            return known
+        if entry in self._open:
+            names = [self._name_of(state) for state in [*self._open, entry]][list(self._open).index(entry) :]
+            raise UsageError(
+                f"the rule {names[0]!r} calls itself before it has read anything: {' → '.join(names)}",
+                hint="Write such a list as a repetition.",
+            )
+        self._open[entry] = None
+        ways = {
+            label: tuple(Way(way.state, _without_register(way.pushes), way.is_fresh) for way in ways)
+            for label, ways in self.of(entry).items()
+        }
+        del self._open[entry]
+        self._of_entry[entry] = ways
+        return ways
+
+
+def _without_register(pushes: tuple[Push, ...]) -> tuple[Push, ...]:
+    return tuple(push._replace(keeps=False) for push in pushes)

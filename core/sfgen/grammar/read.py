@@ -1,0 +1,169 @@
+"""Read bytes through a network: from a position to the next one.
+
+This is the plain definition of what a network reads. Masks are made by kernels that do the same for many tokens at once
+(see ``sfgen.grammar.walk``).
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from sfgen.grammar.distances import Distances, distances_of
+from sfgen.grammar.network import DEAD, Network
+from sfgen.grammar.rule_automata import COUNTS, UNBOUNDED
+from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
+
+Found = dict[tuple[int, Register], list[Node]]
+"""Configurations while they are gathered: the nodes of each state and register."""
+
+NO_TEXTS: frozenset[bytes] = frozenset()
+
+
+class Reader:
+    """Reads bytes through a network. Safe to share between threads.
+
+    Args:
+        network: The network.
+        distances: The fewest bytes to the ends, by the bytes that may be used; without, all may.
+        longest: The bytes of the longest token; what is canonical depends on it.
+    """
+
+    def __init__(self, network: Network, distances: Distances | None = None, longest: int = 0) -> None:
+        self.network = network
+        self.stacks = Stacks(network, distances_of(network) if distances is None else distances, longest)
+        self.start: Position = (Configuration(network.start, 0, self.stacks.bottom),)
+        # Plain Python reads single numbers from these faster than from arrays.
+        self._width = network.table.shape[1]
+        self._table = network.table.reshape(-1).data
+        self._classes = network.byte_classes.tobytes()
+        self._accepting = network.accepting.tobytes()
+        self._is_end = network.is_end.tobytes()
+        self._kinds = network.kinds.tobytes()
+        self._least: list[int] = network.minimum.tolist()
+        self._most: list[int] = network.maximum.tolist()
+        self._owes: list[int] = network.owes.tolist()
+
+    def read(self, position: Position, data: bytes) -> Position | None:
+        """The position after some bytes; ``None`` where no text goes on so."""
+        for byte in data:
+            found: Found = {}
+            label = self._classes[byte]
+            for state, register, node in position:
+                self._step(found, state, register, node, label, byte)
+            if not found:
+                return None
+            position = tuple(
+                [
+                    Configuration(state, register, nodes[0] if len(nodes) == 1 else self.stacks.joined(nodes))
+                    for (state, register), nodes in found.items()
+                ]
+            )
+        return position
+
+    def accepts(self, position: Position) -> bool:
+        """Whether the text may end at a position."""
+        return any(self._may_end(configuration) for configuration in position)
+
+    def is_final(self, position: Position) -> bool:
+        """Whether nothing can follow: the text must end."""
+        return all(self._is_end[state] and not node.frames for state, _, node in position)
+
+    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        """The byte that must follow, where there is one only, and the position after it."""
+        labels = {label for configuration in position for label in self._labels(configuration)}
+        if len(labels) != 1:
+            return None
+        label = labels.pop()
+        byte = self._classes.find(label)
+        if self._classes.rfind(label) != byte:
+            return None
+        after = self.read(position, bytes([byte]))
+        return None if after is None else (bytes([byte]), after)
+
+    def _labels(self, configuration: Configuration) -> set[int]:
+        """The byte classes that a configuration may read, dead ends of counters included, the first few only."""
+        found = set[int]()
+        state, _, node = configuration
+        start = state * self._width
+        for label, entry in enumerate(self._table[start : start + self._width].tolist()):
+            if entry != DEAD:
+                found.add(label)
+                if len(found) > 2:
+                    return found
+        if self._accepting[state]:
+            for frame in node.frames:
+                found |= self._labels(Configuration(*frame))
+        return found
+
+    def _may_end(self, configuration: Configuration) -> bool:
+        waiting = [configuration]
+        while waiting:
+            state, _, node = waiting.pop()
+            if self._accepting[state]:
+                if not node.frames:
+                    return True
+                waiting += [Configuration(*frame) for frame in node.frames]
+        return False
+
+    # ---- one byte --------------------------------------------------------------------------------------------------
+
+    def _step(self, found: Found, state: int, register: Register, node: Node, label: int, byte: int) -> None:
+        """Add to ``found`` what one byte leads to from a configuration."""
+        entry = self._table[state * self._width + label]
+        if entry >= 0:
+            self._enter(found, entry, register, node, byte)
+        elif entry != DEAD:
+            for way in self.network.actions[-2 - entry]:
+                below = node
+                keeps = register
+                for push in way.pushes:
+                    below = self.stacks.push(push.state, keeps if push.keeps else 0, below, push.is_distinct)
+                fresh: Register = b"" if way.pushes and way.pushes[-1].is_distinct else 0
+                self._enter(found, way.state, fresh, below, byte)
+        if self._accepting[state]:
+            for back in self._returns(register, node):
+                self._step(found, *back, label, byte)
+
+    def _enter(self, found: Found, state: int, register: Register, node: Node, byte: int) -> None:
+        """Add to ``found`` the configuration of a state that a byte leads to, and return from ends."""
+        kind = self._kinds[state]
+        if isinstance(register, bytes):
+            register += bytes([byte])
+        elif kind:
+            count = cast(int, register)
+            if kind == COUNTS:
+                count += 1
+                if self._most[state] == UNBOUNDED and count > self._least[state]:
+                    count = self._least[state]
+                register = count
+            elif count < self._least[state]:
+                return
+            else:
+                register = 0
+        if self._most[state] != UNBOUNDED and cast(int, register) + self._owes[state] > self._most[state]:
+            return
+        self._add(found, state, register, node)
+
+    def _add(self, found: Found, state: int, register: Register, node: Node) -> None:
+        while self._is_end[state] and node.frames:
+            backs = self._returns(register, node)
+            if len(backs) != 1:
+                for back in backs:
+                    self._add(found, *back)
+                return
+            state, register, node = backs[0]
+        nodes = found.setdefault((state, register), [])
+        if node not in nodes:
+            nodes.append(node)
+
+    def _returns(self, register: Register, node: Node) -> list[Configuration]:
+        """The configurations that a rule returns to at its end; texts that must be distinct and are not are dead."""
+        if not node.is_distinct:
+            return [Configuration(*frame) for frame in node.frames]
+        text = cast(bytes, register)
+        found = []
+        for state, below_register, below in node.frames:
+            texts = below_register if isinstance(below_register, frozenset) else NO_TEXTS
+            if text not in texts:
+                found.append(Configuration(state, texts | {text}, below))
+        return found

@@ -1,0 +1,268 @@
+"""The automaton of each rule: deterministic over bytes and calls, and minimal where the rule is no leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata import Dfa
+from sfgen.automata.character_map import distinct
+from sfgen.automata.determinize import subset_automaton
+from sfgen.automata.minimize import equal_states, numbered
+from sfgen.errors import InternalError, PatternTooLarge
+from sfgen.grammar.rules import (
+    Alternation,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    CountedText,
+    Expression,
+    Grammar,
+    Leaf,
+    Literal,
+    Repeat,
+    Series,
+)
+from sfgen.grammar.thompson import BYTES, GrammarTooLarge, RulesAutomaton
+
+PLAIN, COUNTS, CLOSES = 0, 1, 2
+"""What a step into a state does to the register."""
+
+UNBOUNDED = 2**31 - 1
+"""The maximum of what is counted without one."""
+
+_TOGETHER = 48
+"""So many rules are made deterministic at once: the columns of their table are the calls of all of them."""
+
+
+class Counter(NamedTuple):
+    """What a rule counts.
+
+    Args:
+        kinds: ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``.
+        owes: What is counted on the shortest way from each state to where the rule closes, int32 ``[states]``.
+        minimum: The least count.
+        maximum: The highest count.
+    """
+
+    kinds: NDArray[np.uint8]
+    owes: NDArray[np.int32]
+    minimum: int
+    maximum: int
+
+
+class RuleAutomaton(NamedTuple):
+    """The automaton of a rule, or of some rules; see ``Network`` for what the numbers mean.
+
+    Args:
+        transitions: int32 ``[states, classes]``; -1 is no transition.
+        byte_classes: int32 ``[256]``.
+        accepting: Whether a rule may end in each state, bool ``[states]``.
+        calls: State, what it calls, the state to return to.
+        entries: The first state of each rule.
+        rules: Of each state the position of its rule in ``entries``, int32 ``[states]``.
+        counter: What it counts; ``None``: nothing.
+        leaf: The leaf that this is.
+    """
+
+    transitions: NDArray[np.int32]
+    byte_classes: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+    calls: Sequence[tuple[int, Call, int]]
+    entries: Mapping[str, int]
+    rules: NDArray[np.int32]
+    counter: Counter | None
+    leaf: Leaf | CountedText | None
+
+
+def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
+    """The automata of rules that were simplified.
+
+    Raises:
+        GrammarTooLarge: One passes a limit.
+    """
+    nullable = nullable_rules(grammar)
+    found, together = list[RuleAutomaton](), dict[str, Expression]()
+    for name, expression in grammar.rules.items():
+        match expression:
+            case Leaf():
+                found.append(_leaf(name, expression))
+            case CountedText():
+                found.append(_counted_text(name, expression))
+            case CountedList():
+                found.append(_counted_list(name, expression))
+            case _:
+                together[name] = expression
+                if len(together) == _TOGETHER:
+                    found.append(_deterministic(together, nullable))
+                    together = {}
+    if together:
+        found.append(_deterministic(together, nullable))
+    return found
+
+
+def nullable_rules(grammar: Grammar) -> set[str]:
+    """The rules that have the empty text."""
+    found: set[str] = set()
+    while True:
+        more = {name for name, body in grammar.rules.items() if name not in found and _has_empty(body, found)}
+        if not more:
+            return found
+        found |= more
+
+
+def _has_empty(expression: Expression, nullable: set[str]) -> bool:
+    match expression:
+        case Call(rule):
+            return rule in nullable
+        case Concatenation(parts):
+            return all(_has_empty(part, nullable) for part in parts)
+        case Alternation(branches):
+            return any(_has_empty(branch, nullable) for branch in branches)
+        case Repeat(child, minimum):
+            return minimum == 0 or _has_empty(child, nullable)
+        case Series(members, separator):
+            needed = [member.expression for member in members if member.is_needed]
+            return all(_has_empty(item, nullable) for item in needed) and (
+                len(needed) < 2 or _has_empty(separator, nullable)
+            )
+        case Leaf(dfa):
+            return bool(dfa.accepting[0])
+        case CountedText(dfa):
+            return bool(dfa.accepting[0])
+        case Literal(data):
+            return not data
+        case Bytes() | CountedList():
+            return False
+
+
+def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleAutomaton:
+    """Several rules by one subset construction; the common start is left out at the end."""
+    automaton = RulesAutomaton(rules, nullable)
+    first = next(iter(rules))
+    try:
+        table, class_of_symbol, accepting = subset_automaton(automaton.nfa, automaton.symbols, first)
+    except PatternTooLarge as error:
+        raise GrammarTooLarge(first, error.reason) from None
+    blocks, block_of = equal_states(np.ascontiguousarray(table), accepting)
+    table, joined, accepting = numbered(table, accepting, blocks, block_of)
+    class_of_symbol = joined[class_of_symbol]
+    entries = {name: int(table[0, class_of_symbol[symbol]]) for name, symbol in automaton.entries.items()}
+    ends = np.zeros(len(table), dtype=np.bool_)
+    calls = list[tuple[int, Call, int]]()
+    for number, call in enumerate(automaton.calls):
+        column = table[:, class_of_symbol[BYTES + number]]
+        calls += [(state, call, int(column[state])) for state in np.flatnonzero(column >= 0).tolist()]
+    for symbol in automaton.entries.values():
+        ends |= table[:, class_of_symbol[symbol + len(rules)]] >= 0
+    used = np.unique(class_of_symbol[: BYTES + len(automaton.calls)])
+    rule_of = _rule_of(table[:, used], list(entries.values()))
+    kept = np.flatnonzero(rule_of >= 0)  # all but the common start and the common end
+    renumbered = np.full(len(table) + 1, -1, dtype=np.int32)  # the last is for -1
+    renumbered[kept] = np.arange(len(kept))
+    return RuleAutomaton(
+        renumbered[table[kept]],
+        class_of_symbol[:BYTES],
+        ends[kept],
+        [(int(renumbered[state]), call, int(renumbered[target])) for state, call, target in calls],
+        {name: int(renumbered[entry]) for name, entry in entries.items()},
+        rule_of[kept],
+        None,
+        None,
+    )
+
+
+def _rule_of(table: NDArray[np.int32], entries: list[int]) -> NDArray[np.int32]:
+    """The rule of each state, by its position; -1 for states that no entry reaches.
+
+    States of different rules are never joined, so that a state belongs to the rule of any state that leads to it. Of
+    these one at least has a smaller number, or the state is an entry: so they are numbered.
+    """
+    sources, columns = np.nonzero(table >= 0)
+    before = np.arange(len(table))
+    before[table[sources, columns][::-1]] = sources[::-1]  # of several the smallest
+    before[entries] = entries
+    while not np.array_equal(further := before[before], before):
+        before = further
+    rule_of = np.full(len(table), -1, dtype=np.int32)
+    rule_of[entries] = np.arange(len(entries))
+    return rule_of[before]
+
+
+def _leaf(name: str, leaf: Leaf) -> RuleAutomaton:
+    dfa = leaf.dfa
+    return RuleAutomaton(
+        dfa.transitions, dfa.byte_classes.astype(np.int32), dfa.accepting, (), {name: 0},
+        np.zeros(len(dfa), dtype=np.int32), None, leaf,
+    )  # fmt: skip
+
+
+def _counted_text(name: str, text: CountedText) -> RuleAutomaton:
+    dfa = text.dfa
+    kinds = np.where(text.counts, COUNTS, np.where(text.needs_minimum, CLOSES, PLAIN)).astype(np.uint8)
+    maximum = UNBOUNDED if text.maximum is None else text.maximum
+    return RuleAutomaton(
+        dfa.transitions, dfa.byte_classes.astype(np.int32), dfa.accepting, (), {name: 0},
+        np.zeros(len(dfa), dtype=np.int32), Counter(kinds, _owed(dfa, kinds), text.minimum, maximum), text,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _owed_of(dfa: Dfa, kinds: bytes) -> NDArray[np.int32]:
+    """What is counted on the way from each state to where the rule closes, where that is least; int32 ``[states]``."""
+    owed = np.where(np.frombuffer(kinds, dtype=np.uint8) == CLOSES, 0, UNBOUNDED).astype(np.int64)
+    owed[dfa.accepting] = 0
+    counted = np.append(np.frombuffer(kinds, dtype=np.uint8) == COUNTS, False).astype(np.int64)
+    while True:
+        further = np.append(owed, UNBOUNDED) + counted  # the last is for -1
+        least: NDArray[np.int64] = np.minimum(owed, further[dfa.transitions].min(axis=1))
+        least[dfa.accepting] = 0
+        if np.array_equal(least, owed):
+            return owed.astype(np.int32)
+        owed = least
+
+
+def _owed(dfa: Dfa, kinds: NDArray[np.uint8]) -> NDArray[np.int32]:
+    return _owed_of(dfa, kinds.tobytes())
+
+
+def _counted_list(name: str, items: CountedList) -> RuleAutomaton:
+    """A counted list: what is counted are the separators, so the bounds are one less than those of the items."""
+    opening, separator, closing = items.opening, items.separator, items.closing
+    if not (opening and separator and closing) or separator[0] == closing[0]:
+        raise InternalError("a counted list needs brackets and separators that differ at their first byte")
+    opened = len(opening)
+    after = opened + 1
+    again = after + len(separator)
+    end = again + len(closing)
+    table = np.full((end + 1, BYTES), -1, dtype=np.int32)
+    for number, byte in enumerate(opening):
+        table[number, byte] = number + 1
+    calls = list[tuple[int, Call, int]]()
+    states = [after, *range(after + 1, again), again]
+    for source, target, byte in zip(states, [*range(after + 1, again), again], separator, strict=False):
+        table[source, byte] = target
+    closed = [*range(again + 1, end), end]
+    for source, target, byte in zip([after, *closed], closed, closing, strict=False):
+        table[source, byte] = target
+    minimum = max(0, items.minimum - 1)
+    maximum = UNBOUNDED if items.maximum is None else items.maximum - 1
+    if items.minimum == 0:
+        table[opened, closing[0]] = closed[0]
+    if items.maximum != 0:
+        calls = [(opened, items.item, after), (again, items.item, after)]
+    kinds = np.zeros(end + 1, dtype=np.uint8)
+    kinds[states[1]], kinds[closed[0]] = COUNTS, CLOSES
+    counter = Counter(kinds, np.zeros(end + 1, dtype=np.int32), minimum, maximum)
+    accepting = np.zeros(end + 1, dtype=np.bool_)
+    accepting[end] = True
+    columns, classes = distinct(table.T)
+    return RuleAutomaton(
+        table[:, columns], classes.astype(np.int32), accepting, calls, {name: 0},
+        np.zeros(end + 1, dtype=np.int32), counter, None,
+    )  # fmt: skip

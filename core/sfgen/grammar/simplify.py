@@ -1,0 +1,243 @@
+"""Rules made ready for automata: no dead branches, no left recursion, few calls.
+
+* A branch that calls a rule without any text can never be completed: it goes. What is left of the rules can be
+  completed from everywhere, so that no opening brace leads to a dead end.
+* Direct left recursion becomes iteration: ``A = A x | y`` is ``A = y x*`` (the texts are the same, and only these
+  count here).
+* Small rules that call nothing are copied to where they are called. So are the branches of an alternation that is a
+  whole rule: what begins alike is then read once (left factoring, done by the subset construction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sfgen.grammar.rules import (
+    EMPTY,
+    NOTHING,
+    Alternation,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    CountedText,
+    Expression,
+    Grammar,
+    Leaf,
+    Literal,
+    Member,
+    Repeat,
+    Rules,
+    Series,
+)
+
+_SMALL = 64
+"""A rule that calls nothing and has fewer bytes and parts than this is copied to where it is called."""
+
+
+def simplify(grammar: Grammar) -> Grammar:
+    """The same language by rules that an automaton each can be made of; only those that the start needs.
+
+    The start is kept, with ``NOTHING`` if there is no text at all.
+    """
+    rules = productive(grammar.rules)
+    if grammar.start not in rules:
+        return Grammar({grammar.start: NOTHING}, grammar.start)
+    rules = {name: _without_left_recursion(name, expression) for name, expression in rules.items()}
+    rules = _with_small_rules_inside(rules, grammar.start)
+    rules = {name: _with_branches_inside(name, expression, rules) for name, expression in rules.items()}
+    return Grammar(_needed(rules, grammar.start), grammar.start)
+
+
+def calls(expression: Expression) -> Iterator[Call]:
+    """The calls in an expression, from left to right."""
+    match expression:
+        case Call():
+            yield expression
+        case CountedList():
+            yield expression.item
+        case _:
+            for part in parts(expression):
+                yield from calls(part)
+
+
+def parts(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions that an expression is made of."""
+    match expression:
+        case Concatenation(found) | Alternation(found):
+            return found
+        case Repeat(child):
+            return (child,)
+        case Series(members, separator, more):
+            return (separator, *(member.expression for member in members), *(() if more is None else (more,)))
+        case _:
+            return ()
+
+
+def productive(rules: Rules) -> dict[str, Expression]:
+    """The rules that have a text, without the branches that have none. Found by a fixpoint.
+
+    A member of a series that has no text is left out; the series has no text if the member is needed.
+    """
+    found: set[str] = set()
+    while True:
+        more = {name for name, expression in rules.items() if name not in found and _has_text(expression, found)}
+        if not more:
+            break
+        found |= more
+    return {name: _pruned(rules[name], found) for name in rules if name in found}
+
+
+def _has_text(expression: Expression, found: set[str]) -> bool:
+    match expression:
+        case Call(rule):
+            return rule in found
+        case Concatenation(items):
+            return all(_has_text(item, found) for item in items)
+        case Alternation(branches):
+            return any(_has_text(branch, found) for branch in branches)
+        case Repeat(child, minimum):
+            return minimum == 0 or _has_text(child, found)
+        case Series(members, separator):
+            needed = [member.expression for member in members if member.is_needed]
+            return all(_has_text(item, found) for item in needed) and (len(needed) < 2 or _has_text(separator, found))
+        case Leaf(dfa):
+            return not dfa.is_empty
+        case CountedList(item=item, minimum=minimum, maximum=maximum):
+            return (minimum == 0 or item.rule in found) and (maximum is None or minimum <= maximum)
+        case CountedText(dfa, minimum=minimum, maximum=maximum):
+            return not dfa.is_empty and (maximum is None or minimum <= maximum)
+        case Bytes(ranges):
+            return bool(ranges)
+        case Literal():
+            return True
+
+
+def _pruned(expression: Expression, found: set[str]) -> Expression:
+    """An expression that has a text, without what has none."""
+    match expression:
+        case Concatenation(items):
+            return Concatenation(tuple(_pruned(item, found) for item in items))
+        case Alternation(branches):
+            return _alternation([_pruned(branch, found) for branch in branches if _has_text(branch, found)])
+        case Repeat(child, minimum, maximum):
+            return Repeat(_pruned(child, found), minimum, maximum) if _has_text(child, found) else EMPTY
+        case Series(members, separator, more):
+            kept = tuple(
+                Member(_pruned(member.expression, found), member.is_needed)
+                for member in members
+                if _has_text(member.expression, found)
+            )
+            rest = None if more is None or not _has_text(more, found) else _pruned(more, found)
+            return Series(kept, separator, rest)
+        case CountedList(opening, item, closing=closing) if item.rule not in found:
+            return Literal(opening + closing)
+        case _:
+            return expression
+
+
+def _alternation(branches: list[Expression]) -> Expression:
+    return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
+
+
+def _without_left_recursion(name: str, expression: Expression) -> Expression:
+    branches = expression.branches if isinstance(expression, Alternation) else (expression,)
+    branches = tuple(branch for branch in branches if branch != Call(name))  # A = A says nothing
+    rest = [branch.parts[1:] for branch in branches if isinstance(branch, Concatenation) and _calls_first(branch, name)]
+    base = [branch for branch in branches if not isinstance(branch, Concatenation) or not _calls_first(branch, name)]
+    if not rest:
+        return _alternation(base)
+    return Concatenation((_alternation(base), Repeat(_alternation([Concatenation(part) for part in rest]), 0, None)))
+
+
+def _calls_first(expression: Concatenation, name: str) -> bool:
+    return bool(expression.parts) and expression.parts[0] == Call(name)
+
+
+def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
+    """The rules, with those that are small and call nothing copied to where they are called."""
+    while True:
+        distinct = {call.rule for expression in rules.values() for call in calls(expression) if call.distinct}
+        counted = {expression.item.rule for expression in rules.values() if isinstance(expression, CountedList)}
+        small = {
+            name: expression
+            for name, expression in rules.items()
+            if name != start
+            and name not in distinct
+            and name not in counted
+            and not isinstance(expression, Leaf | CountedList | CountedText)
+            and next(calls(expression), None) is None
+            and _size(expression) < _SMALL
+        }
+        if not small:
+            return rules
+        rules = {name: _with(small, expression) for name, expression in rules.items() if name not in small}
+
+
+def _with_branches_inside(name: str, expression: Expression, rules: dict[str, Expression]) -> Expression:
+    """A rule that is an alternation, with the rules that its branches call copied in, once each."""
+    if not isinstance(expression, Alternation):
+        return expression
+    seen, branches = {name}, list[Expression]()
+
+    def add(branch: Expression) -> None:
+        if not isinstance(branch, Call) or branch.distinct:
+            branches.append(branch)
+        elif isinstance(body := rules[branch.rule], Alternation):
+            if branch.rule not in seen:
+                seen.add(branch.rule)
+                for inner in body.branches:
+                    add(inner)
+        elif isinstance(body, Leaf | CountedList | CountedText):
+            branches.append(branch)
+        else:
+            branches.append(body)
+
+    for branch in expression.branches:
+        add(branch)
+    return _alternation(list(dict.fromkeys(branches)))
+
+
+def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
+    """The rules that the start calls, and those that these call, the start first."""
+    found, waiting = {start: None}, [start]
+    while waiting:
+        for call in calls(rules[waiting.pop()]):
+            if call.rule not in found:
+                found[call.rule] = None
+                waiting.append(call.rule)
+    return {name: rules[name] for name in found}
+
+
+def _with(bodies: Rules, expression: Expression) -> Expression:
+    """An expression with these rules copied to where they are called, items that are counted aside."""
+    match expression:
+        case Call(rule):
+            return bodies.get(rule, expression)
+        case Concatenation(items):
+            return Concatenation(tuple(_with(bodies, item) for item in items))
+        case Alternation(branches):
+            return Alternation(tuple(_with(bodies, branch) for branch in branches))
+        case Repeat(child, minimum, maximum):
+            return Repeat(_with(bodies, child), minimum, maximum)
+        case Series(members, separator, more):
+            return Series(
+                tuple(Member(_with(bodies, member.expression), member.is_needed) for member in members),
+                _with(bodies, separator),
+                None if more is None else _with(bodies, more),
+            )
+        case _:
+            return expression
+
+
+def _size(expression: Expression) -> int:
+    """The bytes and parts of an expression that calls nothing; copies count."""
+    match expression:
+        case Literal(data):
+            return len(data) + 1
+        case Leaf(dfa):
+            return len(dfa)
+        case Repeat(child, minimum, maximum):
+            return 1 + _size(child) * max(1, minimum, maximum or 0)
+        case _:
+            return 1 + sum(_size(part) for part in parts(expression))

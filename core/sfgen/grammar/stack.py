@@ -1,0 +1,165 @@
+"""Stacks of a network that are shared: a graph-structured stack (Tomita, 1986).
+
+A node is what lies below a rule: the frames that the text may return to when the rule ends. Mostly it is one frame;
+where a text can be read in several ways it may be more. Equal nodes are the same object, so that positions are compared
+and looked up quickly, and lists whose items look alike share their masks.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.grammar.distances import FAR, Distances
+from sfgen.grammar.network import Network
+
+_KEPT = 1 << 16
+"""Nodes that are known by what they are made of. When there are more, they are forgotten; equal ones are then made."""
+
+Register: TypeAlias = int | bytes | frozenset[bytes]
+"""What a rule remembers: a count; in a rule that was called with ``distinct``, the text that it has read; in the rule
+that made such calls, the texts that they have read, or 0 for none."""
+
+
+class Shortest(NamedTuple):
+    """A shortest text to the end, and the fewest tokens of each of its ends.
+
+    Attributes:
+        text: The bytes.
+        tokens: ``tokens[i]`` is the fewest tokens that write ``text[i:]``; one number more than bytes.
+    """
+
+    text: bytes
+    tokens: NDArray[np.int32]
+
+
+class Node:
+    """What lies below a rule. Made by ``Stacks``; compared by identity.
+
+    Attributes:
+        frames: The state to return to, the register of its rule, and what lies below; none at the bottom.
+        distance: The fewest bytes from the return to the end of the text.
+        is_distinct: Whether the rule above was called with ``distinct``, so that it keeps the text that it reads.
+        depth: The number of frames below, along the first.
+        remembers: Whether a register below has texts in it.
+        canonical: The node with canonical registers; see ``Stacks.canonical_register``.
+        shortest: A shortest text from here on, once it was looked for.
+    """
+
+    __slots__ = ("canonical", "depth", "distance", "frames", "is_distinct", "remembers", "shortest")
+
+    def __init__(self, frames: tuple[Frame, ...], distance: int, is_distinct: bool) -> None:
+        self.frames = frames
+        self.distance = distance
+        self.is_distinct = is_distinct
+        self.depth: int = frames[0].below.depth + 1 if frames else 0
+        self.remembers: bool = any(frame.below.remembers or not isinstance(frame.register, int) for frame in frames)
+        self.canonical: Node = self
+        self.shortest: Shortest | None = None
+
+    def __repr__(self) -> str:
+        """The states to return to, the last pushed first."""
+        found, node = [], self
+        while node.frames:
+            found.append("|".join(str(frame.state) for frame in node.frames))
+            node = node.frames[0].below
+        return f"Node({' '.join(found)})"
+
+
+class Frame(NamedTuple):
+    """One return: the state, the register of its rule, and what lies below."""
+
+    state: int
+    register: Register
+    below: Node
+
+
+class Configuration(NamedTuple):
+    """A state, the register of its rule, and what lies below the rule."""
+
+    state: int
+    register: Register
+    node: Node
+
+
+Position: TypeAlias = tuple[Configuration, ...]
+"""All the ways to read a text so far, at least one."""
+
+
+class Stacks:
+    """Makes the nodes over one network, equal ones once. Safe to share between threads.
+
+    Args:
+        network: The network.
+        distances: The fewest bytes to the end of each rule.
+        longest: The bytes of the longest token.
+    """
+
+    def __init__(self, network: Network, distances: Distances, longest: int) -> None:
+        self.network = network
+        self.distances = distances
+        self.bottom = Node((), 0, False)
+        self._known: dict[tuple[frozenset[Frame], bool] | tuple[int, Register, Node, bool], Node] = {}
+        self._lock = threading.Lock()
+        self._most: list[int] = network.maximum.tolist()
+        self._least: list[int] = network.minimum.tolist()
+        self._longest = longest
+
+    def push(self, state: int, register: Register, below: Node, is_distinct: bool = False) -> Node:
+        """The node of one frame."""
+        key = (state, register, below, is_distinct)
+        node = self._known.get(key)
+        if node is None:
+            distance = self.distances.of(state, register) + below.distance
+            made = Node((Frame(state, register, below),), distance, is_distinct)
+            canonical = self.canonical_register(state, register)
+            if canonical != register or below.canonical is not below:
+                made.canonical = self.push(state, canonical, below.canonical, is_distinct)
+            node = self._keep(key, made)
+        return node
+
+    def joined(self, nodes: list[Node]) -> Node:
+        """The node of the frames of several."""
+        frames = tuple(dict.fromkeys(frame for node in nodes for frame in node.frames))
+        if len(frames) == len(nodes[0].frames):
+            return nodes[0]
+        is_distinct = nodes[0].is_distinct
+        key = frozenset(frames), is_distinct
+        node = self._known.get(key)
+        if node is None:
+            made = Node(frames, min(node.distance for node in nodes), is_distinct)
+            if any(node.canonical is not node for node in nodes):
+                made.canonical = self.joined([node.canonical for node in nodes])
+            node = self._keep(key, made)
+        return node
+
+    def _keep(self, key: tuple[frozenset[Frame], bool] | tuple[int, Register, Node, bool], made: Node) -> Node:
+        with self._lock:
+            if len(self._known) > _KEPT:
+                self._known.clear()
+            return self._known.setdefault(key, made)
+
+    def distance(self, position: Position) -> int:
+        """The fewest bytes from a position to the end of the text; ``FAR`` or more where there is no way."""
+        least = FAR
+        for state, register, node in position:
+            least = min(least, self.distances.of(state, register) + node.distance)
+        return least
+
+    def canonical_register(self, state: int, register: Register) -> int:
+        """A register that no token can tell from this one: texts are forgotten, counts matter near their bounds only.
+
+        Masks are kept by canonical registers. What they do not see of texts is looked at besides.
+        """
+        if not isinstance(register, int):
+            return 0
+        count, longest = register, self._longest
+        if self._most[state] - count <= longest:
+            return count
+        least = self._least[state]
+        if count >= least:
+            return least
+        return 0 if least - count > longest else count

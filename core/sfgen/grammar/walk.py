@@ -1,0 +1,347 @@
+"""Walk the token trie through a network: which tokens a set of configurations can read.
+
+It is the walk of ``sfgen.index.masks.one_state``, with a set of configurations at each depth in place of a state. The
+stack nodes below are loaded; those that a token pushes are made in scratch memory, and given up when the walk leaves
+the token's beginning. Two nodes are special: the bottom, and ``BELOW``, which stands for whatever lies below a rule
+while the tokens are sought that do not leave it. Where a rule ends inside a token with ``BELOW`` below it, the trie
+node is an *exit*: what comes after it is for the caller to read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfgen.grammar.distances import FAR
+from sfgen.kernels import (
+    Flag,
+    Int,
+    Int32s,
+    Int32sOut,
+    Int64s,
+    Int64sOut,
+    UInt8s,
+    UInt32s,
+    UInt32sOut,
+    kernel,
+)
+
+BOTTOM, BELOW = 0, 1
+"""The stack nodes that have no frames."""
+
+FACTS = 8
+ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS = 0, 1, 2, 3, 4, 5, 6
+"""What is known of a state: the columns of ``facts``."""
+
+NODE_FIELDS = 3
+FIRST_FRAME, NODE_DISTANCE, IS_DISTINCT = 0, 1, 2
+"""What is known of a stack node: its first frame or -1, its distance, whether texts of the rule above are distinct."""
+
+FRAME_FIELDS = 4
+FRAME_STATE, FRAME_REGISTER, FRAME_BELOW, NEXT_FRAME = 0, 1, 2, 3
+"""What is known of a frame; the next frame of its node or -1."""
+
+MOST_CONFIGURATIONS = 1 << 13
+"""Configurations of all sets on the way to a trie node."""
+
+MOST_MADE = 1 << 12
+"""Stack nodes that are made on the way to a trie node."""
+
+EXITS, FARTHEST, LISTED, DOUBTS, LEFT = 0, 1, 2, 3, 4
+FIELDS_OF_COUNTS = 5
+"""What a walk counts: exits; the farthest that a token leads from the end, in bytes; tokens listed; doubtful tokens;
+what is left of the budget."""
+
+NO_ROOM, TOO_MANY = -1, -2
+"""Why a walk was given up: the budget was used up, or there were too many configurations."""
+
+_COUNTS, _CLOSES = 1, 2
+_ENDLESS = 2**31 - 1
+_NO_TOKEN = 0x80000000
+
+
+@kernel
+def walk(
+    first: Int, end: Int, exits_in: Int32s, starts: Int, loaded: Int, limit: Int,
+    mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, listed: Int32sOut, counts: Int64sOut,
+    table: Int32s, width: Int, classes: UInt8s, facts: Int32s, distances: Int64s, actions: Int32s,
+    nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
+    labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
+) -> Int:  # fmt: skip
+    """Set the tokens that the starts can read; return 0, ``NO_ROOM`` or ``TOO_MANY``.
+
+    Args:
+        first: The first trie node that is walked.
+        end: The one after the last.
+        exits_in: Trie nodes below which is walked instead of all that, where there are some.
+        starts: How many configurations the walk begins with: they are in ``sets``.
+        loaded: From which number on stack nodes are made; those below, and their frames, are loaded.
+        limit: The most bytes that a token may lead from the end; -1: any.
+        mask: Where the tokens go, uint32 ``[words]``; those with the same bytes as others are left out.
+        doubts: Where tokens go besides that have a whole text of a distinct call in them, uint32 ``[words]``.
+        exits: Where exits go.
+        listed: Where four numbers for each token go, as far as there is room: the token, state, register and node
+            behind it; the state is -1 where that is not one configuration above a loaded node. May have no room at all.
+        counts: What the walk counts; ``LEFT`` is the budget, and ``FARTHEST`` at least -1.
+        table: The network's table, flat; actions are places in ``actions``.
+        width: Its columns.
+        classes: ``Network.byte_classes``.
+        facts: ``FACTS`` numbers of each state.
+        distances: The base and the unit of each state.
+        actions: Each action: the number of its ways, and for each way its state, whether it is fresh, the number of
+            its pushes, and the state and flags of each.
+        nodes: ``NODE_FIELDS`` numbers of each stack node.
+        frames: ``FRAME_FIELDS`` numbers of each frame; the nodes that are made have the frame of their own number.
+        sets: Three numbers of each configuration: state, register, node.
+        marks: Four numbers of each depth: where its set begins and ends, how many nodes there are, whether a text of a
+            distinct call was read.
+        labels: This and the rest: as in ``TokenTrie``.
+    """
+    spans = np.int64(exits_in.size)
+    if spans == 0:
+        spans = np.int64(1)
+    for span in range(spans):
+        node, stop, base = np.int64(first), np.int64(end), np.int64(0)
+        if exits_in.size > 0:
+            node = np.int64(exits_in[span]) + 1
+            stop, base = np.int64(ends[node - 1]), np.int64(depths[node - 1])
+        marks[4 * base] = 0
+        marks[4 * base + 1] = starts
+        marks[4 * base + 2] = loaded
+        marks[4 * base + 3] = 0
+        while node < stop:
+            counts[LEFT] -= 1
+            if counts[LEFT] < 0:
+                return NO_ROOM
+            depth = np.int64(depths[node])
+            before = 4 * (depth - 1)
+            top = _step_all(
+                marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded,
+                np.int64(classes[labels[node]]), marks, 4 * depth,
+                table, width, facts, distances, actions, nodes, frames, sets,
+            )  # fmt: skip
+            if top < 0:
+                return TOO_MANY
+            if top == marks[4 * depth]:
+                node = np.int64(ends[node])
+                continue
+            token = first_tokens[node]
+            if token < _NO_TOKEN:
+                distance = np.int64(FAR)
+                for place in range(marks[4 * depth], top):
+                    distance = min(distance, _distance(place, facts, distances, nodes, sets))
+                if distance < FAR and (limit < 0 or distance <= limit):
+                    mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
+                    counts[FARTHEST] = max(counts[FARTHEST], distance)
+                    if marks[4 * depth + 3] != 0:
+                        doubts[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
+                        counts[DOUBTS] += 1
+                    if listed.size > 0:
+                        _list(node, marks[4 * depth], top, loaded, listed, counts, sets, token_starts, token_ids)
+            if ends[node] > node + 1 and counts[EXITS] < exits.size:
+                for place in range(marks[4 * depth], top):
+                    if _leaves(place, facts, nodes, frames, sets):
+                        exits[counts[EXITS]] = node
+                        counts[EXITS] += 1
+                        break
+            node += 1
+    return 0
+
+
+@kernel(is_part=True)
+def _distance(place: Int, facts: Int32s, distances: Int64s, nodes: Int64s, sets: Int64s) -> Int:
+    """The fewest bytes from a configuration to the end of the text."""
+    state, register, node = sets[3 * place], sets[3 * place + 1], sets[3 * place + 2]
+    missing = np.int64(facts[FACTS * state + NEEDS]) - register
+    found = distances[2 * state] + nodes[NODE_FIELDS * node + NODE_DISTANCE]
+    if missing > 0:
+        found += distances[2 * state + 1] * missing
+    return found
+
+
+@kernel(is_part=True)
+def _leaves(place: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64s) -> Flag:
+    """Whether the rule above ``BELOW`` may end at a configuration."""
+    state, node = sets[3 * place], sets[3 * place + 2]
+    while facts[FACTS * state + ACCEPTS] != 0:
+        if node == BELOW:
+            return True
+        frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+        if frame < 0:
+            return False
+        state, node = frames[FRAME_FIELDS * frame + FRAME_STATE], frames[FRAME_FIELDS * frame + FRAME_BELOW]
+    return False
+
+
+@kernel(is_part=True)
+def _list(
+    node: Int, begin: Int, top: Int, loaded: Int, listed: Int32sOut, counts: Int64sOut, sets: Int64s,
+    token_starts: Int32s, token_ids: Int32s,
+) -> Int:  # fmt: skip
+    """List the tokens of a trie node with the configuration behind them."""
+    state, register, below = np.int64(-1), np.int64(0), np.int64(0)
+    if top == begin + 1 and sets[3 * begin + 2] < loaded:
+        state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]
+    for place in range(token_starts[node], token_starts[node + 1]):
+        to = 4 * counts[LISTED]
+        if to + 4 > listed.size:
+            return 0
+        listed[to] = token_ids[place]
+        listed[to + 1] = state
+        listed[to + 2] = register
+        listed[to + 3] = below
+        counts[LISTED] += 1
+    return 0
+
+
+@kernel(is_part=True)
+def _step_all(
+    begin: Int, end: Int, made: Int, doubt: Int, loaded: Int, label: Int, marks: Int64sOut, mark: Int,
+    table: Int32s, width: Int, facts: Int32s, distances: Int64s, actions: Int32s,
+    nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut,
+) -> Int:  # fmt: skip
+    """Read one byte from the configurations ``begin`` to ``end``; the set behind them goes where they end.
+
+    Configurations that wait to be looked at are kept at the other end of ``sets``.
+
+    Returns:
+        The end of the new set; its marks are written. -1 where there is no room.
+    """
+    top = np.int64(end)
+    room = np.int64(sets.size // 3)
+    for place in range(begin, end):
+        state, register, node = sets[3 * place], sets[3 * place + 1], sets[3 * place + 2]
+        waiting = room
+        while True:
+            entry = np.int64(table[state * width + label])
+            if entry >= 0:
+                top, doubt = _enter(entry, register, node, end, top, waiting, loaded, doubt, facts, nodes, frames, sets)
+            elif entry != -1:
+                at = -2 - entry
+                ways = np.int64(actions[at])
+                at += 1
+                for _ in range(ways):
+                    target, is_fresh, pushes = np.int64(actions[at]), actions[at + 1], np.int64(actions[at + 2])
+                    at += 3
+                    below = node
+                    for _push in range(pushes):
+                        flags = actions[at + 1]
+                        if (made + 1) * NODE_FIELDS > nodes.size or (made + 1) * FRAME_FIELDS > frames.size:
+                            return -1
+                        kept = register if flags & 1 != 0 else np.int64(0)
+                        frames[FRAME_FIELDS * made + FRAME_STATE] = actions[at]
+                        frames[FRAME_FIELDS * made + FRAME_REGISTER] = kept
+                        frames[FRAME_FIELDS * made + FRAME_BELOW] = below
+                        frames[FRAME_FIELDS * made + NEXT_FRAME] = -1
+                        nodes[NODE_FIELDS * made + FIRST_FRAME] = made
+                        nodes[NODE_FIELDS * made + IS_DISTINCT] = (flags >> 1) & 1
+                        missing = max(np.int64(0), facts[FACTS * actions[at] + NEEDS] - kept)
+                        nodes[NODE_FIELDS * made + NODE_DISTANCE] = (
+                            nodes[NODE_FIELDS * below + NODE_DISTANCE]
+                            + distances[2 * actions[at]]
+                            + distances[2 * actions[at] + 1] * missing
+                        )
+                        below = made
+                        made += 1
+                        at += 2
+                    top, doubt = _enter(
+                        target, np.int64(0) if is_fresh != 0 else register, below, end, top, waiting, loaded, doubt,
+                        facts, nodes, frames, sets,
+                    )  # fmt: skip
+            if top < 0:
+                return -1
+            if facts[FACTS * state + ACCEPTS] != 0:
+                frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+                if frame >= 0 and node >= loaded and nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
+                    doubt = np.int64(1)
+                while frame >= 0:
+                    waiting -= 1
+                    if waiting <= top:
+                        return -1
+                    sets[3 * waiting] = frames[FRAME_FIELDS * frame + FRAME_STATE]
+                    sets[3 * waiting + 1] = frames[FRAME_FIELDS * frame + FRAME_REGISTER]
+                    sets[3 * waiting + 2] = frames[FRAME_FIELDS * frame + FRAME_BELOW]
+                    frame = frames[FRAME_FIELDS * frame + NEXT_FRAME]
+            if waiting == room:
+                break
+            state, register, node = sets[3 * waiting], sets[3 * waiting + 1], sets[3 * waiting + 2]
+            waiting += 1
+    marks[mark] = end
+    marks[mark + 1] = top
+    marks[mark + 2] = made
+    marks[mark + 3] = doubt
+    return top
+
+
+@kernel(is_part=True)
+def _enter(
+    state: Int, register: Int, node: Int, begin: Int, top: Int, waiting: Int, loaded: Int, doubt: Int,
+    facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
+) -> tuple[Int, Int]:  # fmt: skip
+    """Add to the set from ``begin`` to ``top`` what a step into a state leads to; rules that must end have ended.
+
+    Returns:
+        The end of the set, -1 where there is no room; and whether there is a doubt now.
+    """
+    kind = facts[FACTS * state + KIND]
+    most = np.int64(facts[FACTS * state + MOST])
+    if kind == _COUNTS:
+        register += 1
+        if most == _ENDLESS:
+            register = min(register, np.int64(facts[FACTS * state + LEAST]))
+    elif kind == _CLOSES:
+        if register < facts[FACTS * state + LEAST]:
+            return top, doubt
+        register = np.int64(0)
+    if most != _ENDLESS and register + facts[FACTS * state + OWES] > most:
+        return top, doubt
+    stop = waiting
+    while True:
+        if facts[FACTS * state + IS_END] != 0 and nodes[NODE_FIELDS * node + FIRST_FRAME] >= 0:
+            if node >= loaded and nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
+                doubt = np.int64(1)
+            frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+            while frame >= 0:
+                waiting -= 1
+                if waiting <= top:
+                    return np.int64(-1), doubt
+                sets[3 * waiting] = frames[FRAME_FIELDS * frame + FRAME_STATE]
+                sets[3 * waiting + 1] = frames[FRAME_FIELDS * frame + FRAME_REGISTER]
+                sets[3 * waiting + 2] = frames[FRAME_FIELDS * frame + FRAME_BELOW]
+                frame = frames[FRAME_FIELDS * frame + NEXT_FRAME]
+        else:
+            is_new = True
+            for place in range(begin, top):
+                if (
+                    sets[3 * place] == state
+                    and sets[3 * place + 1] == register
+                    and _are_equal(sets[3 * place + 2], node, loaded, nodes, frames)
+                ):
+                    is_new = False
+                    break
+            if is_new:
+                if top + 1 >= waiting:
+                    return np.int64(-1), doubt
+                sets[3 * top] = state
+                sets[3 * top + 1] = register
+                sets[3 * top + 2] = node
+                top += 1
+        if waiting == stop:
+            break
+        state, register, node = sets[3 * waiting], sets[3 * waiting + 1], sets[3 * waiting + 2]
+        waiting += 1
+    return top, doubt
+
+
+@kernel(is_part=True)
+def _are_equal(left: Int, right: Int, loaded: Int, nodes: Int64s, frames: Int64s) -> Flag:
+    """Whether two stack nodes have the same frames: loaded ones are made once, others have one frame."""
+    while left != right:
+        if left < loaded or right < loaded:
+            return False
+        if nodes[NODE_FIELDS * left + IS_DISTINCT] != nodes[NODE_FIELDS * right + IS_DISTINCT]:
+            return False
+        one, other = FRAME_FIELDS * nodes[NODE_FIELDS * left], FRAME_FIELDS * nodes[NODE_FIELDS * right]
+        if frames[one] != frames[other] or frames[one + FRAME_REGISTER] != frames[other + FRAME_REGISTER]:
+            return False
+        left, right = frames[one + FRAME_BELOW], frames[other + FRAME_BELOW]
+    return True
