@@ -19,7 +19,7 @@ from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import UNBOUNDED
 from sfgen.grammar.rules import CountedText
-from sfgen.grammar.stack import Configuration, Node
+from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.grammar.walk import (
     BELOW,
     DOUBTS,
@@ -29,11 +29,11 @@ from sfgen.grammar.walk import (
     FIELDS_OF_COUNTS,
     FRAME_FIELDS,
     LEFT,
-    LISTED,
     MOST_CONFIGURATIONS,
     MOST_MADE,
     NO_ROOM,
     NODE_FIELDS,
+    PLACES,
     TOO_MANY,
     walk,
 )
@@ -47,7 +47,12 @@ _QUICK = 4096
 _KEPT = 64 << 20
 """Bytes of masks that are kept."""
 
+_MOST_PLACES = 4096
+"""Places that are told apart when a text is near its limit."""
+
 NO_TRIE_NODES: Int32 = np.empty(0, dtype=np.int32)
+_NO_GROUPS: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
+_NO_PLACES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 class TooManyWays(Exception):
@@ -68,17 +73,17 @@ class TokenMask(NamedTuple):
     doubts: Int32
 
 
-class Listed(NamedTuple):
-    """Tokens and where they lead: int32, one entry for each token.
+class Places(NamedTuple):
+    """Where the tokens lead that a position can read.
 
-    ``states`` is -1 where a token leads to several configurations, or to a stack with new frames.
+    Attributes:
+        group_of: The group of each token, uint16 ``[len(vocabulary)]``; 0 where it cannot be read.
+        configurations: Of each group the configuration behind its tokens; ``None`` for group 0 and for tokens that
+            lead elsewhere each. Texts are left out of its register.
     """
 
-    tokens: Int32
-    states: Int32
-    registers: Int32
-    nodes: Int32
-    loaded: list[Node]
+    group_of: NDArray[np.uint16]
+    configurations: tuple[Configuration | None, ...]
 
 
 class Masks:
@@ -231,14 +236,20 @@ class Masks:
 
     # ---- walking ---------------------------------------------------------------------------------------------------
 
-    def fitting(self, configurations: list[Configuration], limit: int) -> tuple[Mask, Listed]:
-        """The text tokens behind which the end is at most ``limit`` bytes away; and all that can be read, listed."""
+    def places(self, position: Position) -> Places:
+        """Where the text tokens lead that a position can read.
+
+        Raises:
+            TooManyWays: There is no room for the ways to read a token.
+        """
         mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
-        listed = np.empty(4 * len(self._vocabulary), dtype=np.int32)
+        group_of = np.zeros(len(self._vocabulary), dtype=np.uint16)
+        places = np.empty(3 * _MOST_PLACES, dtype=np.int64)
         loaded = list[Node]()
-        counts = self._walk(mask, doubtful, configurations, limit=limit, listed=listed, loaded=loaded)
-        found = listed[: 4 * counts[LISTED]].reshape(-1, 4)
-        return mask, Listed(found[:, 0], found[:, 1], found[:, 2], found[:, 3], loaded)
+        counts = self._walk(mask, doubtful, list(position), group_of=group_of, places=places, loaded=loaded)
+        found = places[: 3 * counts[PLACES]].reshape(-1, 3).tolist()
+        configurations = [Configuration(state, register, loaded[node]) for state, register, node in found]
+        return Places(group_of, (None, None, *configurations))
 
     def whole(self, configurations: list[Configuration]) -> Mask:
         """The text tokens that can be read, by one walk of the whole trie: nothing is kept or taken from what is."""
@@ -254,8 +265,8 @@ class Masks:
         *,
         exits_in: Int32 = NO_TRIE_NODES,
         exits: Int32 = NO_TRIE_NODES,
-        listed: Int32 = NO_TRIE_NODES,
-        limit: int = -1,
+        group_of: NDArray[np.uint16] = _NO_GROUPS,
+        places: NDArray[np.int64] = _NO_PLACES,
         budget: int | None = None,
         loaded: list[Node] | None = None,
     ) -> Any:
@@ -268,7 +279,7 @@ class Masks:
         if exits_in.size:
             counts[LEFT] = 1 << 60
         arguments: tuple[Any, ...] = (
-            0, len(trie), exits_in, len(configurations), first_made, limit, mask, doubtful, exits, listed, counts,
+            0, len(trie), exits_in, len(configurations), first_made, mask, doubtful, exits, group_of, places, counts,
             *self._network_arguments, room.nodes, room.frames, room.sets, room.marks, *self._trie_arguments,
         )  # fmt: skip
         status = walk(*arguments)

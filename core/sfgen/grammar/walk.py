@@ -20,6 +20,7 @@ from sfgen.kernels import (
     Int64s,
     Int64sOut,
     UInt8s,
+    UInt16sOut,
     UInt32s,
     UInt32sOut,
     kernel,
@@ -46,10 +47,13 @@ MOST_CONFIGURATIONS = 1 << 13
 MOST_MADE = 1 << 12
 """Stack nodes that are made on the way to a trie node."""
 
-EXITS, FARTHEST, LISTED, DOUBTS, LEFT = 0, 1, 2, 3, 4
+EXITS, FARTHEST, PLACES, DOUBTS, LEFT = 0, 1, 2, 3, 4
 FIELDS_OF_COUNTS = 5
-"""What a walk counts: exits; the farthest that a token leads from the end, in bytes; tokens listed; doubtful tokens;
-what is left of the budget."""
+"""What a walk counts: exits; the farthest that a token leads from the end, in bytes; places that tokens lead to;
+doubtful tokens; what is left of the budget."""
+
+ALONE, FIRST_GROUP = 1, 2
+"""The group of a token that leads to no single place, and the group of the first place."""
 
 NO_ROOM, TOO_MANY = -1, -2
 """Why a walk was given up: the budget was used up, or there were too many configurations."""
@@ -61,8 +65,8 @@ _NO_TOKEN = 0x80000000
 
 @kernel
 def walk(
-    first: Int, end: Int, exits_in: Int32s, starts: Int, loaded: Int, limit: Int,
-    mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, listed: Int32sOut, counts: Int64sOut,
+    first: Int, end: Int, exits_in: Int32s, starts: Int, loaded: Int,
+    mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, group_of: UInt16sOut, places: Int64sOut, counts: Int64sOut,
     table: Int32s, width: Int, classes: UInt8s, facts: Int32s, distances: Int64s, actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
@@ -75,12 +79,13 @@ def walk(
         exits_in: Trie nodes below which is walked instead of all that, where there are some.
         starts: How many configurations the walk begins with: they are in ``sets``.
         loaded: From which number on stack nodes are made; those below, and their frames, are loaded.
-        limit: The most bytes that a token may lead from the end; -1: any.
         mask: Where the tokens go, uint32 ``[words]``; those with the same bytes as others are left out.
         doubts: Where tokens go besides that have a whole text of a distinct call in them, uint32 ``[words]``.
         exits: Where exits go.
-        listed: Where four numbers for each token go, as far as there is room: the token, state, register and node
-            behind it; the state is -1 where that is not one configuration above a loaded node. May have no room at all.
+        group_of: Where the group of each token goes that can be read: ``ALONE``, or the number of
+            its place in ``places`` and ``FIRST_GROUP``. Zero; may have no room at all.
+        places: Where the places go that tokens lead to: state, register and node of each. A token is alone where it
+            leads to several configurations, or to a stack node that was made.
         counts: What the walk counts; ``LEFT`` is the budget, and ``FARTHEST`` at least -1.
         table: The network's table, flat; actions are places in ``actions``.
         width: Its columns.
@@ -129,14 +134,16 @@ def walk(
                 distance = np.int64(FAR)
                 for place in range(marks[4 * depth], top):
                     distance = min(distance, _distance(place, facts, distances, nodes, sets))
-                if distance < FAR and (limit < 0 or distance <= limit):
+                if group_of.size > 0 and distance < FAR:
+                    group = _group(marks[4 * depth], top, loaded, places, counts, sets)
+                    for place in range(token_starts[node], token_starts[node + 1]):
+                        group_of[token_ids[place]] = group
+                if distance < FAR:
                     mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
                     counts[FARTHEST] = max(counts[FARTHEST], distance)
                     if marks[4 * depth + 3] != 0:
                         doubts[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
                         counts[DOUBTS] += 1
-                    if listed.size > 0:
-                        _list(node, marks[4 * depth], top, loaded, listed, counts, sets, token_starts, token_ids)
             if ends[node] > node + 1 and counts[EXITS] < exits.size:
                 for place in range(marks[4 * depth], top):
                     if _leaves(place, facts, nodes, frames, sets):
@@ -173,24 +180,21 @@ def _leaves(place: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int6
 
 
 @kernel(is_part=True)
-def _list(
-    node: Int, begin: Int, top: Int, loaded: Int, listed: Int32sOut, counts: Int64sOut, sets: Int64s,
-    token_starts: Int32s, token_ids: Int32s,
-) -> Int:  # fmt: skip
-    """List the tokens of a trie node with the configuration behind them."""
-    state, register, below = np.int64(-1), np.int64(0), np.int64(0)
-    if top == begin + 1 and sets[3 * begin + 2] < loaded:
-        state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]
-    for place in range(token_starts[node], token_starts[node + 1]):
-        to = 4 * counts[LISTED]
-        if to + 4 > listed.size:
-            return 0
-        listed[to] = token_ids[place]
-        listed[to + 1] = state
-        listed[to + 2] = register
-        listed[to + 3] = below
-        counts[LISTED] += 1
-    return 0
+def _group(begin: Int, top: Int, loaded: Int, places: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
+    """The group of a token that leads to a set of configurations; the last places are looked at first."""
+    if top != begin + 1 or sets[3 * begin + 2] >= loaded:
+        return np.int64(ALONE)
+    state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]
+    for back in range(counts[PLACES]):
+        place = 3 * (counts[PLACES] - 1 - back)
+        if places[place] == state and places[place + 1] == register and places[place + 2] == below:
+            return place // 3 + FIRST_GROUP
+    place = 3 * counts[PLACES]
+    if place + 3 > places.size:
+        return np.int64(ALONE)
+    places[place], places[place + 1], places[place + 2] = state, register, below
+    counts[PLACES] += 1
+    return place // 3 + FIRST_GROUP
 
 
 @kernel(is_part=True)

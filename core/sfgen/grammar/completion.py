@@ -1,0 +1,238 @@
+"""The shortest way to complete a text, and its fewest tokens.
+
+The shortest text from a position to an end is put together from the shortest rest of each rule on the stack; of several
+that are equally short it is the one with the smaller byte where they first differ. Then what is left of it after some
+of its tokens is again the shortest text from there, so that the fewest tokens that write it fall by one with each: a
+bound of the tokens that a text still needs that can always be kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+
+from sfgen.errors import InternalError
+from sfgen.grammar.distances import FAR, Distances
+from sfgen.grammar.network import DEAD, Network
+from sfgen.grammar.openings import Way
+from sfgen.grammar.read import NO_TEXTS
+from sfgen.grammar.rule_automata import CLOSES, COUNTS
+from sfgen.grammar.stack import Configuration, Node, Position, Register, Shortest
+from sfgen.index.distance import UNREACHABLE
+from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, kernel
+from sfgen.vocabulary import Vocabulary
+
+_KEPT = 1 << 14
+"""Configurations whose fewest tokens are kept."""
+
+
+class Completion:
+    """Finds shortest completions over one vocabulary. Safe to share between threads.
+
+    Args:
+        network: The network.
+        distances: The fewest bytes to the ends, by the bytes that may be used.
+        vocabulary: The tokens; ``None`` if only texts are asked for.
+    """
+
+    def __init__(self, network: Network, distances: Distances, vocabulary: Vocabulary | None) -> None:
+        self._network = network
+        self._distances = distances
+        self._vocabulary = vocabulary
+        usable = np.ones(256, dtype=np.bool_)
+        if vocabulary is not None and not vocabulary.trie.single_bytes.all():
+            usable = vocabulary.trie.single_bytes
+        # Of each class the smallest byte that may be used; classes by that byte.
+        classes, first = np.unique(network.byte_classes[usable], return_index=True)
+        smallest = np.flatnonzero(usable)[first]
+        self._labels = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
+        self._rests: dict[tuple[int, Register], bytes] = {}
+        self._tokens: dict[Configuration, int] = {}
+
+    def text(self, position: Position) -> bytes:
+        """The shortest text from a position to an end, which there must be."""
+        return min((self._of(configuration).text for configuration in position), key=_by_length)
+
+    def tokens_left(self, position: Position) -> int:
+        """The fewest tokens of the shortest text to an end; ``UNREACHABLE`` if it cannot be written."""
+        least = int(UNREACHABLE)
+        for configuration in position:
+            state, register, node = configuration
+            if self._distances.of(state, register) + node.distance < FAR:
+                known = self._tokens.get(configuration)
+                if known is None:
+                    if len(self._tokens) > _KEPT:
+                        self._tokens.clear()
+                    known = self._tokens[configuration] = int(self._of(configuration).tokens[0])
+                least = min(least, known)
+        return least
+
+    def _of(self, configuration: Configuration) -> Shortest:
+        state, register, node = configuration
+        best: Shortest | None = None
+        for rest, below in self._ways_out(state, register, node):
+            found = self._before(rest, below)
+            if best is None or _by_length(found.text) < _by_length(best.text):
+                best = found
+        if best is None:
+            raise InternalError("there is no way to complete a text")
+        return best
+
+    def _ways_out(self, state: int, register: Register, node: Node) -> Iterator[tuple[bytes, Shortest]]:
+        """The rests of the rule, and what follows each; of a text that must be distinct, one for each frame."""
+        if not node.is_distinct:
+            yield self.rest(state, register), self._below(node)
+            return
+        text = cast(bytes, register)
+        for frame in node.frames:
+            texts = frame.register if isinstance(frame.register, frozenset) else NO_TEXTS
+            rest = self._new_rest(state, text, texts)
+            yield rest, self._of(Configuration(frame.state, texts | {text + rest}, frame.below))
+
+    def _below(self, node: Node) -> Shortest:
+        """The shortest text from a return on; kept in the node."""
+        waiting = [node]
+        while waiting:  # not by recursion: a stack may be deep
+            last = waiting[-1]
+            if last.shortest is None and not last.frames:
+                last.shortest = Shortest(b"", np.zeros(1, dtype=np.int32))
+            if last.shortest is None:
+                unknown = [frame.below for frame in last.frames if frame.below.shortest is None]
+                if unknown:
+                    waiting += unknown
+                    continue
+                found = [self._of(Configuration(*frame)) for frame in last.frames]
+                last.shortest = min(found, key=lambda shortest: _by_length(shortest.text))
+            waiting.pop()
+        assert node.shortest is not None
+        return node.shortest
+
+    def _before(self, rest: bytes, below: Shortest) -> Shortest:
+        """A text before another one that is known."""
+        text = rest + below.text
+        tokens = np.concatenate([np.full(len(rest), UNREACHABLE, dtype=np.int32), below.tokens])
+        if self._vocabulary is not None and rest:
+            trie = self._vocabulary.trie
+            _fewest_tokens(
+                np.frombuffer(text, dtype=np.uint8), len(rest), tokens,
+                trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots,
+            )  # fmt: skip
+        return Shortest(text, tokens)
+
+    # ---- the rest of a rule ----------------------------------------------------------------------------------------
+
+    def rest(self, state: int, register: Register) -> bytes:
+        """The shortest text from a state to the end of its rule; the smallest of several."""
+        key = state, register
+        found = self._rests.get(key)
+        if found is None:
+            found = self._rests[key] = self._find_rest(state, register)
+        return found
+
+    def _find_rest(self, state: int, register: Register) -> bytes:
+        found = bytearray()
+        while not self._network.accepting[state]:
+            byte, way, after = self._best_step(state, register)
+            found.append(byte)
+            if way.pushes:
+                found += self._called(byte, way, after)
+                state, register = way.pushes[0].state, after
+            else:
+                state, register = way.state, after
+        return bytes(found)
+
+    def _best_step(self, state: int, register: Register) -> tuple[int, Way, Register]:
+        """The smallest byte of a shortest way, how it goes on, and the register of the rule afterwards."""
+        wanted = self._distances.of(state, register) - 1
+        row = self._network.table[state].tolist()
+        for byte, label in self._labels:
+            if row[label] == DEAD:
+                continue
+            ways = (Way(row[label], (), False),) if row[label] >= 0 else self._network.actions[-2 - row[label]]
+            good = []
+            for way in ways:
+                kept = self._entered(way, register)
+                if kept is not None and self._length(way, kept, register) == wanted:
+                    good.append((way, kept if not way.pushes else register if way.pushes[0].keeps else 0))
+            if good:
+                way, after = min(good, key=lambda way: self._text_of(byte, *way)) if len(good) > 1 else good[0]
+                return byte, way, after
+        raise InternalError("no step leads nearer to the end of a rule")
+
+    def _entered(self, way: Way, register: Register) -> Register | None:
+        """The register behind a way; ``None`` where the count forbids it."""
+        if way.is_fresh:
+            return 0
+        kind = self._network.kinds[way.state]
+        if not isinstance(register, int) or kind not in (COUNTS, CLOSES):
+            return register
+        least, most = int(self._network.minimum[way.state]), int(self._network.maximum[way.state])
+        if kind == CLOSES:
+            return 0 if register >= least else None
+        return register + 1 if register + 1 + int(self._network.owes[way.state]) <= most else None
+
+    def _length(self, way: Way, kept: Register, register: Register) -> int:
+        """The bytes behind a way to the end of the rule."""
+        pushed = sum(self._distances.of(push.state, register if push.keeps else 0) for push in way.pushes)
+        return self._distances.of(way.state, kept) + pushed
+
+    def _text_of(self, byte: int, way: Way, after: Register) -> bytes:
+        if not way.pushes:
+            return self.rest(way.state, after)
+        return self._called(byte, way, after) + self.rest(way.pushes[0].state, after)
+
+    def _called(self, byte: int, way: Way, register: Register) -> bytes:
+        """What is read behind the byte of a way until its outermost call returns."""
+        texts = register if way.pushes == way.pushes[:1] and isinstance(register, frozenset) else NO_TEXTS
+        found = bytearray(self._new_rest(way.state, bytes([byte]), texts))
+        for push in way.pushes[:0:-1]:
+            found += self.rest(push.state, 0)
+        return bytes(found)
+
+    def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
+        """The shortest rest of a leaf with which its text is none of ``texts``: a search by length, then bytes."""
+        rest = self.rest(state, 0)
+        if text + rest not in texts:
+            return rest
+        table, accepting = self._network.table, self._network.accepting
+        waiting = [(self._distances.of(state, 0), b"", state)]
+        while waiting:
+            _, rest, state = heapq.heappop(waiting)
+            if accepting[state] and text + rest not in texts:
+                return rest
+            for byte, label in self._labels:
+                target = int(table[state, label])
+                if target >= 0 and (left := self._distances.of(target, 0)) < FAR:
+                    heapq.heappush(waiting, (len(rest) + 1 + left, rest + bytes([byte]), target))
+        raise InternalError("every text that must be distinct was written")
+
+
+def _by_length(text: bytes) -> tuple[int, bytes]:
+    return len(text), text
+
+
+@kernel
+def _fewest_tokens(
+    text: UInt8s, places: Int, tokens: Int32sOut, labels: UInt8s, ends: Int32s, token_starts: Int32s, roots: Int32s
+) -> Int:
+    """Fill in ``tokens[i]``, the fewest tokens that write ``text[i:]``, for the first ``places``; the rest is known."""
+    for start in range(places - 1, -1, -1):
+        best = np.int64(tokens[start])
+        node, stop = np.int64(roots[text[start]]), np.int64(roots[text[start] + 1])
+        place = start
+        while node < stop:
+            if labels[node] == text[place]:
+                place += 1
+                if token_starts[node] < token_starts[node + 1]:
+                    best = min(best, np.int64(tokens[place]) + 1)
+                if place == text.size:
+                    break
+                stop = np.int64(ends[node])
+                node += 1
+            else:
+                node = np.int64(ends[node])
+        tokens[start] = best
+    return 0

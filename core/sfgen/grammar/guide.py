@@ -1,0 +1,99 @@
+"""The guide of a network: a position is all the ways in which the text so far can be read."""
+
+from __future__ import annotations
+
+from sfgen import arguments
+from sfgen.grammar.stack import Position
+from sfgen.grammar.token_network import TokenNetwork
+from sfgen.index import BaseGuide
+from sfgen.index.guide import NO_TOKENS
+from sfgen.index.mask_ids import packed
+from sfgen.protocols import Int32, Mask
+
+
+class NetworkGuide(BaseGuide[Position]):
+    """Walks one sequence through a network. Not shared between sequences; the network is.
+
+    Args:
+        tokens: The network over a vocabulary.
+        max_tokens: The number of tokens (end tokens not counted) that the sequence may have; masks then leave room
+            for the text to be completed. ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
+
+    >>> from sfgen.grammar.network import network_of
+    >>> from sfgen.grammar.rules import Call, Concatenation, Grammar, Literal, Repeat
+    >>> from sfgen.vocabulary import Vocabulary
+    >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
+    >>> vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
+    >>> guide = NetworkGuide(TokenNetwork(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary))
+    >>> guide.allowed_tokens().tolist()
+    [0, 3]
+    >>> guide.advance(0)
+    >>> guide.advance(0)
+    >>> guide.allowed_tokens().tolist(), guide.tokens_left()
+    ([0, 1, 2, 3], 1)
+    """
+
+    def __init__(self, tokens: TokenNetwork, max_tokens: int | None = None) -> None:
+        self.tokens = arguments.instance("tokens", tokens, TokenNetwork)
+        self._reader = tokens.reader
+        super().__init__(tokens.vocabulary, tokens.reader.start, max_tokens)
+
+    def _check_limit(self, start: Position) -> None:
+        if self.max_tokens is not None:
+            self.tokens.check_limit(self.max_tokens)
+
+    def _read(self, position: Position, data: bytes) -> Position | None:
+        return self._reader.read(position, data)
+
+    def _accepts(self, position: Position) -> bool:
+        return self._reader.accepts(position)
+
+    def _tokens_left(self, position: Position) -> int:
+        return self.tokens.tokens_left(position)
+
+    def _is_final(self, position: Position) -> bool:
+        return self._reader.is_final(position)
+
+    def _only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        return self._reader.only_step(position)
+
+    def _describe(self, position: Position) -> str:
+        """The rules on the stack, the outermost first; of several ways the first."""
+        network, names = self.tokens.network, list[str]()
+        state, _, node = position[0]
+        while True:
+            name = network.names[network.rule_of[state]]
+            if not names or names[-1] != name:
+                names.append(name)
+            if not node.frames:
+                return " › ".join(reversed(names))
+            state, _, node = node.frames[0]
+
+    def mask(self) -> Mask:
+        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        if self._ended:
+            return packed(NO_TOKENS, len(self.vocabulary))
+        room = self.room
+        position = self._positions[-1]
+        return self.tokens.mask(position) if room is None else self.tokens.bounded_mask(position, room)
+
+    def allowed_tokens(self) -> Int32:
+        """The ids of the allowed tokens, ascending, int32; they may be shared, and are not to be changed."""
+        return self.tokens.allowed_tokens(self.mask())
+
+    def is_ready(self) -> bool:
+        """Whether the mask here is made."""
+        return self.tokens.is_made(self._positions[-1])
+
+    def _after(self, token_id: int) -> Position | None:
+        vocabulary, room = self.vocabulary, self.room
+        data = vocabulary.tokens[token_id] if 0 <= token_id < len(vocabulary) else None
+        if data is None or token_id in vocabulary.end_token_ids or room == 0:
+            return None
+        after = self._reader.read(self._positions[-1], data)
+        if after is None or not self.tokens.fits(after, None if room is None else room - 1):
+            return None
+        return after
