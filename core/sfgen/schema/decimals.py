@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +64,8 @@ def decimals(interval: Interval, digits: int, places: int) -> Deterministic:
 
     Args:
         interval: The numbers.
-        digits: The most digits before the point on a side without a bound; a bound allows as many as it has.
+        digits: The most digits before the point where no bound says so. An upper bound allows as many as it has, a
+            lower one at least one more.
         places: The most digits behind the point; 0 for whole numbers without a point.
     """
     low, high = interval.low, interval.high
@@ -143,7 +145,7 @@ class _Side:
     Args:
         least: The lower bound of the number without its sign.
         most: The upper bound.
-        digits: The most digits before the point if there is no upper bound.
+        digits: The most digits before the point where neither bound says so.
         places: The most digits behind the point.
     """
 
@@ -151,6 +153,13 @@ class _Side:
     most: _Bound | None
     digits: int
     places: int
+
+    @cached_property
+    def length(self) -> int:
+        """The most digits before the point."""
+        if self.most:
+            return len(self.most.whole)
+        return max(self.digits, len(self.least.whole) + 1) if self.least else self.digits
 
     def table(self, first: int) -> tuple[list[list[int]], list[bool]]:
         """The transitions of all states, and which of them accept.
@@ -162,9 +171,9 @@ class _Side:
         numbers = {start: first}
         rows, accepting = [], []
         for state in (queue := [start]):
-            fraction = self._fraction(state)
-            accepting.append(state != start and fraction is not None and self._may_end(fraction))
-            point = fraction if state.part != _FRACTION and state != start and self.places else None
+            fraction = self._fraction(state) if state != start else None
+            accepting.append(state.read > 0 and fraction is not None and self._may_end(fraction))
+            point = fraction if state.part != _FRACTION and self.places else None
             row = [_NONE] * _WIDTH
             for label, target in enumerate([point, *self._digits(state)], POINT):
                 if target is not None:
@@ -184,7 +193,7 @@ class _Side:
             lows = self.least.compared(read) if self.least and low == _EQUAL else [low] * 10
             highs = self.most.compared(read) if self.most and high == _EQUAL else [high] * 10
             return [self._settled(read + 1, *compared) for compared in zip(lows, highs, strict=True)]
-        if part == _ONLY_ZERO or read == (len(self.most.whole) if self.most else self.digits):
+        if part == _ONLY_ZERO or read == self.length:
             return []
         lows, highs = [low] * 10, [high] * 10
         if self.least and read >= len(self.least.whole):

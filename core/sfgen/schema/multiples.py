@@ -53,23 +53,27 @@ class Step:
 
 
 def multiples(step: Step, places: int, most: int) -> Deterministic | None:
-    """The automaton that tells the multiples of a step among decimals, which it takes for granted; not minimal.
+    """The automaton that tells the multiples of a step from other decimals; not minimal.
+
+    Of texts that are no decimals it accepts some too.
 
     Args:
         step: The step.
         places: The most digits behind the point, of which those that the step does not have are zeros.
-        most: The most states for the digits before the point.
+        most: The most states; for divisors that are no int64, the most states times digits.
 
     Returns:
-        The automaton; ``None`` if it has more states, or if a large divisor would make so many too much work.
+        The automaton; ``None`` if it has more states.
     """
-    if states_of(step.digits) > (most if step.digits < _LARGEST_FIXED else most // len(str(step.digits))):
+    if states_of(step.digits) * (1 if step.digits < _LARGEST_FIXED else len(str(step.digits))) > most:
         return None
     missing, after = _remainders(step.digits)
     # Behind the point only states remain whose missing digits have room: the first ones, since few digits come first.
     alive = [bisect_left(missing, 10 ** (step.places - place + 1)) for place in range(step.places + 1)]
     alive += [1] * (places - step.places)
     first = np.cumsum([len(after), *alive]).tolist()
+    if first[-1] > most:
+        return None
     table = np.full((first[-1], len(SYMBOLS) + 1), -1, dtype=np.int32)
     accepting = np.zeros(first[-1], dtype=np.bool_)
     table[0, MINUS] = 0

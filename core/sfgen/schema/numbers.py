@@ -22,7 +22,7 @@ from sfgen.automata.determinize import Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternTooLarge, SchemaTooLarge
 from sfgen.schema.decimals import Interval, decimals
-from sfgen.schema.multiples import Step, multiples
+from sfgen.schema.multiples import Step, multiples, states_of
 
 MAX_STATES = 50_000
 """States of an automaton before it is minimised."""
@@ -34,7 +34,10 @@ MAX_LISTED = 20_000
 """Texts of multiples in a range that are listed one by one where their automaton would be too large."""
 
 DIGITS = 40
-"""The most digits before the point on a side without a bound, if the other numbers need no more."""
+"""The most digits before the point where no bound says so, if the divisors need no more."""
+
+FEWEST_DIGITS = 15
+"""The same where a divisor has so many remainders that the automaton would be too large: a float holds as many."""
 
 PLACES = 30
 """The most digits behind the point, if the bounds need no more."""
@@ -134,30 +137,45 @@ def number_automaton(limits: NumberLimits) -> Dfa:
     >>> [prices.accepts(text) for text in ("19.99", "20", "20.0", "0.999", "-1", "1e2")]
     [True, True, True, False, False, False]
     """
+    _check_sizes(limits)
+    interval, step = limits.interval, limits.step
+    if not limits.is_integer and step is None and interval == Interval():
+        return _any_number()
+    places = 0 if limits.is_integer else _places(interval, step)
+    in_range = minimize(decimals(interval, _digits(step), places))
+    return Dfa(*(in_range if step is None else minimize(_multiples_in_range(in_range, interval, step, places))))
+
+
+def _digits(step: Step | None) -> int:
+    """The most digits before the point where no bound says so: where a divisor has many remainders, fewer."""
+    if step is None:
+        return DIGITS
+    room = MAX_STATES // 2 // states_of(step.digits)  # half: the bounds need some more
+    return max(min(DIGITS, room), FEWEST_DIGITS, len(str(floor(step.value))) + 1)
+
+
+def _places(interval: Interval, step: Step | None) -> int:
+    """The most digits behind the point."""
+    if step:
+        return max(PLACES_OF_MULTIPLES, step.places)
+    # One more than a bound has, so that there are numbers between two bounds however close they are.
+    return max([PLACES, *(Step.of([abs(bound)]).places + 1 for bound in (interval.low, interval.high) if bound)])
+
+
+def _check_sizes(limits: NumberLimits) -> None:
+    """Refuse numbers whose digits alone are too many.
+
+    Raises:
+        NumberTooLarge: A number has more digits than :data:`MAX_DIGITS`.
+    """
     for keyword, number in _numbers(limits):
         if max(abs(number.numerator), number.denominator) >= 10**MAX_DIGITS:
             raise NumberTooLarge(f"{keyword} has more digits than the limit of {MAX_DIGITS:,}", hint=_FEWER_DIGITS)
-    interval, step = limits.interval, limits.step
-    if step and step.digits >= 10**MAX_DIGITS:
+    if limits.step and limits.step.digits >= 10**MAX_DIGITS:
         raise NumberTooLarge(
             f"multipleOf leaves multiples of a number with more digits than the limit of {MAX_DIGITS:,}",
             hint=_FEWER_DIGITS,
         )
-    if not limits.is_integer and step is None and interval == Interval():
-        return _any_number()
-    bounds = [bound for bound in (interval.low, interval.high) if bound is not None]
-    sizes = [*bounds, step.value] if step else bounds
-    digits = max([DIGITS, *(len(str(abs(floor(size)))) + 1 for size in sizes)])
-    if limits.is_integer:
-        places = 0
-    elif step:
-        places = max(PLACES_OF_MULTIPLES, step.places)
-    else:
-        places = max([PLACES, *(Step.of([abs(bound)]).places + 1 for bound in bounds if bound)])
-    in_range = minimize(decimals(interval, digits, places))
-    if step:
-        in_range = minimize(_multiples_in_range(in_range, interval, step, places))
-    return Dfa(*in_range)
 
 
 def _numbers(limits: NumberLimits) -> Iterator[tuple[str, Fraction]]:
