@@ -68,7 +68,7 @@ def _reference(more: str, private: str, literal: str) -> tuple[str, str]:
 URI, RELATIVE = _reference("", "", rf"\[{IPV6}\]|")
 IRI, RELATIVE_IRI = _reference(BEYOND_ASCII, _PRIVATE, "")
 
-# ---- the others -------------------------------------------------------------------------------------------------------
+# ---- the others ---------------------------------------------------------------------------------------------------
 
 UUID = "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 JSON_POINTER = "(?s:(?:/(?:[^/~]|~[01])*)*)"  # RFC 6901
