@@ -1,15 +1,14 @@
 """The strings that a schema allows: keywords about a string become one automaton of its written forms, or a counter.
 
 All keywords but the lengths are made on decoded texts and intersected there; banned words are subtracted from what is
-left. Lengths alone need no automaton of their own: a register counts the characters of any string.
+left. Lengths are counted on written forms, the large ones by a register.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -20,12 +19,10 @@ from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
 from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.schema.ecma_patterns import pattern_texts
 from sfgen.schema.formats import format_texts
-from sfgen.schema.text_lengths import MAX_CELLS, of_length
+from sfgen.schema.text_lengths import of_length
 from sfgen.schema.written_text import any_text, counted_text, no_text, written
 
 _KEPT = 512  # rules
-
-_MAX_BANNED_CELLS = 1_000_000  # there is another way: a matcher watches over the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +66,13 @@ class StringLimits:
         )
 
 
-@lru_cache(maxsize=_KEPT)
 def string_rule(limits: StringLimits) -> Leaf | CountedText:
     """The written forms of the strings within some limits; all of them are valid for :meth:`StringLimits.accepts`.
 
-    With banned words whose subtraction passes a budget, these are left in: the caller must watch over the text.
-    That is so where ``limits`` has ``banned`` and a ``CountedText`` is returned.
+    Banned words whose subtraction passes a budget are left in; :func:`is_clean` tells.
 
     Returns:
-        A leaf, whose automaton may accept nothing; or any text of some length, where nothing else is asked.
+        A leaf, whose automaton may accept nothing; or a text whose characters are counted by a register.
 
     Raises:
         PatternError: A pattern cannot be read, or is not regular.
@@ -89,35 +84,51 @@ def string_rule(limits: StringLimits) -> Leaf | CountedText:
     >>> rule.dfa.accepts('"abcde"'), rule.dfa.accepts('"abcdef"')
     (True, False)
     """
+    return _rule(limits)[0]
+
+
+def is_clean(limits: StringLimits) -> bool:
+    """Whether no string of the rule has a banned word; if not, somebody must watch over what is written.
+
+    Raises:
+        SfgenError: See :func:`string_rule`.
+    """
+    return _rule(limits)[1]
+
+
+@lru_cache(maxsize=_KEPT)
+def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
+    """The rule, and whether it is clean."""
     minimum, maximum = limits.minimum, limits.maximum
     if maximum is not None and maximum < minimum:
-        return Leaf(no_text())
-    is_any = not limits.patterns and not limits.formats
-    of_any = Leaf(written(any_text())) if minimum == 0 and maximum is None else counted_text(minimum, maximum)
-    if is_any and limits.banned is None:
-        return of_any
-    texts = _intersection([*map(pattern_texts, limits.patterns), *map(format_texts, limits.formats)])
-    try:
-        clean = texts if limits.banned is None else without(texts, limits.banned)
-    except BannedWordsError:
-        return Leaf(no_text())
-    if clean is not None:
+        return Leaf(no_text()), True
+    if limits.banned is not None:
+        texts = _texts(limits.patterns, limits.formats)
         try:
-            cells = MAX_CELLS if limits.banned is None else _MAX_BANNED_CELLS
-            return Leaf(of_length(written(clean), minimum, maximum, cells))
+            clean = without(texts, limits.banned)
+            if clean is not None:
+                return of_length(written(clean), minimum, maximum), True
+        except BannedWordsError:
+            return Leaf(no_text()), True
         except SchemaTooLarge:
-            if limits.banned is None:
-                raise
-    return of_any if is_any else Leaf(of_length(written(texts), minimum, maximum))
+            pass  # without the banned words it may be smaller
+        return _rule(replace(limits, banned=None))[0], False
+    if limits.patterns or limits.formats:
+        return of_length(written(_texts(limits.patterns, limits.formats)), minimum, maximum), True
+    if minimum == 0 and maximum is None:
+        return Leaf(written(any_text())), True
+    return counted_text(minimum, maximum), True
 
 
-def _intersection(automata: Iterable[Dfa]) -> Dfa:
-    """The texts that all of the automata accept, the smallest ones first.
+@lru_cache(maxsize=_KEPT)
+def _texts(patterns: tuple[str, ...], formats: tuple[str, ...]) -> Dfa:
+    """The decoded automaton of the texts that all patterns and formats have, the smallest ones first.
 
     Raises:
         SchemaTooLarge: It passes a limit.
     """
-    smallest, *others = sorted({any_text(), *automata}, key=len)
+    automata = {any_text(), *map(pattern_texts, patterns), *map(format_texts, formats)}
+    smallest, *others = sorted(automata, key=len)
     try:
         for other in others:
             smallest = smallest & other
