@@ -44,7 +44,7 @@ def _of(pattern: str) -> Callable[[], Dfa]:
 
 def _email(more: str) -> Dfa:
     """Addresses whose first part may have more characters than those of ASCII, written as in a class."""
-    atom = f"[{patterns.ATOM_SIGNS}{more}]+"
+    atom = f"[{more}{patterns.ATOM_SIGNS}]+"
     local = Dfa.from_regex(rf"{atom}(?:\.{atom})*") & _up_to(_LOCAL_PART)
     return local + Dfa.from_choices(["@"]) + host_names(_EMAIL_BLOCKS)
 
