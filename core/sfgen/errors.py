@@ -86,7 +86,9 @@ class SchemaError(SfgenError):
         hint: What to write instead.
     """
 
-    def __init__(self, reason: str, pointer: str | None = None, *, details: tuple[str, ...] = (), hint: str = "") -> None:
+    def __init__(
+        self, reason: str, pointer: str | None = None, *, details: tuple[str, ...] = (), hint: str = ""
+    ) -> None:
         self.reason = reason
         self.pointer = pointer
         where = "" if pointer is None else f" at {pointer or 'the top'}"

@@ -44,18 +44,32 @@ def compile_pattern(pattern: str) -> Deterministic:
         PatternError: The pattern cannot be read, or is not supported.
         PatternTooLarge: The automaton passes a limit.
     """
-    with _nesting_limit(pattern):
-        tree = parse(pattern)
-        if not contains(tree, (Anchor, Atomic, Look)):
-            return _automaton(tree, pattern)
-        tree = without_atomics(settle(tree), pattern)
-        demands, rest = demands_on_the_whole(tree)
-        automaton = _automaton(rest, pattern)
-        for demand in demands:
-            parts = [_ANYTHING, demand.child] if demand.behind else [demand.child, _ANYTHING]
-            keep = Keep.LEFT_ONLY if demand.negative else Keep.BOTH
-            automaton = minimize(product(automaton, _automaton(concatenation(parts), pattern), keep, pattern))
-        return automaton
+    with nesting_limit(pattern):
+        return compile_tree(parse(pattern), pattern)
+
+
+def compile_tree(tree: Node, pattern: str) -> Deterministic:
+    """The minimal automaton of the texts that a whole tree matches; it may be that of the empty language.
+
+    Args:
+        tree: What a pattern means, whoever read it.
+        pattern: The pattern, for messages.
+
+    Raises:
+        PatternError: An atomic group that is not supported.
+        PatternTooLarge: The automaton passes a limit.
+        RecursionError: The tree is too deep; :func:`nesting_limit` makes an error of it.
+    """
+    if not contains(tree, (Anchor, Atomic, Look)):
+        return _automaton(tree, pattern)
+    tree = without_atomics(settle(tree), pattern)
+    demands, rest = demands_on_the_whole(tree)
+    automaton = _automaton(rest, pattern)
+    for demand in demands:
+        parts = [_ANYTHING, demand.child] if demand.behind else [demand.child, _ANYTHING]
+        keep = Keep.LEFT_ONLY if demand.negative else Keep.BOTH
+        automaton = minimize(product(automaton, _automaton(concatenation(parts), pattern), keep, pattern))
+    return automaton
 
 
 class Bordered(NamedTuple):
@@ -83,7 +97,7 @@ def compile_bordered(pattern: str) -> Bordered:
         PatternError: The pattern cannot be read, or is not supported.
         PatternTooLarge: The automaton passes a limit.
     """
-    with _nesting_limit(pattern):
+    with nesting_limit(pattern):
         tree = concatenation([_ANYTHING, Border(), parse(pattern, ascii_only=False), Border(), _ANYTHING])
         tree, symbols = by_symbol(settle(tree))
         every_symbol = Characters(((0, len(symbols.members) - 1),))
@@ -93,7 +107,7 @@ def compile_bordered(pattern: str) -> Bordered:
 
 
 @contextmanager
-def _nesting_limit(pattern: str) -> Iterator[None]:
+def nesting_limit(pattern: str) -> Iterator[None]:
     """The error for a tree that is too deep for the functions that walk it."""
     try:
         yield

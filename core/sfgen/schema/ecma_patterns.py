@@ -1,0 +1,409 @@
+r"""ECMA-262 patterns, as JSON Schema's ``pattern`` has them: which texts such a pattern is found in.
+
+A pattern is read as with the flag ``u``. Implementations do not agree on what it means: the package jsonschema asks
+Python's ``re``, for which ``\d`` and ``\w`` know all scripts, ``$`` stands before a final newline too, and ``.`` reads
+U+2028. What is written must satisfy both, so each set of characters has two readings: what is matched must be in
+both, and what a negative lookaround must not find may be in neither. What only one of the two can read at all
+(``\p{L}``, ``(?<name>...)``, ``[^]``; ``\A``, ``(?P<name>...)``) means what that one says. Read leniently, as both do
+without the flag: a backslash before any sign that is no letter or digit, and a brace or bracket that stands alone.
+
+A pattern may be found anywhere in a text. What stands before and behind the match is put into the tree where no
+anchor forbids it, so that patterns with anchors at their ends need no lookarounds.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import NoReturn, TypeAlias
+
+import regex
+from sfgen.automata import Dfa
+from sfgen.automata.compile import compile_tree, nesting_limit
+from sfgen.errors import PatternError, PatternTooLarge
+from sfgen.regex.ast import (
+    Alternation,
+    Anchor,
+    AnchorKind,
+    Characters,
+    Concatenation,
+    Look,
+    Node,
+    alternation,
+    concatenation,
+    look,
+    repeat,
+)
+from sfgen.regex.characters import TEXT, Ranges, complement, property_ranges, union
+from sfgen.regex.parse import parse, word_boundary
+from sfgen.regex.scan import MAX_NESTING
+
+_KEPT = 256  # automata
+_MAX_COUNT = 1_000_000  # of a repeat: far beyond what an automaton can have
+
+_ANY = repeat(Characters(TEXT), 0, None)
+
+_COUNTS = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
+_GROUP = re.compile(r"\((?:\?(?:(?P<look><?[=!])|:|P?<(?P<name>[^\W\d]\w*)>))?(?!\?)")
+_PROPERTY = re.compile(r"\\[pP]\{[A-Za-z0-9_=]+\}")
+_HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]+)\}")
+_TRAIL = re.compile(r"\\u[dD][c-fC-F][0-9A-Fa-f]{2}")
+
+_SIGNS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+_ANCHORS = {"^": AnchorKind.TEXT_START, r"\A": AnchorKind.TEXT_START, r"\Z": AnchorKind.TEXT_END}
+
+_SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_IN_BOTH = {".": r"[^\n\r\u2028\u2029]", "d": "[0-9]", "w": "[0-9A-Z_a-z]", "s": f"[{_SPACE}]"}
+_IN_EITHER = {".": ".", "d": r"\d", "w": r"\w", "s": rf"[{_SPACE}\x1c-\x1f\x85\ufeff]"}
+"""The sets that ECMA-262 and ``re`` read differently, in the words of ``re``: what is in both, and in one of them."""
+
+
+@lru_cache(maxsize=_KEPT)
+def pattern_texts(pattern: str) -> Dfa:
+    r"""The decoded automaton of the texts in which a pattern is found, by ECMA-262 and by Python's ``re``.
+
+    It may accept nothing.
+
+    Raises:
+        PatternError: The pattern cannot be read, or is not regular; with its position.
+        PatternTooLarge: The automaton passes a limit.
+
+    >>> texts = pattern_texts(r"^\d+$")
+    >>> texts.accepts("42"), texts.accepts("42\n"), texts.accepts("٤٢")
+    (True, False, False)
+    """
+    with nesting_limit(pattern):
+        tree = _Reader(pattern).read()
+        return Dfa(*compile_tree(_found_anywhere(tree), pattern))
+
+
+def _found_anywhere(tree: Node) -> Node:
+    """The texts that have a match of the tree in them."""
+    return _with_text_behind(_with_text_before(tree))
+
+
+def _with_text_before(tree: Node) -> Node:
+    """Any text and then the tree, but nothing before what must stand at the start."""
+    match tree:
+        case Anchor(AnchorKind.TEXT_START):
+            return tree
+        case Concatenation((first, *others)):
+            return concatenation([_with_text_before(first), *others])
+        case Alternation(branches):
+            return alternation([_with_text_before(branch) for branch in branches])
+        case _:
+            return concatenation([_ANY, tree])
+
+
+def _with_text_behind(tree: Node) -> Node:
+    """The tree and then any text, but nothing behind what must stand at the end."""
+    match tree:
+        case Anchor(AnchorKind.TEXT_END):
+            return tree
+        case Concatenation((*others, last)):
+            return concatenation([*others, _with_text_behind(last)])
+        case Alternation(branches):
+            return alternation([_with_text_behind(branch) for branch in branches])
+        case _:
+            return concatenation([tree, _ANY])
+
+
+_Atom: TypeAlias = "Ranges | str"
+"""A member of a class: characters, or the letter of an escape (or a dot), whose set has two readings."""
+
+
+def _characters(atom: _Atom, in_either: bool) -> Ranges:
+    """The characters of an atom: those in both readings, or in one of them at least."""
+    return _set(atom, in_either) if isinstance(atom, str) else atom
+
+
+@cache
+def _set(sign: str, in_either: bool) -> Ranges:
+    if sign.isupper():
+        return complement(_set(sign.lower(), not in_either))
+    tree = parse((_IN_EITHER if in_either else _IN_BOTH)[sign], ascii_only=False)
+    assert isinstance(tree, Characters)
+    return tree.ranges
+
+
+def _boundary() -> Node:
+    r"""What is ``\b`` for both: a word character of ASCII on one side, no word character of any script on the other."""
+    word, any_word = Characters(_set("w", False)), Characters(_set("w", True))
+    sides = (
+        [Look(word, behind=True, negative=False), Look(any_word, behind=False, negative=True)],
+        [Look(any_word, behind=True, negative=True), Look(word, behind=False, negative=False)],
+    )
+    return alternation(map(concatenation, sides))
+
+
+class _Reader:
+    """A recursive descent over the text of a pattern.
+
+    ``is_forbidden`` says that a match of what is being read is forbidden: it stands in a negative lookaround, or in a
+    positive one within a negative one, and so on.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.position = 0
+        self.depth = 0  # groups that are open
+        self.behind = 0  # lookbehinds that are open
+        self.is_forbidden = False
+        self.names: set[str] = set()
+
+    def read(self) -> Node:
+        tree = self.disjunction()
+        if self.position < len(self.pattern):
+            self.fail("unbalanced parenthesis", self.position, hint=r"Write \) for the sign.")
+        return tree
+
+    def fail(self, reason: str, position: int, *, hint: str = "") -> NoReturn:
+        raise PatternError(reason, self.pattern, position, hint=hint)
+
+    def next_is(self, text: str) -> bool:
+        """Whether the text comes next; if so, it is passed over."""
+        found = self.pattern.startswith(text, self.position)
+        self.position += found * len(text)
+        return found
+
+    def disjunction(self) -> Node:
+        branches = [self.alternative()]
+        while self.next_is("|"):
+            branches.append(self.alternative())
+        return alternation(branches)
+
+    def alternative(self) -> Node:
+        terms = []
+        while self.position < len(self.pattern) and self.pattern[self.position] not in "|)":
+            terms.append(self.term())
+        return concatenation(terms)
+
+    def term(self) -> Node:
+        start = self.position
+        tree = self.assertion()
+        if tree is not None:
+            if self.quantifier() is not None:
+                self.fail("an assertion cannot be repeated", start, hint="Put it into a group, or leave it out.")
+            return tree
+        tree = self.atom()
+        position = self.position
+        counts = self.quantifier()
+        return tree if counts is None else repeat(tree, *counts, position=position)
+
+    def assertion(self) -> Node | None:
+        start = self.position
+        for sign, kind in _ANCHORS.items():
+            if self.next_is(sign):
+                return Anchor(kind, sign, start)
+        if self.next_is("$"):
+            # For `re` it also holds before a newline at the end, and so it must not where it is forbidden.
+            return Anchor(AnchorKind.FINAL_LINE_END if self.is_forbidden else AnchorKind.TEXT_END, "$", start)
+        if not self.is_forbidden and self.next_is(r"\b"):
+            return _boundary()
+        for sign in (r"\b", r"\B"):
+            if self.next_is(sign):
+                both = [word_boundary(sign == r"\b", ascii_only=ascii_only) for ascii_only in (True, False)]
+                return alternation(both) if self.is_forbidden else concatenation(both)
+        group = _GROUP.match(self.pattern, start)
+        return self.lookaround(group) if group is not None and group["look"] else None
+
+    def lookaround(self, opening: re.Match[str]) -> Node:
+        behind, negative = opening["look"].startswith("<"), opening["look"].endswith("!")
+        if self.behind and not behind:
+            self.fail("a lookahead inside a lookbehind is not supported", opening.start(), hint="Put it outside.")
+        self.behind += behind
+        self.is_forbidden ^= negative
+        child = self.group(opening)
+        self.is_forbidden ^= negative
+        self.behind -= behind
+        return look(child, behind=behind, negative=negative)
+
+    def group(self, opening: re.Match[str]) -> Node:
+        """What stands between an opening and its closing parenthesis."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise PatternTooLarge(
+                f"groups are nested deeper than {MAX_NESTING}", self.pattern, opening.start(), hint="Take some away."
+            )
+        self.position = opening.end()
+        tree = self.disjunction()
+        if not self.next_is(")"):
+            self.fail("missing ), unterminated subpattern", opening.start(), hint=r"Write \( for the sign.")
+        self.depth -= 1
+        return tree
+
+    def quantifier(self) -> tuple[int, int | None] | None:
+        """The fewest and the most times; ``None`` if no quantifier comes next."""
+        start = self.position
+        counts = _COUNTS.match(self.pattern, start)
+        if counts is not None:
+            self.position = counts.end()
+            fewest, comma, most = counts.groups()
+            minimum = self.count(fewest, start)
+            maximum = self.count(most, start) if most else None if comma else minimum
+            if maximum is not None and maximum < minimum:
+                self.fail("min repeat greater than max repeat", start)
+        elif self.next_is("*"):
+            minimum, maximum = 0, None
+        elif self.next_is("+"):
+            minimum, maximum = 1, None
+        elif self.next_is("?"):
+            minimum, maximum = 0, 1
+        else:
+            return None
+        self.next_is("?")  # lazy: the same texts
+        return minimum, maximum
+
+    def count(self, digits: str, position: int) -> int:
+        if len(digits.lstrip("0")) > len(str(_MAX_COUNT)) or int(digits) > _MAX_COUNT:
+            raise PatternTooLarge(
+                f"a repeat passes the limit of {_MAX_COUNT:,} times", self.pattern, position, hint="Use * or +."
+            )
+        return int(digits)
+
+    def atom(self) -> Node:
+        start, sign = self.position, self.pattern[self.position]
+        if sign == "(":
+            return self.open_group()
+        if sign in "*+?" or (sign == "{" and _COUNTS.match(self.pattern, start)):
+            self.fail("nothing to repeat", start, hint=f"Write \\{sign} for the sign; nothing is repeated twice.")
+        if re.match(r"\{,[0-9]*\}", self.pattern[start:]):
+            self.fail("a repeat without its fewest times", start, hint="Write {0,...}.")
+        self.position += 1
+        found: _Atom
+        if sign == "[":
+            found = self.character_class(start)
+        elif sign == "\\":
+            found = self.escape(in_class=False)
+        elif sign == ".":
+            found = "."
+        else:
+            found = ((ord(sign), ord(sign)),)
+        return Characters(union(_characters(found, self.is_forbidden)))
+
+    def open_group(self) -> Node:
+        start = self.position
+        opening = _GROUP.match(self.pattern, start)
+        if opening is None:
+            if self.pattern.startswith(("(?P=", "(?P>"), start):
+                self.not_regular(start, "(?P=")
+            hint = "Groups are (...), (?:...), (?<name>...), (?=...), (?!...), (?<=...) and (?<!...)."
+            if re.match(r"\(\?[a-zA-Z-]+[:)]", self.pattern[start:]):
+                hint = "ECMA-262 has no flags inside a pattern: write both cases, as in [Aa]."
+            self.fail("a group of a kind that is not known", start, hint=hint)
+        name = opening["name"]
+        if name is not None:
+            if name in self.names:
+                self.fail(f"two groups have the name {name}", start)
+            self.names.add(name)
+        return self.group(opening)
+
+    def character_class(self, start: int) -> Ranges:
+        negated = self.next_is("^")
+        if self.pattern.startswith("]", self.position):
+            self.refuse_if_python_reads(start)
+        members = []
+        while not self.next_is("]"):
+            members.append(_characters(self.class_member(start), self.is_forbidden ^ negated))
+        ranges = union(*members)
+        return complement(ranges) if negated else ranges
+
+    def class_member(self, start: int) -> _Atom:
+        """A character, an escape, or a range of characters."""
+        position = self.position
+        first = self.class_atom(start)
+        if not self.pattern.startswith("-", self.position) or self.pattern.startswith("-]", self.position):
+            return first
+        self.position += 1
+        ends = first, self.class_atom(start)
+        points = [
+            ends[0][0] for ends in ends if not isinstance(ends, str) and len(ends) == 1 and len(set(ends[0])) == 1
+        ]
+        if len(points) < 2 or points[1] < points[0]:
+            text = self.pattern[position : self.position]
+            self.fail(f"bad character range {text}", position, hint=r"Write \- for the sign.")
+        return ((points[0], points[1]),)
+
+    def class_atom(self, start: int) -> _Atom:
+        if self.position == len(self.pattern):
+            self.fail("unterminated character set", start, hint=r"Write \[ for the sign.")
+        sign = self.pattern[self.position]
+        self.position += 1
+        return self.escape(in_class=True) if sign == "\\" else ((ord(sign), ord(sign)),)
+
+    def refuse_if_python_reads(self, start: int) -> None:
+        """``[]`` and ``[^]`` are whole classes; for ``re`` the bracket is their first member, and they go on."""
+        try:
+            re.compile(self.pattern)
+        except (re.error, OverflowError, RecursionError):
+            return
+        self.fail(
+            "a class that ECMA-262 and Python's re read in two ways",
+            start,
+            hint=r"Write \] for the sign, or [\s\S] for any character.",
+        )
+
+    def escape(self, in_class: bool) -> _Atom:
+        """What an escape stands for; the backslash has been read."""
+        start = self.position - 1
+        if self.position == len(self.pattern):
+            self.fail("bad escape (end of pattern)", start, hint=r"Write \\ for the sign.")
+        sign = self.pattern[self.position]
+        if sign in "pP":
+            return self.unicode_property(start)
+        if sign in "xu":
+            return self.hexadecimal(start)
+        self.position += 1
+        if sign in "dDwWsS":
+            return sign
+        if sign == "b" and in_class:
+            return ((8, 8),)
+        if sign in _SIGNS:
+            return ((_SIGNS[sign], _SIGNS[sign]),)
+        if sign == "0" and not self.pattern[self.position : self.position + 1].isdigit():
+            return ((0, 0),)
+        if sign == "c" and re.match("[A-Za-z]", self.pattern[self.position : self.position + 1]):
+            self.position += 1
+            code = ord(self.pattern[self.position - 1]) % 32
+            return ((code, code),)
+        if not in_class and (sign in "123456789" or sign == "k"):
+            self.not_regular(start, f"\\{sign}")
+        if sign.isascii() and sign.isalnum():
+            self.fail(f"bad escape \\{sign}", start, hint="A letter that stands for itself needs no backslash.")
+        return ((ord(sign), ord(sign)),)
+
+    def unicode_property(self, start: int) -> Ranges:
+        found = _PROPERTY.match(self.pattern, start)
+        hint = r"Properties are those of Unicode: \p{L} letters, \p{Lu} capitals, \p{N} numbers, \p{Script=Greek}."
+        if found is None:
+            self.fail("a property without its name in braces", start, hint=hint)
+        self.position = found.end()
+        try:
+            ranges = property_ranges(found[0], ignore_case=False)
+        except regex.error:
+            self.fail(f"unknown property {found[0]}", start, hint=hint)
+        return ranges
+
+    def hexadecimal(self, start: int) -> Ranges:
+        found = _HEX.match(self.pattern, self.position)
+        if found is None:
+            self.fail("incomplete escape", start, hint=r"Write \x41, \u0041 or \u{41}.")
+        self.position = found.end()
+        code = int(found[1] or found[2] or found[3], 16)
+        if code > 0x10FFFF:
+            self.fail(f"there is no character {found[0]}", start)
+        if 0xD800 <= code < 0xDC00 and found[2] and _TRAIL.match(self.pattern, self.position):
+            character = (code << 10) + int(self.pattern[self.position + 2 : self.position + 6], 16) - 0x35FDC00
+            self.fail(
+                "a pair of surrogates, which Python's re reads as two characters",
+                start,
+                hint=rf"Write the character itself, or \u{{{character:x}}}.",
+            )
+        return ((code, code),)
+
+    def not_regular(self, start: int, text: str) -> NoReturn:
+        self.fail(
+            f"a backreference ({text}) is not regular: no finite automaton remembers what a group matched",
+            start,
+            hint="Write out the texts that the group can match, each with what must follow it.",
+        )

@@ -1,0 +1,96 @@
+"""The formats of JSON Schema as automata over decoded texts.
+
+Each automaton is a subset of what the format's RFC allows and of what the package jsonschema, asked with its extra
+``format-nongpl``, accepts; and wide enough for the values that people have. Where a format has no bound, or one that
+an automaton cannot keep, it gets one here:
+
+* ``date-time``, ``time``: fractions of up to 9 digits; capital T and Z; no leap seconds. Years 0001 to 9999.
+* ``duration``: numbers of up to 9 digits, no fractions (as RFC 3339, appendix A).
+* ``hostname``: labels of up to 63 characters, each of which with its dot is counted in blocks of 16, 15 blocks in all:
+  up to 15 labels of 15 characters, or 3 of 63 and 3 of 15; no dot at the end. ``idn-hostname``: the same in ASCII,
+  without what stands for a label in other scripts.
+* ``email``: an atom with dots of up to 64 characters, and a host name of 11 blocks: no quoted names, no addresses in
+  brackets. ``idn-email``: the part before the @ may have letters and signs of all scripts, up to 64 bytes.
+* ``uri``, ``uri-reference``, ``iri``, ``iri-reference``: ports of up to 5 digits. In brackets stand IPv6 addresses
+  alone, in IRIs nothing: jsonschema's reader takes others for them than the RFC.
+* ``relative-json-pointer``: no digit behind a zero (jsonschema refuses 100), up to 9 digits.
+* ``uri-template``: names without percent escapes, prefixes of up to 3 digits, as jsonschema has them.
+* ``regex``: what both ECMA-262 and Python's ``re`` compile, with groups at most 2 deep: literals, escapes of signs and
+  of ``d D w W s S n r t f v``, the dot, classes of letters, digits, escapes and plain ranges, quantifiers, anchors at
+  the ends of a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+
+import numpy as np
+
+from sfgen.automata import Dfa
+from sfgen.errors import UsageError
+from sfgen.schema import format_patterns as patterns
+from sfgen.schema.host_names import host_names
+
+_HOST_BLOCKS, _EMAIL_BLOCKS = 15, 11
+_LOCAL_PART = 64  # bytes of what stands before the @
+_GROUPS = 2  # inside one another
+
+
+def _of(pattern: str) -> Callable[[], Dfa]:
+    return lambda: Dfa.from_regex(pattern)
+
+
+def _email(more: str) -> Dfa:
+    """Addresses whose first part may have more characters than those of ASCII, written as in a class."""
+    atom = f"[{more}{patterns.ATOM_SIGNS}]+"
+    local = Dfa.from_regex(rf"{atom}(?:\.{atom})*") & _up_to(_LOCAL_PART)
+    return local + Dfa.from_choices(["@"]) + host_names(_EMAIL_BLOCKS)
+
+
+def _up_to(length: int) -> Dfa:
+    """Up to so many bytes, whatever they are."""
+    following = np.append(np.arange(1, length + 1), -1)
+    return Dfa(following[:, None], np.zeros(256, dtype=np.uint8), np.ones(length + 1, dtype=np.bool_))
+
+
+FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
+    {
+        "date-time": _of(f"{patterns.YEAR_ZERO}{patterns.DATE}T{patterns.TIME}"),
+        "date": _of(f"{patterns.YEAR_ZERO}{patterns.DATE}"),
+        "time": _of(patterns.TIME),
+        "duration": _of(patterns.DURATION),
+        "email": lambda: _email(""),
+        "idn-email": lambda: _email(patterns.BEYOND_ASCII),
+        "hostname": lambda: host_names(_HOST_BLOCKS),
+        "idn-hostname": lambda: host_names(_HOST_BLOCKS, encoded=False),
+        "ipv4": _of(patterns.IPV4),
+        "ipv6": _of(patterns.IPV6),
+        "uri": _of(patterns.URI),
+        "uri-reference": _of(f"{patterns.URI}|{patterns.RELATIVE}"),
+        "iri": _of(patterns.IRI),
+        "iri-reference": _of(f"{patterns.IRI}|{patterns.RELATIVE_IRI}"),
+        "uri-template": _of(patterns.URI_TEMPLATE),
+        "uuid": _of(patterns.UUID),
+        "json-pointer": _of(patterns.JSON_POINTER),
+        "relative-json-pointer": _of(patterns.RELATIVE_POINTER),
+        "regex": lambda: Dfa.from_regex(patterns.pattern_of_patterns(_GROUPS)),
+    }
+)
+"""The formats that are known, and what makes the decoded automaton of each."""
+
+
+@cache
+def format_texts(name: str) -> Dfa:
+    """The decoded automaton of a format's texts.
+
+    Raises:
+        UsageError: The format is not known.
+
+    >>> format_texts("date").accepts("2024-02-29"), format_texts("date").accepts("2023-02-29")
+    (True, False)
+    """
+    if name not in FORMATS:
+        raise UsageError(f"there is no format {name!r}", hint=f"Known ones: {', '.join(FORMATS)}.")
+    return FORMATS[name]()

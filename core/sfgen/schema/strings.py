@@ -1,0 +1,164 @@
+"""The strings that a schema allows: keywords about a string become one automaton of its written forms, or a counter.
+
+All keywords but the lengths are made on decoded texts and intersected there; banned words are subtracted from what is
+left. Lengths are counted on written forms, the large ones by a register.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any
+
+from sfgen.automata import Dfa
+from sfgen.ban import BannedWords, scan
+from sfgen.ban.difference import without
+from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
+from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.schema.ecma_patterns import pattern_texts
+from sfgen.schema.formats import format_texts
+from sfgen.schema.text_lengths import of_length
+from sfgen.schema.written_text import any_text, counted_text, no_text, written
+
+_KEPT = 512  # rules
+
+
+@dataclass(frozen=True, slots=True)
+class StringLimits:
+    """What a string must be.
+
+    Args:
+        minimum: The fewest characters (code points).
+        maximum: The most; ``None``: no limit.
+        patterns: Patterns of ECMA-262, all of which must be found in the text.
+        formats: Names of formats, all of which the text must have.
+        banned: What must not be in the text; compared by identity.
+    """
+
+    minimum: int = 0
+    maximum: int | None = None
+    patterns: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    banned: BannedWords | None = None
+
+    def accepts(self, value: str) -> bool:
+        """Whether a text is valid, as the package jsonschema would say, and has nothing banned in it.
+
+        A pattern is asked of Python's ``re``, or where that cannot read it, of our own automaton. So this may accept
+        what is never written, where ``re`` and ECMA-262 do not agree or a format has no bound.
+
+        Raises:
+            PatternError: Nobody can read a pattern.
+
+        >>> StringLimits(maximum=3, patterns=("^a",)).accepts("añb"), StringLimits(maximum=3).accepts("four")
+        (True, False)
+        """
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            return False
+        return (
+            self.minimum <= len(value)
+            and (self.maximum is None or len(value) <= self.maximum)
+            and all(_is_found(pattern, value) for pattern in self.patterns)
+            and all(_format_checker().conforms(value, name) for name in self.formats)
+            and (self.banned is None or not scan(value, self.banned))
+        )
+
+
+def string_rule(limits: StringLimits) -> Leaf | CountedText:
+    """The written forms of the strings within some limits; all of them are valid for :meth:`StringLimits.accepts`.
+
+    Banned words whose subtraction passes a budget are left in; :func:`is_clean` tells.
+
+    Returns:
+        A leaf, whose automaton may accept nothing; or a text whose characters are counted by a register.
+
+    Raises:
+        PatternError: A pattern cannot be read, or is not regular.
+        PatternTooLarge: The automaton of one pattern passes a limit.
+        SchemaTooLarge: That of all keywords together does.
+        UsageError: A format is not known.
+
+    >>> rule = string_rule(StringLimits(maximum=5, patterns=("^[a-z]*$",)))
+    >>> rule.dfa.accepts('"abcde"'), rule.dfa.accepts('"abcdef"')
+    (True, False)
+    """
+    return _rule(limits)[0]
+
+
+def is_clean(limits: StringLimits) -> bool:
+    """Whether no string of the rule has a banned word; if not, somebody must watch over what is written.
+
+    Raises:
+        SfgenError: See :func:`string_rule`.
+    """
+    return _rule(limits)[1]
+
+
+@lru_cache(maxsize=_KEPT)
+def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
+    """The rule, and whether it is clean."""
+    minimum, maximum = limits.minimum, limits.maximum
+    if maximum is not None and maximum < minimum:
+        return Leaf(no_text()), True
+    if limits.banned is not None:
+        texts = _texts(limits.patterns, limits.formats)
+        try:
+            clean = without(texts, limits.banned)
+            if clean is not None:
+                return of_length(written(clean), minimum, maximum), True
+        except BannedWordsError:
+            return Leaf(no_text()), True
+        except SchemaTooLarge:
+            pass  # without the banned words it may be smaller
+        return _rule(replace(limits, banned=None))[0], False
+    if limits.patterns or limits.formats:
+        return of_length(written(_texts(limits.patterns, limits.formats)), minimum, maximum), True
+    if minimum == 0 and maximum is None:
+        return Leaf(written(any_text())), True
+    return counted_text(minimum, maximum), True
+
+
+@lru_cache(maxsize=_KEPT)
+def _texts(patterns: tuple[str, ...], formats: tuple[str, ...]) -> Dfa:
+    """The decoded automaton of the texts that all patterns and formats have, the smallest ones first.
+
+    Raises:
+        SchemaTooLarge: It passes a limit.
+    """
+    automata = {any_text(), *map(pattern_texts, patterns), *map(format_texts, formats)}
+    smallest, *others = sorted(automata, key=len)
+    try:
+        for other in others:
+            smallest = smallest & other
+    except PatternTooLarge as error:
+        raise SchemaTooLarge(
+            f"the patterns and formats of a string together: {error.reason}",
+            hint="Take simpler patterns, or fewer.",
+        ) from None
+    return smallest
+
+
+def _is_found(pattern: str, value: str) -> bool:
+    compiled = _compiled(pattern)
+    return pattern_texts(pattern).accepts(value) if compiled is None else compiled.search(value) is not None
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """The pattern as ``re`` reads it; ``None`` if it cannot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what may mean something else one day
+        try:
+            return re.compile(pattern)
+        except (re.error, OverflowError, RecursionError):
+            return None
+
+
+@cache
+def _format_checker() -> Any:
+    """Who jsonschema asks about formats; importing it takes a while."""
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator.FORMAT_CHECKER

@@ -1,0 +1,153 @@
+"""JSON strings as they are written: one written form for each text, which is what ``json.dumps`` writes.
+
+Automata of strings are made on the *decoded* text, what a string says, and then *written*: each quote, backslash and
+control character becomes its escape, and quotes go around the whole. All other characters are written raw, so each
+text has exactly one written form, and two automata that agree on the texts agree on what is written.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata import Dfa
+from sfgen.automata.algebra import all_texts
+from sfgen.automata.determinize import Deterministic
+from sfgen.automata.minimize import minimize
+from sfgen.errors import SchemaError
+from sfgen.grammar.rules import CountedText
+
+_SHORT = {ord('"'): '"', ord("\\"): "\\", 8: "b", 9: "t", 10: "n", 12: "f", 13: "r"}
+"""What stands behind the backslash in a short escape."""
+
+_ESCAPED = [*range(0x20), ord('"'), ord("\\")]
+"""The characters that are never written raw."""
+
+_START, _END, _INSIDE = 0, 1, 2
+_KEPT = 256  # automata
+
+
+def write(value: str) -> bytes:
+    r"""The written form of a text, with its quotes.
+
+    Raises:
+        SchemaError: The text has a lone surrogate, which UTF-8 cannot hold.
+
+    >>> write('a "ü"\n')
+    b'"a \\"\xc3\xbc\\"\\n"'
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise SchemaError(
+            f"the text {value!a:.60} has a lone surrogate, which is no character",
+            hint="A surrogate stands only in a pair: one high and one low make a character.",
+        ) from None
+
+
+@cache
+def any_text() -> Dfa:
+    """The decoded automaton of every text: all characters but surrogates."""
+    return Dfa(*all_texts())
+
+
+@cache
+def no_text() -> Dfa:
+    """The automaton that accepts nothing."""
+    return any_text() - any_text()
+
+
+@lru_cache(maxsize=_KEPT)
+def written(decoded: Dfa) -> Dfa:
+    r"""The minimal automaton of the JSON strings, quotes included, whose text ``decoded`` accepts.
+
+    >>> strings = written(Dfa.from_choices(['say "hi"']))
+    >>> strings.accepts(r'"say \"hi\""'), strings.accepts('"say "hi""'), strings.accepts(r'"\u0073ay \"hi\""')
+    (True, False, False)
+    """
+    byte_classes, decoded_classes = _written_classes(decoded)
+    escaping = np.flatnonzero((decoded.transitions[:, decoded.byte_classes[_ESCAPED]] >= 0).any(axis=1))
+    inside = np.arange(_INSIDE, _INSIDE + len(decoded), dtype=np.int32)
+    # Behind a backslash, behind \u, \u0, \u00, \u000 and \u001, for each state in which an escape may stand.
+    first = _INSIDE + len(decoded)
+    backslash, *unicode, zero, one = np.arange(first, first + 6 * len(escaping), dtype=np.int32).reshape(6, -1)
+
+    table = np.full((first + 6 * len(escaping), len(decoded_classes)), -1, dtype=np.int32)
+
+    def lead(sources: NDArray[np.int32] | int, byte: str, targets: NDArray[np.int32] | int) -> None:
+        table[sources, byte_classes[ord(byte)]] = targets
+
+    onward = np.append(inside, np.int32(-1))[decoded.transitions]  # by decoded state and class
+    table[inside] = onward[:, decoded_classes]
+    table[inside[:, None], byte_classes[_ESCAPED]] = -1  # never raw
+    lead(_START, '"', _INSIDE)
+    lead(inside[decoded.accepting], '"', _END)
+    lead(inside[escaping], "\\", backslash)
+    for sources, byte, targets in zip((backslash, *unicode, unicode[-1]), "u0001", (*unicode, zero, one), strict=True):
+        lead(sources, byte, targets)
+    for character in _ESCAPED:
+        targets = onward[escaping, decoded.byte_classes[character]]
+        if character in _SHORT:
+            lead(backslash, _SHORT[character], targets)
+        else:
+            lead(one if character >= 16 else zero, f"{character % 16:x}", targets)
+    accepting = np.arange(len(table)) == _END
+    return Dfa(*minimize(Deterministic(table, byte_classes, accepting)))
+
+
+def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """Classes of bytes that tell apart what the decoded automaton does, what is escaped and what escapes are made of.
+
+    Returns:
+        The class of each byte, uint8 [256], and the decoded class of the bytes of each class, [classes].
+    """
+    kinds = np.zeros(256, dtype=np.intp)
+    kinds[_ESCAPED] = 1  # of these, a quote and a backslash have a class of their own
+    alone = sorted(set(b'"\\u0123456789abcdef' + "".join(_SHORT.values()).encode()))
+    kinds[alone] = np.arange(2, 2 + len(alone))
+    codes, classes = np.unique(decoded.byte_classes.astype(np.intp) * 256 + kinds, return_inverse=True)
+    return classes.reshape(-1).astype(np.uint8), codes // 256
+
+
+@lru_cache(maxsize=_KEPT)
+def names_except(names: tuple[str, ...]) -> Dfa:
+    """The automaton of all JSON strings whose text is none of some names.
+
+    >>> others = names_except(("name", "age"))
+    >>> others.accepts('"age"'), others.accepts('"ages"')
+    (False, True)
+    """
+    texts = [name for name in names if not any("\ud800" <= character <= "\udfff" for character in name)]
+    return written(any_text() - Dfa.from_choices(texts) if texts else any_text())
+
+
+def counted_text(minimum: int, maximum: int | None) -> CountedText:
+    """Any JSON string of ``minimum`` to ``maximum`` characters (code points), which a register counts.
+
+    All lengths share one automaton. It is not minimal: the state behind the opening quote, into which no character
+    leads, is apart from the state behind a character.
+    """
+    dfa, counts, needs_minimum = _counted_automaton()
+    return CountedText(dfa, counts, needs_minimum, minimum, maximum)
+
+
+@cache
+def _counted_automaton() -> tuple[Dfa, NDArray[np.bool_], NDArray[np.bool_]]:
+    """The automaton of all strings, the state between its characters, and the state at its end, bool [states]."""
+    strings = written(any_text())
+    opened, closed, between = strings.walk(b'"'), strings.walk(b'""'), len(strings)
+    behind = np.where(strings.transitions == opened, np.int32(between), strings.transitions)
+    behind[0] = strings.transitions[0]  # the opening quote is no character
+    table = np.concatenate([behind, behind[opened][None]])
+    states = np.arange(len(table))
+    dfa = Dfa(table, strings.byte_classes, states == closed)
+    return dfa, _frozen(states == between), _frozen(states == closed)
+
+
+def _frozen(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The same array, which nobody can change."""
+    flags.setflags(write=False)
+    return flags

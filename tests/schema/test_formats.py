@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import random
+import re
+import string
+from pathlib import Path
+
+import pytest
+import regress
+from jsonschema import Draft202012Validator
+
+from sfgen.automata import Dfa
+from sfgen.automata.examples import examples
+from sfgen.errors import UsageError
+from sfgen.schema.formats import FORMATS, format_texts
+from sfgen.schema.host_names import host_names
+
+CHECKER = Draft202012Validator.FORMAT_CHECKER
+
+CASES = json.loads((Path(__file__).parent.parent / "data" / "formats.json").read_text("utf-8"))
+VALID = [(name, text) for name, cases in CASES.items() for text in cases["valid"]]
+INVALID = [(name, text) for name, cases in CASES.items() for text in cases["invalid"]]
+
+
+def sampled(dfa: Dfa, count: int, seed: int) -> list[str]:
+    """Texts by random walks that go to an end after a while."""
+    rng = random.Random(seed)
+    distance = {state: 0 for state in range(len(dfa)) if dfa.accepting[state]}
+    before: dict[int, set[int]] = {}
+    for state, row in enumerate(dfa.transitions.tolist()):
+        for target in set(row) - {-1}:
+            before.setdefault(target, set()).add(state)
+    for state in (queue := list(distance)):
+        for source in before.get(state, ()):
+            if source not in distance:
+                distance[source] = distance[state] + 1
+                queue.append(source)
+    classes: dict[int, list[int]] = {}
+    for byte, label in enumerate(dfa.byte_classes.tolist()):
+        classes.setdefault(label, []).append(byte)
+    texts = []
+    for _ in range(count):
+        state, data, free = 0, bytearray(), rng.choice([3, 10, 40, 120])
+        while True:
+            if dfa.accepting[state] and (len(data) >= free or rng.random() < 0.05):
+                break
+            row = dfa.transitions[state].tolist()
+            ways = [(label, target) for label, target in enumerate(row) if target >= 0]
+            if len(data) >= free:
+                ways = [way for way in ways if distance[way[1]] < distance[state]]
+            if not ways:
+                break
+            label, state = rng.choice(ways)
+            data.append(rng.choice(classes[label]))
+        texts.append(data.decode())
+    return texts
+
+
+def test_all_formats_have_cases() -> None:
+    assert CASES.keys() == FORMATS.keys()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_written_is_valid(name: str) -> None:
+    # Earley's reader of IRIs takes its time.
+    count = 40 if name.startswith("iri") else 300
+    dfa = format_texts(name)
+    texts = [*examples(dfa, count), *sampled(dfa, count, 1)]
+    assert [text for text in texts if not dfa.accepts(text)] == []
+    assert [text for text in texts if not CHECKER.conforms(text, name)] == []
+
+
+@pytest.mark.parametrize(("name", "text"), VALID)
+def test_real_values_are_accepted(name: str, text: str) -> None:
+    assert CHECKER.conforms(text, name)
+    assert format_texts(name).accepts(text)
+
+
+@pytest.mark.parametrize(("name", "text"), INVALID)
+def test_what_is_no_value_is_refused(name: str, text: str) -> None:
+    assert not format_texts(name).accepts(text)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_ends_in_a_newline_by_mistake(name: str) -> None:
+    # Python's $ lets one through; pointers and patterns may have any character.
+    accepted = format_texts(name).accepts(CASES[name]["valid"][1] + "\n")
+    assert accepted == (name in {"json-pointer", "relative-json-pointer", "regex"})
+
+
+def test_every_day_of_400_years_and_no_other() -> None:
+    dates = format_texts("date")
+    for year in range(1850, 2250):
+        for month in range(14):
+            for day in range(33):
+                try:
+                    datetime.date(year, month, day)
+                    is_date = True
+                except ValueError:
+                    is_date = False
+                assert dates.accepts(f"{year:04}-{month:02}-{day:02}") == is_date
+
+
+def test_ipv6_as_python_reads_it() -> None:
+    rng = random.Random(7)
+    addresses = format_texts("ipv6")
+    found = 0
+    for _ in range(20_000):
+        groups = [rng.choice(["", "", "0", "1", "ab", "ffff", "12345", "1.2.3.4"]) for _ in range(rng.randint(1, 9))]
+        text = ":".join(groups)
+        try:
+            ipaddress.IPv6Address(text)
+            is_address = True
+        except ValueError:
+            is_address = False
+        found += is_address
+        assert addresses.accepts(text) == is_address, text
+    assert found > 100
+
+
+def test_patterns_that_are_written_compile_everywhere() -> None:
+    for text in sampled(format_texts("regex"), 400, 3):
+        re.compile(text)
+        regress.Regex(text, "u")
+
+
+def test_host_names_keep_to_their_blocks() -> None:
+    names = host_names(15)
+    rng = random.Random(5)
+    letters = string.ascii_letters + string.digits
+    for _ in range(2000):
+        labels = [
+            "".join(rng.choices(letters, k=rng.choice([1, 5, 14, 15, 16, 31, 47, 63, 64])))
+            for _ in range(rng.randint(1, 16))
+        ]
+        expected = all(len(label) <= 63 for label in labels) and sum(len(label) // 16 + 1 for label in labels) <= 15
+        text = ".".join(labels)
+        assert names.accepts(text) == expected
+        assert not expected or len(text) <= 253
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_is_large(name: str) -> None:
+    assert len(format_texts(name)) < 3000
+    assert format_texts(name) is format_texts(name)
+
+
+def test_an_unknown_format_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="there is no format 'color'") as caught:
+        format_texts("color")
+    assert "date-time" in caught.value.hint
