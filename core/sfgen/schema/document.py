@@ -23,6 +23,7 @@ class SchemaDocument:
         text: The JSON text; empty if there was none.
         notes: What a person should know of it, a line each.
         identifiers: What the schemas in it call themselves.
+        pointers: The pointers of all schemas in it, of each before those inside it.
     """
 
     root: dict[str, Any] | bool
@@ -31,6 +32,7 @@ class SchemaDocument:
     text: str = field(default="", repr=False)
     notes: tuple[str, ...] = ()
     identifiers: Identifiers = field(default_factory=Identifiers.empty, repr=False)
+    pointers: tuple[str, ...] = field(default=("",), repr=False)
 
     def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
         """What a reference leads to.

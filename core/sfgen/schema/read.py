@@ -19,7 +19,7 @@ from sfgen.errors import InputError, SchemaError, SchemaTooLarge
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.from_python import from_python
 from sfgen.schema.short_form import read_short_form
-from sfgen.schema.strict_json import NotJsonError, decoded, parse
+from sfgen.schema.strict_json import JsonLimitError, NotJsonError, decoded, parse
 from sfgen.schema.well_formed import well_formed
 
 MAX_BYTES = 1 << 22
@@ -92,5 +92,6 @@ def _of_text(data: str | bytes, name: str = "") -> SchemaDocument:
         root = parse(text)
     except NotJsonError as error:
         where = ", ".join([*([name] if name else []), "line {}, column {}".format(*error.position)])
-        raise SchemaError(f"{where}: not valid JSON: {error.reason}", details=error.details) from None
+        kind = SchemaTooLarge if isinstance(error, JsonLimitError) else SchemaError
+        raise kind(f"{where}: {error.reason}", details=error.details) from None
     return well_formed(root, name, text)

@@ -51,7 +51,7 @@ class Position(NamedTuple):
 
 
 class NotJsonError(ValueError):
-    """A text that is not JSON, or passes a limit.
+    """A text that is not JSON.
 
     Args:
         reason: What is wrong, in one line.
@@ -66,6 +66,10 @@ class NotJsonError(ValueError):
         self.details = details
 
 
+class JsonLimitError(NotJsonError):
+    """A text that passes a limit of this reader; it may be JSON."""
+
+
 def parse(text: str | bytes) -> Any:
     r"""Read a JSON text; a byte order mark before it is dropped.
 
@@ -77,14 +81,15 @@ def parse(text: str | bytes) -> Any:
         others as ``Decimal``.
 
     Raises:
-        NotJsonError: It is not JSON, a name occurs twice in an object, or a limit is passed.
+        NotJsonError: It is not JSON, or a name occurs twice in an object.
+        JsonLimitError: It passes a limit: of depth, or of a number's length or exponent.
 
     >>> parse('{"a": [1, 1.50, "\\u00e9"]}')
     {'a': [1, Decimal('1.50'), 'é']}
     >>> parse('{"a": 1, "a": 2}')
     Traceback (most recent call last):
         ...
-    sfgen.schema.strict_json.NotJsonError: line 1, column 10: "a" occurs twice in this object
+    sfgen.schema.strict_json.NotJsonError: line 1, column 10: not valid JSON: "a" occurs twice in this object
     """
     return _Reader(decoded(text)).read()
 
@@ -104,10 +109,10 @@ def decoded(text: str | bytes) -> str:
         data = error.object[: error.start]
         start = data.rfind(b"\n") + 1
         position = Position(data.count(b"\n") + 1, len(data[start:].decode("utf-8", "replace")) + 1)
-        raise NotJsonError(f"byte {error.start}, counted from 0, is not UTF-8", position) from None
+        raise NotJsonError(f"not valid JSON: byte {error.start}, counted from 0, is not UTF-8", position) from None
     except UnicodeEncodeError as error:
         position = Lines(error.object).position(error.start)
-        raise NotJsonError("this is not a character of Unicode", position) from None
+        raise NotJsonError("not valid JSON: half of a surrogate pair, or a byte that is not UTF-8", position) from None
 
 
 class Lines:
@@ -234,7 +239,7 @@ class _Reader:
     def _opened(self) -> Any:
         """An array or object without anything in it; else it is put on the stack."""
         if len(self.stack) >= MAX_DEPTH:
-            raise self._error(f"this is nested deeper than {MAX_DEPTH} arrays and objects")
+            raise self._limit(f"nested deeper than {MAX_DEPTH} arrays and objects")
         opening = self.text[self.at]
         pointer = self._pointer() if self.values is not None else ""
         self.at += 1
@@ -305,9 +310,9 @@ class _Reader:
     def _number(self, number: re.Match[str]) -> int | Decimal:
         digits, exponent = number[0], number[2]
         if len(digits) > MAX_NUMBER_LENGTH:
-            raise self._error(f"a number of more than {MAX_NUMBER_LENGTH} characters")
+            raise self._limit(f"a number of more than {MAX_NUMBER_LENGTH} characters")
         if exponent and abs(int(exponent)) > MAX_EXPONENT:
-            raise self._error(f"a number with an exponent beyond {MAX_EXPONENT}")
+            raise self._limit(f"a number with an exponent beyond {MAX_EXPONENT}")
         following = self.text[number.end() : number.end() + 1]
         if following.isalnum() or following in ("_", "."):
             leading = digits in ("0", "-0") and following.isdigit()
@@ -387,7 +392,11 @@ class _Reader:
 
     def _error(self, reason: str) -> NotJsonError:
         lines = Lines(self.text)
-        return NotJsonError(reason, lines.position(self.at), lines.caret(self.at))
+        return NotJsonError(f"not valid JSON: {reason}", lines.position(self.at), lines.caret(self.at))
+
+    def _limit(self, reason: str) -> JsonLimitError:
+        lines = Lines(self.text)
+        return JsonLimitError(f"the limit is passed: {reason}", lines.position(self.at), lines.caret(self.at))
 
 
 _PENDING: Any = object()

@@ -40,7 +40,7 @@ class _Reading:
     def __init__(self, root: Any, name: str = "", text: str = "") -> None:
         self._notes: list[str] = []
         self._unknown: dict[str, None] = {}
-        self._seen: set[str] = set()
+        self._seen: dict[str, None] = {}
         self._read = SchemaDocument(root, LATEST, name, text)
 
     def document(self) -> SchemaDocument:
@@ -51,7 +51,8 @@ class _Reading:
         self._follow()
         self._note_unknown()
         read = self._read
-        return SchemaDocument(read.root, read.draft, read.name, read.text, tuple(self._notes), read.identifiers)
+        notes, pointers = tuple(self._notes), tuple(self._seen)
+        return SchemaDocument(read.root, read.draft, read.name, read.text, notes, read.identifiers, pointers)
 
     def _draft(self, root: Any) -> Draft:
         named = root.get("$schema") if isinstance(root, dict) else None
@@ -71,7 +72,7 @@ class _Reading:
             schema, pointer = stack.pop()
             if pointer in self._seen:
                 continue
-            self._seen.add(pointer)
+            self._seen[pointer] = None
             for misfit in misfits(schema, draft):
                 raise self._read.error(misfit.reason, pointer + "".join(map(escaped, misfit.way)), hint=misfit.hint)
             if not isinstance(schema, dict):
