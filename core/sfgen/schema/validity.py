@@ -20,7 +20,7 @@ class Fault:
     """Something in a document that its schema does not allow.
 
     Attributes:
-        path: Where, as a JSON path: ``$.address.street``.
+        path: Where, as a JSON path: ``$.address.street``; empty where the document is not JSON.
         pointer: Where, as a JSON pointer: ``/address/street``.
         keyword: The keyword of the schema; empty where the document is not JSON, and where the schema is ``false``.
         expected: What was expected, in words: ``must be a number, not a string``.
@@ -80,7 +80,7 @@ class Validity:
             value = parse(text)
         except NotJsonError as error:
             line, column = error.position
-            return [Fault("$", "", "", error.reason, line, column, error.details)]
+            return [Fault("", "", "", error.reason, line, column, error.details)]
         found = self._all_expected(value)
         if not found:
             return []
@@ -92,8 +92,7 @@ class Validity:
         try:
             copy = from_python(value)
         except SchemaError as error:  # it is about what is not JSON, wherever that is
-            pointer = error.pointer or ""
-            return [Fault("$" if not pointer else f"$ at {pointer}", pointer, "", f"not valid JSON: {error.reason}")]
+            return [Fault("", error.pointer or "", "", f"not valid JSON: {error.reason}")]
         return [_fault(each) for each in self._all_expected(copy)]
 
     def _all_expected(self, value: Any) -> list[Expected]:
