@@ -75,8 +75,8 @@ class Checked:
         """The characters that could have come where it stopped or ends, as in a pattern; empty if there are none."""
         return label(self.walk.expected, width=_LABEL_WIDTH) if self.walk.expected else ""
 
-    def record(self, line: int | None) -> dict[str, Any]:
-        """What ``--json`` prints of it besides its line. Keys stay; more may be added."""
+    def record(self, line: int | None = None) -> dict[str, Any]:
+        """What ``--json`` prints of it besides its line, which changes nothing of it. Keys stay; more may be added."""
         return {
             "content": _whole(self.walk.text),
             "matches": self.matches,

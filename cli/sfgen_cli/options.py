@@ -78,7 +78,7 @@ Schema = Annotated[
     typer.Option(
         metavar="SCHEMA",
         help="JSON Schema: a file ([bold]-[/] is stdin), JSON itself, which begins with [bold]{[/], or names and types "
-        "as in [bold]'name, age int, tags str\\[]'[/].",
+        "as in [bold]'name, age int'[/].",
         rich_help_panel=_CONSTRAINT,
     ),
 ]

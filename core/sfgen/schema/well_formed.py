@@ -7,7 +7,7 @@ from typing import Any
 
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.drafts import LATEST, draft_of_uri, guessed_draft
-from sfgen.schema.keywords import KINDS, MEANINGLESS, Draft, subschemas
+from sfgen.schema.keywords import KINDS, MEANINGLESS, Draft, Kind, subschemas
 from sfgen.schema.metaschema import misfits
 from sfgen.schema.references import is_reference_alone, references_of
 from sfgen.schema.strict_json import escaped
@@ -82,8 +82,9 @@ class _Reading:
                 reason = f'"{doubled}": another schema has the name {schema[doubled]} already'
                 raise self._read.error(reason, f"{pointer}/{doubled}")
             self._note(schema, pointer)
-            inner = list(subschemas(schema, kinds))
-            stack.extend((child, pointer + "".join(map(escaped, way))) for way, child in reversed(inner))
+            for way, child in reversed(list(subschemas(schema, kinds))):
+                if not (kinds[str(way[0])] is Kind.SCHEMA_OR_BOOLEAN and isinstance(child, bool)):
+                    stack.append((child, pointer + "".join(map(escaped, way))))
 
     def _note(self, schema: dict[str, Any], pointer: str) -> None:
         draft = self._read.draft
