@@ -1,4 +1,4 @@
-"""The table of keywords says what the metaschemas say: jsonschema is asked about schemas with something wrong in them."""
+"""The table of keywords says what the metaschemas say: jsonschema is asked about schemas with slips in them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,24 @@ def test_what_is_well_formed_is_so_by_the_metaschema(schema: Any, draft: Draft) 
 @pytest.mark.parametrize("draft", Draft)
 @pytest.mark.parametrize("keyword", KEYWORDS)
 def test_each_keyword_by_each_draft(keyword: str, draft: Draft) -> None:
-    values = [None, True, 0, 1, -1, 1.5, 2.0, "a", "string", [], [{}], ["a"], ["a", "a"], ["string"], [1, 1], [[]]]
+    values: list[Any] = [
+        None,
+        True,
+        0,
+        1,
+        -1,
+        1.5,
+        2.0,
+        "a",
+        "string",
+        [],
+        [{}],
+        ["a"],
+        ["a", "a"],
+        ["string"],
+        [1, 1],
+        [[]],
+    ]
     values += [{}, {"a": {}}, {"a": 1}, {"a": True}, {"a": ["b"]}, {"a": ["b", 1]}, {"a": []}, {"a": [{}]}, {"type": 1}]
     for value in values:
         schema = {keyword: value}

@@ -91,7 +91,7 @@ def test_a_text_with_one_character_changed(value: Any, data: st.DataObject) -> N
     test_it_reads_what_the_standard_library_reads_strictly.hypothesis.inner_test(changed)  # type: ignore[attr-defined]
 
 
-# ---- positions --------------------------------------------------------------------------------------------------------
+# ---- positions -----------------------------------------------------------------------------------------------------
 
 
 def naive_positions(text: str) -> Iterator[tuple[str, int, int | None]]:
@@ -134,7 +134,7 @@ def test_positions_are_those_of_a_naive_reader(value: Any, blank: str) -> None:
         assert text.split("\n")[line - 1][column - 1 :] == text[at:].split("\n")[0]
 
 
-# ---- errors -----------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_numbers_are_exact() -> None:
     ]
 
 
-# ---- equality ---------------------------------------------------------------------------------------------------------
+# ---- equality ------------------------------------------------------------------------------------------------------
 
 
 @given(VALUES, VALUES)
