@@ -1,4 +1,4 @@
-"""From options to a constraint: a pattern, choices, or a saved index; and the words that are banned."""
+"""From options to a constraint: a pattern, choices, a saved index, or a schema; and the words that are banned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
 from sfgen_cli.output import note, visible
-from sfgen_cli.prompts import read_text
+from sfgen_cli.prompts import read_stdin, read_text
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
@@ -20,25 +20,29 @@ if TYPE_CHECKING:
     from sfgen.protocols import GuideSource
     from sfgen_cli.options import BanOptions, ReferenceName
 
+_STDIN = "-"
 _MOST_DOUBTS = 5  # about the lines of a words file that are told one by one
 
 
 @dataclass(frozen=True)
 class ConstraintOptions:
-    """What the text must match: exactly one of the three, or none of them.
+    """What the text must match: exactly one of them, or none.
 
     Attributes:
         pattern: A regular expression.
         choices: The texts to choose from.
         index_file: A saved index.
+        schema: A JSON Schema: JSON, the short form, or the name of a file, as ``sfgen.schema.read_schema`` takes it.
     """
 
     pattern: str | None = None
     choices: tuple[str, ...] | None = None
     index_file: Path | None = None
+    schema: str | None = None
 
     def __bool__(self) -> bool:
-        return self.pattern is not None or self.choices is not None or self.index_file is not None
+        given = (self.pattern, self.choices, self.index_file, self.schema)
+        return any(constraint is not None for constraint in given)
 
     def dfa(self) -> Dfa:
         """The automaton of the pattern or the choices."""
@@ -70,8 +74,9 @@ def read_constraint(
     choices: list[str] | None,
     choices_file: Path | None,
     index_file: Path | None = None,
+    schema: str | None = None,
 ) -> ConstraintOptions:
-    """The one constraint among the options.
+    """The one constraint among the options. A schema named ``-`` is read from stdin.
 
     Raises:
         UsageError: More than one, or no choice in a list of choices.
@@ -84,6 +89,7 @@ def read_constraint(
             "--choices": choices or None,
             "--choices-file": choices_file,
             "--index": index_file,
+            "--schema": schema,
         }
     )
     if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
@@ -100,7 +106,9 @@ def read_constraint(
         texts = [line for line in read_text(choices_file).splitlines() if line]
     if texts is not None and not texts:
         raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
-    return ConstraintOptions(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file)
+    if schema == _STDIN:
+        schema = read_stdin()
+    return ConstraintOptions(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file, schema)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,21 @@ def texts_of_lines(lines: Iterable[bytes]) -> Iterator[str]:
     for number, line in enumerate(lines):
         data = line.removeprefix(_BYTE_ORDER_MARK) if number == 0 else line
         yield data.removesuffix(b"\n").decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One thing that is wrong with a text.
+
+    Attributes:
+        places: Where, by the name of the number: line, column, character; those that are ``None`` are not known.
+        words: What, in one line.
+        shown: The text with a caret, and what else helps.
+    """
+
+    places: Mapping[str, int | None]
+    words: str
+    shown: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +75,8 @@ class Checked:
         """The characters that could have come where it stopped or ends, as in a pattern; empty if there are none."""
         return label(self.walk.expected, width=_LABEL_WIDTH) if self.walk.expected else ""
 
-    def record(self) -> dict[str, Any]:
-        """What ``--json`` prints of it. Keys stay; more may be added."""
+    def record(self, line: int | None = None) -> dict[str, Any]:
+        """What ``--json`` prints of it besides its line, which changes nothing of it. Keys stay; more may be added."""
         return {
             "content": _whole(self.walk.text),
             "matches": self.matches,
@@ -72,6 +87,13 @@ class Checked:
             "may_end": self.walk.may_end,
             "not_utf8": self.not_utf8,
         }
+
+    def complaints(self, line: int | None) -> list[Complaint]:
+        """Why it does not match, which is one thing; ``line``: its line in the file, if it is one."""
+        if self.matches:
+            return []
+        character = None if self.walk.stopped is None else self.position + 1
+        return [Complaint({"line": line, "character": character}, self.in_words(), self.shown())]
 
     def in_words(self) -> str:
         """Why it does not match, in one line."""
@@ -97,6 +119,9 @@ class Checked:
 
 class Matching:
     """The automaton of a pattern, ready to check many texts."""
+
+    said, said_with_bans = "match", "match and are clean"
+    each_line = True
 
     def __init__(self, dfa: Dfa) -> None:
         self._dfa = dfa

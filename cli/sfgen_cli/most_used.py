@@ -21,7 +21,7 @@ MOST_USED = {
         *("--state", "--path", "--against", "--examples", "--format", "--json", "--quiet"),
     ),
     "check": (
-        *("FILE…", "--text", "--regex", "--choices", "--words", "--words-file", "--pattern", "--match"),
+        *("FILE…", "--text", "--regex", "--schema", "--choices", "--words", "--words-file", "--pattern", "--match"),
         *("--json", "--quiet"),
     ),
     "replay": ("FILE", "--sample", "--slow", "--step", "--svg", "--at", "--quiet"),
@@ -37,6 +37,7 @@ _IN_ONE_LINE = {
     "--normalize": "See through look-alikes, accents and the like.",
     "--format": "table, json, jsonl, dot, mermaid or svg.",
     "--input": "Many prompts, as JSON Lines.",
+    "--schema": "JSON Schema: a file, JSON, or 'name, age int'.",
     "--output": "Where the records of --input go.",
     "--trace": "Keep every step, for [bold]sfgen replay FILE[/].",
     "--text": "A text itself, in place of a file.",

@@ -73,6 +73,15 @@ IndexFile = Annotated[
         "--index", metavar="FILE", help="An index saved by [bold]sfgen index --save[/].", rich_help_panel=_CONSTRAINT
     ),
 ]
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SCHEMA",
+        help="JSON Schema: a file ([bold]-[/] is stdin), JSON itself, which begins with [bold]{[/], or names and types "
+        "as in [bold]'name, age int'[/].",
+        rich_help_panel=_CONSTRAINT,
+    ),
+]
 
 ReferenceName = Literal["fsm", "naive"]
 EngineName = Literal["fast", "fsm", "naive"]

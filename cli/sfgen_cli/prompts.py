@@ -24,7 +24,7 @@ _STDIN = "-"
 _PATIENCE = 3.0  # seconds without a byte, until a person is told what is waited for
 
 
-def reader_of_stdin(files: Mapping[str, Path | None], *, prompt: str | None = None) -> str:
+def reader_of_stdin(files: Mapping[str, Path | str | None], *, prompt: str | None = None) -> str:
     """What is read from stdin by name; empty if nothing is.
 
     Args:

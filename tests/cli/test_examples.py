@@ -31,6 +31,10 @@ WRITES = {
         1,
         r"line 2, character 3: '20x6' is not the start of a match: expected \[0-9\]\n  20x6\n    \^\n",
     ),
+    'sfgen check --schema \'name, age int\' --text \'{"name": "Ada", "age": "36"}\'': (
+        1,
+        r"line 1, column 24: \$\.age: must be an integer, not a string\n(.*\n)+",
+    ),
     "echo 'Can we talk?' > notes.txt && sfgen check --words talk,listen notes.txt": (
         1,
         r"notes\.txt, line 1, column 8, byte 7: talk\n(.*\n)+",

@@ -1,12 +1,12 @@
-"""``sfgen check``: do these texts match a pattern, and is there something in them that should not be there?"""
+"""``sfgen check``: do these texts match a pattern or a schema, and is there something in them that should not be?"""
 
 from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,8 @@ from sfgen_cli.usage import quoted
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen_cli.findings import Finding
-    from sfgen_cli.matching import Checked, Matching
+    from sfgen_cli.matching import Complaint, Matching
+    from sfgen_cli.validating import Validating
 
 _EXAMPLE = "For example: sfgen check --words talk,listen notes.txt, or: sfgen check --regex '[a-z]{3}' --text abc"
 _TROUBLE = 2
@@ -35,8 +36,8 @@ def check(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to look at; none or [bold]-[/]: stdin. With a pattern or choices each line is a text, with "
-            "banned words alone a file is one text.",
+            help="What to look at; none or [bold]-[/]: stdin. With a pattern or choices each line is a text, with a "
+            "schema or banned words alone a file is one text.",
             metavar="FILE…",
             rich_help_panel=_TEXTS,
             show_default=False,
@@ -55,8 +56,8 @@ def check(
         bool,
         typer.Option(
             "--lines",
-            help="With banned words, too, each line of a file is a text: nothing is found that goes over lines. So "
-            "are those of a file whose name ends in .jsonl, as they stand.",
+            help="With a schema or banned words, too, each line of a file is a text: nothing is found that goes over "
+            "lines. So are those of a file whose name ends in .jsonl, as they stand.",
             rich_help_panel=_TEXTS,
         ),
     ] = False,
@@ -64,6 +65,7 @@ def check(
     regex_file: options.RegexFile = None,
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
+    schema: options.Schema = None,
     *,
     bans: Annotated[options.BanOptions, Named("ban-", short=True)],
     json: Annotated[
@@ -81,13 +83,16 @@ def check(
         ),
     ] = False,
 ) -> None:
-    r"""Tell whether texts match a pattern, or find banned words in texts that are already there.
+    r"""Tell whether texts match a pattern or a schema, or find banned words in texts that are already there.
 
     Where and why two of three texts do not match:
         sfgen check --regex '[a-z]{3}[0-9]' --text abc0 --text ab --text 0
 
     Each line of a file or a pipe:
         printf '2026\n20x6\n' | sfgen check --regex '[0-9]{4}'
+
+    A JSON document by a schema:
+        sfgen check --schema 'name, age int' --text '{"name": "Ada", "age": "36"}'
 
     Banned words in a file:
         echo 'Can we talk?' > notes.txt && sfgen check --words talk,listen notes.txt
@@ -99,17 +104,25 @@ def check(
     expected there, and whether the text is at least the start of a match. A line is a text without its newline; a
     carriage return before that belongs to the text.
 
+    With a schema each document must be valid as the package jsonschema has it, formats too. What is not is told by
+    its JSON path, line and column, and what was expected there.
+
     With banned words it finds what [bold]sfgen ban[/] with the same options would not have written, and tells each
     place: line and column from 1, the byte from 0. With both, a text must match and be clean.
 
     The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
     in the way: a file that is not there, a bad pattern. No model is loaded.
     """
-    constraint = read_constraint(regex, regex_file, choices, choices_file)
+    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema)
     if not constraint and not bans:
         raise _nothing_to_look_for(files or [])
     reader = reader_of_stdin(
-        {"--regex-file": regex_file, "--choices-file": choices_file, "--words-file": bans.words_file}
+        {
+            "--regex-file": regex_file,
+            "--choices-file": choices_file,
+            "--schema": schema,
+            "--words-file": bans.words_file,
+        }
     )
     given = sources(files or [], text or [], reader=reader)
     banned = read_bans(bans, quiet=quiet)
@@ -118,9 +131,8 @@ def check(
         if constraint.pattern == "":
             note("sfgen: the pattern is empty: only the empty text matches it", quiet=quiet)
         matching = _matching(constraint, quiet=quiet)
-    _Check(matching, banned, by_line=lines or bool(constraint), json=json, quiet=quiet, several=len(given) > 1).run(
-        given
-    )
+    by_line = lines or (matching is not None and matching.each_line)
+    _Check(matching, banned, by_line=by_line, json=json, quiet=quiet, several=len(given) > 1).run(given)
 
 
 def _nothing_to_look_for(files: list[str]) -> UsageError:
@@ -134,12 +146,20 @@ def _nothing_to_look_for(files: list[str]) -> UsageError:
     return UsageError(message, hint=_EXAMPLE)
 
 
-def _matching(constraint: ConstraintOptions, *, quiet: bool) -> Matching:
-    from sfgen_cli.matching import Matching
-
+def _matching(constraint: ConstraintOptions, *, quiet: bool) -> Matching | Validating:
     with progress(quiet=quiet) as say:
-        say("reading the pattern")
-        return Matching(constraint.dfa())
+        if constraint.schema is None:
+            from sfgen_cli.matching import Matching
+
+            say("reading the pattern")
+            return Matching(constraint.dfa())
+        from sfgen_cli.validating import Validating
+
+        say("reading the schema")
+        validating = Validating(constraint.schema)
+    for line in validating.notes:
+        note(f"sfgen: {visible(line)}", quiet=quiet)
+    return validating
 
 
 @dataclass(frozen=True)
@@ -164,7 +184,7 @@ class _Check:
     """A run of the command.
 
     Attributes:
-        matching: The pattern, if there is one.
+        matching: The pattern or the schema, if there is one.
         banned: The banned words, if there are any.
         by_line: Whether each line of a file is a text.
         json: Whether data are written, and not words for people.
@@ -176,7 +196,7 @@ class _Check:
         is_bad: Whether a text is known that does not match or is not clean, be it told or not.
     """
 
-    matching: Matching | None
+    matching: Matching | Validating | None
     banned: BannedWords | None
     by_line: bool
     json: bool
@@ -205,8 +225,8 @@ class _Check:
             except BrokenPipeError as error:
                 raise ReaderGone(exit_code=int(self.is_bad)) from error
         if self.matching is not None:
-            said = f"{self.good} of {self.count} texts match{'' if self.banned is None else ' and are clean'}"
-            note(f"sfgen: {said}", quiet=self.quiet or not self.count)
+            said = self.matching.said if self.banned is None else self.matching.said_with_bans
+            note(f"sfgen: {self.good} of {self.count} texts {said}", quiet=self.quiet or not self.count)
         elif self.matches:
             note(f"sfgen: {self.matches} match{'es' if self.matches > 1 else ''}", quiet=self.quiet)
         if is_trouble or self.is_bad:
@@ -233,6 +253,8 @@ class _Check:
         from sfgen_cli.matching import texts_of_lines
 
         for number, text in enumerate(texts_of_lines(lines), 1):
+            if source.is_json_lines and self.matching is not None and not text.strip():
+                continue
             yield _Text(self.count + 1, source, number, io.BytesIO(text.encode("utf-8", "surrogateescape")))
 
     # ---- one text ----------------------------------------------------------------------------------------------------
@@ -251,8 +273,8 @@ class _Check:
                 self._show_finding(finding, text)
         return self.matches == before
 
-    def _does_match(self, text: _Text, matching: Matching) -> bool:
-        """Compare a text with the pattern, and look for banned words if there are any."""
+    def _does_match(self, text: _Text, matching: Matching | Validating) -> bool:
+        """Compare a text with the pattern or the schema, and look for banned words if there are any."""
         data = b"".join(text.lines)
         content = data.decode("utf-8", "surrogateescape")
         found = list(self._findings(dataclasses.replace(text, lines=io.BytesIO(data))))
@@ -261,9 +283,10 @@ class _Check:
         if self.json and not self.quiet:
             heading = {"file": text.source.file, "text": text.number, "line": text.line}
             banned = {} if self.banned is None else {"banned": [_found(finding) for finding in found]}
-            write_json({**heading, **matching.check(content).record(), **banned})
+            write_json({**heading, **matching.check(content).record(text.line), **banned})
         elif not self.quiet and not is_good:
-            self._show_mismatch(matching.check(content), text)
+            for complaint in matching.check(content).complaints(text.line):
+                self._show_complaint(complaint, text)
             for finding in found:
                 self._show_finding(finding, text)
         return is_good
@@ -276,20 +299,15 @@ class _Check:
 
     # ---- for people --------------------------------------------------------------------------------------------------
 
-    def _show_mismatch(self, checked: Checked, text: _Text) -> None:
-        if checked.matches:
-            return
-        places: dict[str, object] = {"line": text.line}
-        if checked.walk.stopped is not None:
-            places["character"] = checked.position + 1
-        where, said = self._where(text, places), checked.in_words()
-        write("\n".join([f"{where}: {said}" if where else said, *checked.shown(), ""]))
+    def _show_complaint(self, complaint: Complaint, text: _Text) -> None:
+        where, said = self._where(text, complaint.places), visible(complaint.words)
+        write("\n".join([f"{where}: {said}" if where else said, *complaint.shown, ""]))
 
     def _show_finding(self, finding: Finding, text: _Text) -> None:
         where = self._where(text, {"line": finding.line, "column": finding.column, "byte": finding.start})
         write("\n".join([f"{where}: {visible(finding.word)}", *_marked(finding), ""]))
 
-    def _where(self, text: _Text, places: dict[str, Any]) -> str:
+    def _where(self, text: _Text, places: Mapping[str, object]) -> str:
         """A place for people. Of one text alone, and of stdin alone, it is clear where that is."""
         named = [f"{name} {value}" for name, value in places.items() if value is not None]
         if text.source.file is None:

@@ -1,0 +1,79 @@
+"""A schema that was read: what it says, by which draft, and where its references lead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfgen.errors import SchemaError
+from sfgen.schema.keywords import Draft
+from sfgen.schema.references import Identifiers, UnresolvedError
+from sfgen.schema.strict_json import escaped, positions
+from sfgen.schema.words import type_of
+
+
+@dataclass(frozen=True)
+class SchemaDocument:
+    """A schema that was read and is well-formed: each keyword has a value that it can have, references lead somewhere.
+
+    Attributes:
+        root: The schema: a ``dict`` or ``bool``, numbers as ``int`` or ``Decimal``.
+        draft: The draft that it is read by.
+        name: The file it comes from; empty if from none.
+        text: The JSON text; empty if there was none.
+        notes: What a person should know of it, a line each.
+        identifiers: What the schemas in it call themselves.
+        pointers: The pointers of all schemas in it, of each before those inside it.
+    """
+
+    root: dict[str, Any] | bool
+    draft: Draft
+    name: str = ""
+    text: str = field(default="", repr=False)
+    notes: tuple[str, ...] = ()
+    identifiers: Identifiers = field(default_factory=Identifiers.empty, repr=False)
+    pointers: tuple[str, ...] = field(default=("",), repr=False)
+
+    def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
+        """What a reference leads to.
+
+        Args:
+            reference: The value of ``$ref``.
+            base_pointer: The pointer of the schema that has it.
+            keyword: The keyword that has it, for the message.
+
+        Returns:
+            The pointer of the schema, and the schema.
+
+        Raises:
+            SchemaError: It leads nowhere, to something else than a schema, or out of the document.
+        """
+        pointer = base_pointer + escaped(keyword)
+        try:
+            target, schema = self.identifiers.resolve(self.root, reference, base_pointer)
+        except UnresolvedError as error:
+            raise self.error(f'"{keyword}": {error.reason}', pointer, hint=error.hint) from None
+        if not isinstance(schema, dict | bool):
+            reason = f'"{keyword}" must lead to a schema: at {target} there is {type_of(schema)}'
+            raise self.error(reason, pointer)
+        return target, schema
+
+    def error(
+        self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
+    ) -> SchemaError:
+        """An error about a part of the schema, with line, column and caret where it came as text.
+
+        Args:
+            reason: What is wrong, in one line, with the keyword.
+            pointer: The part.
+            hint: What to write instead.
+            kind: The class of the error.
+            of_name: Whether the caret stands under the name of the part and not under its value.
+        """
+        where = positions(self.text) if self.text else None
+        offset = where.offset(pointer, of_name=of_name) if where else None
+        if where is None or offset is None:
+            return kind(f"{self.name}: {reason}" if self.name else reason, pointer, hint=hint)
+        line, column = where.lines.position(offset)
+        found = ", ".join([*([self.name] if self.name else []), f"line {line}, column {column}"])
+        return kind(f"{found}: {reason}", pointer, details=where.lines.caret(offset), hint=hint)

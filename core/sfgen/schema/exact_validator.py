@@ -1,0 +1,199 @@
+"""The validators of the package jsonschema, put right where they go by floats, sort, or join patterns.
+
+The package is imported when a validator is first asked for: that takes a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from sfgen.schema.document import SchemaDocument
+from sfgen.schema.from_python import from_python
+from sfgen.schema.keywords import Draft
+from sfgen.schema.pattern_search import PatternUnreadableError, search_of
+from sfgen.schema.references import value_at
+from sfgen.schema.strict_json import escaped, is_equal, key
+
+_CLASSES = {
+    Draft.DRAFT_04: "Draft4Validator",
+    Draft.DRAFT_06: "Draft6Validator",
+    Draft.DRAFT_07: "Draft7Validator",
+    Draft.DRAFT_2019_09: "Draft201909Validator",
+    Draft.DRAFT_2020_12: "Draft202012Validator",
+}
+
+
+def validator_of(document: SchemaDocument) -> Any:
+    """A validator of jsonschema by the draft of a schema, with its formats; it fetches nothing.
+
+    Raises:
+        SchemaError: A pattern can be read neither by ``re`` nor by ``regex``.
+    """
+    import referencing
+
+    _check_patterns(document)
+    validator = _class_of(document.draft)
+    return validator(
+        _without_drafts(document), format_checker=validator.FORMAT_CHECKER, registry=referencing.Registry()
+    )
+
+
+@cache
+def _class_of(draft: Draft) -> Any:
+    import jsonschema
+
+    base = getattr(jsonschema, _CLASSES[draft])
+    keywords = {
+        "multipleOf": _multiple_of,
+        "enum": _enum,
+        "const": _const,
+        "uniqueItems": _unique_items,
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "propertyNames": _property_names,
+        "format": _format,
+    }
+    known = {keyword: check for keyword, check in keywords.items() if keyword in base.VALIDATORS}
+    checker = base.TYPE_CHECKER
+    if draft is not Draft.DRAFT_04:  # where 1.0 is no integer
+        checker = checker.redefine("integer", _is_integer)
+    return jsonschema.validators.extend(base, known, type_checker=checker)
+
+
+def _without_drafts(document: SchemaDocument) -> Any:
+    """The schema without any ``$schema``: jsonschema would take its own validator again where it meets one."""
+    root = from_python(document.root)
+    for pointer in document.pointers:
+        schema = value_at(root, pointer)
+        if isinstance(schema, dict):
+            schema.pop("$schema", None)
+    return root
+
+
+def _check_patterns(document: SchemaDocument) -> None:
+    for pointer in document.pointers:
+        schema = value_at(document.root, pointer)
+        if not isinstance(schema, dict):
+            continue
+        named = schema.get("patternProperties")
+        patterns = {name: f"{pointer}/patternProperties{escaped(name)}" for name in named} if named else {}
+        if isinstance(schema.get("pattern"), str):
+            patterns[schema["pattern"]] = f"{pointer}/pattern"
+        for pattern, place in patterns.items():
+            try:
+                search_of(pattern)
+            except PatternUnreadableError as error:
+                keyword = "pattern" if place.endswith("/pattern") else "patternProperties"
+                raise document.error(
+                    f'"{keyword}" is no pattern: {error}', place, of_name=keyword != "pattern"
+                ) from None
+
+
+def _is_integer(checker: Any, value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return is_multiple(value, 1)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_multiple(value: int | Decimal, divisor: int | Decimal) -> bool:
+    """Whether a number is a whole multiple of another, which is not 0; exactly, whatever their exponents.
+
+    >>> is_multiple(Decimal("19.99"), Decimal("0.01")), is_multiple(Decimal("1e9999"), 3)
+    (True, False)
+    """
+    digits, shift = _scaled(value)
+    other, other_shift = _scaled(divisor)
+    shift -= other_shift
+    if digits == 0:
+        return True
+    if shift >= 0:
+        return digits * pow(10, shift, abs(other)) % other == 0
+    # Without zeros at its end a number of fewer digits is no multiple of that power of ten.
+    return -shift <= len(str(abs(digits))) and digits % (other * 10**-shift) == 0
+
+
+def _scaled(value: int | Decimal) -> tuple[int, int]:
+    """A number as an integer and a power of ten."""
+    if isinstance(value, int):
+        return value, 0
+    sign, digits, exponent = value.as_tuple()
+    number = int("".join(map(str, digits)))
+    return (-number if sign else number), int(exponent)
+
+
+# ---- keywords: (validator, value of the keyword, instance, schema) -> errors ----------------------------------------
+
+
+def _multiple_of(validator: Any, divisor: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if validator.is_type(value, "number") and not is_multiple(value, divisor):
+        yield _error()
+
+
+def _enum(validator: Any, alternatives: list[Any], value: Any, schema: Any) -> Iterator[Any]:
+    if not any(is_equal(value, each) for each in alternatives):
+        yield _error()
+
+
+def _const(validator: Any, constant: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if not is_equal(value, constant):
+        yield _error()
+
+
+def _unique_items(validator: Any, must: bool, value: Any, schema: Any) -> Iterator[Any]:
+    if must and isinstance(value, list) and len(set(map(key, value))) < len(value):
+        yield _error()
+
+
+def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(value, str) and not search_of(pattern)(value):
+        yield _error()
+
+
+def _pattern_properties(validator: Any, patterns: Mapping[str, Any], value: Any, schema: Any) -> Iterator[Any]:
+    for pattern, inner in patterns.items() if isinstance(value, dict) else ():
+        search = search_of(pattern)
+        for name, item in value.items():
+            if search(name):
+                yield from validator.descend(item, inner, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, inner: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if not isinstance(value, dict):
+        return
+    declared = schema.get("properties", ())
+    searches = [search_of(pattern) for pattern in schema.get("patternProperties", ())]
+    for name, item in value.items():
+        if name not in declared and not any(search(name) for search in searches):
+            if inner is False:
+                yield _error(path=(name,))
+            else:
+                yield from validator.descend(item, inner, path=name)
+
+
+def _property_names(validator: Any, inner: Any, value: Any, schema: Any) -> Iterator[Any]:
+    for name in value if isinstance(value, dict) else ():
+        errors = list(validator.descend(name, inner))
+        if errors:
+            yield _error(path=(name,), context=errors)
+
+
+def _format(validator: Any, name: str, value: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import FormatError
+
+    try:
+        validator.format_checker.check(value, name)
+    except FormatError:
+        yield _error()
+    except Exception:  # the packages that read formats fail in many ways at what is not of the format
+        yield _error()
+
+
+def _error(**more: Any) -> Any:
+    """An error without a message: the words are ours."""
+    from jsonschema.exceptions import ValidationError
+
+    return ValidationError("", **more)

@@ -1,0 +1,208 @@
+"""References inside a document: identifiers, anchors and JSON pointers (RFC 6901), and what each reference means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from sfgen.schema.keywords import Draft
+from sfgen.schema.strict_json import escaped
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+"""The keywords that refer to another schema."""
+
+_MOST_NAMES = 6  # of names that a hint lists
+_INDEX = re.compile("0|[1-9][0-9]*")
+
+
+class UnresolvedError(LookupError):
+    """A reference that leads nowhere.
+
+    Args:
+        reason: Why, in words.
+        hint: What was perhaps meant.
+    """
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
+    """The references of a schema: (keyword, reference)."""
+    if isinstance(schema, dict):
+        for keyword in REFERENCES[: 1 if draft <= Draft.DRAFT_07 else None]:
+            if isinstance(schema.get(keyword), str):
+                yield keyword, schema[keyword]
+
+
+def is_reference_alone(schema: Any, draft: Draft) -> bool:
+    """Whether a reference is all that counts in a schema: up to draft 07 its siblings are ignored."""
+    return draft <= Draft.DRAFT_07 and isinstance(schema, dict) and isinstance(schema.get("$ref"), str)
+
+
+@dataclass(frozen=True)
+class Identifiers:
+    """What the schemas of a document call themselves.
+
+    Attributes:
+        resources: The pointer of each schema that has a URI of its own, by the URI without a fragment.
+        bases: The URI of each such schema by its pointer; the document itself, which is ``""``, is always there.
+        anchors: The pointers of schemas with an anchor, by the URI with the anchor as its fragment.
+    """
+
+    resources: dict[str, str]
+    bases: dict[str, str]
+    anchors: dict[str, str]
+
+    @classmethod
+    def empty(cls) -> Identifiers:
+        """Those of a document of which nothing has been read."""
+        return cls({"": ""}, {"": ""}, {})
+
+    def add(self, schema: Any, pointer: str, draft: Draft) -> str | None:
+        """Take note of what a schema calls itself.
+
+        Returns:
+            The keyword of a name that another schema has already; else ``None``.
+        """
+        if not isinstance(schema, dict) or is_reference_alone(schema, draft):
+            return None
+        keyword = "id" if draft is Draft.DRAFT_04 else "$id"
+        identifier = schema.get(keyword)
+        if isinstance(identifier, str):
+            uri, fragment = urldefrag(identifier)
+            if uri:
+                base = urljoin(self.base_of(pointer), uri)
+                if self.resources.setdefault(base, pointer) != pointer:
+                    return keyword
+                self.bases[pointer] = base
+            if fragment and draft <= Draft.DRAFT_07 and not self._name(pointer, fragment):
+                return keyword
+        for keyword in ("$anchor", "$dynamicAnchor") if draft > Draft.DRAFT_07 else ():
+            anchor = schema.get(keyword)
+            if isinstance(anchor, str) and not self._name(pointer, anchor):
+                return keyword
+        return None
+
+    def _name(self, pointer: str, anchor: str) -> bool:
+        return self.anchors.setdefault(f"{self.base_of(pointer)}#{anchor}", pointer) == pointer
+
+    def base_of(self, pointer: str) -> str:
+        """The URI against which references in a schema are read: that of the nearest schema around it that has one."""
+        while pointer not in self.bases:
+            pointer = pointer.rpartition("/")[0]
+        return self.bases[pointer]
+
+    def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
+        """What a reference leads to.
+
+        Args:
+            root: The document.
+            reference: The value of ``$ref``.
+            base_pointer: The pointer of the schema that has it.
+
+        Returns:
+            The pointer, and what is there.
+
+        Raises:
+            UnresolvedError: It leads nowhere, or out of the document.
+        """
+        base = self.base_of(base_pointer)
+        uri, fragment = urldefrag(reference)
+        target = urljoin(base, uri) if uri else base
+        if target not in self.resources:
+            raise UnresolvedError(
+                f"{_shown(reference)} is in another document, and files cannot be given yet",
+                'Copy it into this document, under "$defs".',
+            )
+        fragment, start = unquote(fragment), self.resources[target]
+        if not fragment or fragment.startswith("/"):
+            pointer = start + fragment
+            return pointer, self._at(root, pointer, reference, len(start))
+        anchor = f"{target}#{fragment}"
+        if anchor not in self.anchors:
+            names = [name.partition("#")[2] for name in self.anchors if name.startswith(f"{target}#")]
+            hint = _near(fragment, names, "#")
+            if "/" in fragment:
+                hint = f"A pointer begins with a slash: #/{fragment}"
+            raise UnresolvedError(f"there is no anchor {_shown(fragment)}", hint)
+        return self.anchors[anchor], value_at(root, self.anchors[anchor])
+
+    def _at(self, root: Any, pointer: str, reference: str, skipped: int) -> Any:
+        """What a pointer leads to; ``skipped``: how much of it is not the reference's own."""
+        value, passed = root, ""
+        for part in pointer.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            child = _child(value, name)
+            if child is _NOTHING:
+                names = list(value) if isinstance(value, dict) else []
+                hint = _near(name, names, f"#{passed[skipped:]}/") or _elsewhere(root, pointer.rpartition("/")[2])
+                raise UnresolvedError(f"{_shown(reference)} leads nowhere: {_lack(value, name, passed)}", hint)
+            value, passed = child, f"{passed}/{part}"
+        return value
+
+
+def value_at(root: Any, pointer: str) -> Any:
+    """What a JSON pointer leads to.
+
+    Raises:
+        UnresolvedError: There is nothing.
+
+    >>> value_at({"a/b": [1, {"~": 2}]}, "/a~1b/1/~0")
+    2
+    """
+    return Identifiers.empty().resolve(root, f"#{_quoted(pointer)}", "")[1]
+
+
+def _quoted(pointer: str) -> str:
+    return pointer.replace("%", "%25")
+
+
+_NOTHING: Any = object()
+
+
+def _child(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(name, _NOTHING)
+    if isinstance(value, list) and _INDEX.fullmatch(name) and len(name) < 10 and int(name) < len(value):
+        return value[int(name)]
+    return _NOTHING
+
+
+def _lack(value: Any, name: str, passed: str) -> str:
+    where = passed or "the document"
+    if isinstance(value, dict):
+        return f"there is no {_shown(name)} in {where}"
+    if isinstance(value, list):
+        return f"the list {where} has {len(value)} items"
+    return f"{where} is neither an object nor a list"
+
+
+def _near(name: str, names: list[str], prefix: str) -> str:
+    """A hint with the names most like one; with all, if they are few and none is like it."""
+    near = get_close_matches(name, names, 1)
+    if near:
+        return f"Did you mean {prefix}{escaped(near[0])[1:]}?"
+    return f"There are: {', '.join(names[:_MOST_NAMES])}." if 0 < len(names) <= _MOST_NAMES and prefix != "#/" else ""
+
+
+def _elsewhere(root: Any, name: str) -> str:
+    """A hint at a definition with the name that a pointer ends in, or a name much like it."""
+    if not isinstance(root, dict):
+        return ""
+    for keyword in ("$defs", "definitions"):
+        names = root.get(keyword)
+        near = get_close_matches(name, list(names), 1) if isinstance(names, Mapping) else []
+        if near:
+            return f"Did you mean #/{keyword}{escaped(near[0])}?"
+    return ""
+
+
+def _shown(text: str) -> str:
+    return f'"{text}"' if len(text) <= 80 else f'"{text[:80]}…"'

@@ -1,0 +1,183 @@
+"""Check all of a schema: each keyword has a value that its draft allows, and each reference leads to a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfgen.schema.document import SchemaDocument
+from sfgen.schema.drafts import LATEST, draft_of_uri, guessed_draft
+from sfgen.schema.keywords import KINDS, MEANINGLESS, Draft, Kind, subschemas
+from sfgen.schema.metaschema import misfits
+from sfgen.schema.references import is_reference_alone, references_of
+from sfgen.schema.strict_json import escaped
+
+_MOST_NAMED = 5  # of keywords or schemas that one line lists
+_DEFINITIONS = ("$defs", "definitions")
+_NEVER_COUNT = {
+    *("$ref", "$schema", "$id", "id", "$comment", "title", "description", "default", "examples", *_DEFINITIONS)
+}
+"""Keywords that say nothing about a value by themselves."""
+
+
+def well_formed(root: Any, name: str = "", text: str = "") -> SchemaDocument:
+    """A document of a schema that is right by its metaschema.
+
+    Args:
+        root: The schema, as the reader of JSON gives it.
+        name: The file it comes from.
+        text: Its JSON text.
+
+    Raises:
+        SchemaError: It is not a schema, a reference leads nowhere, or some go round in a circle.
+    """
+    return _Reading(root, name, text).document()
+
+
+class _Reading:
+    """Looks at all of a schema, and makes a document of it."""
+
+    def __init__(self, root: Any, name: str = "", text: str = "") -> None:
+        self._notes: list[str] = []
+        self._unknown: dict[str, None] = {}
+        self._seen: dict[str, None] = {}
+        self._read = SchemaDocument(root, LATEST, name, text)
+
+    def document(self) -> SchemaDocument:
+        """The document."""
+        root = self._read.root
+        self._read = SchemaDocument(root, self._draft(root), self._read.name, self._read.text)
+        self._look_at(root, "")
+        self._follow()
+        self._note_unknown()
+        read = self._read
+        notes, pointers = tuple(self._notes), tuple(self._seen)
+        return SchemaDocument(read.root, read.draft, read.name, read.text, notes, read.identifiers, pointers)
+
+    def _draft(self, root: Any) -> Draft:
+        named = root.get("$schema") if isinstance(root, dict) else None
+        if not isinstance(named, str):
+            return guessed_draft(root)
+        draft = draft_of_uri(named)
+        if draft is None:
+            self._notes.append(f'"$schema" names {named[:80]}, which is not known: read as {LATEST.title}')
+        return draft or LATEST
+
+    def _look_at(self, schema: Any, pointer: str) -> None:
+        """Check a schema and all in it, and take note of what they call themselves."""
+        draft = self._read.draft
+        kinds = KINDS[draft]
+        stack = [(schema, pointer)]
+        while stack:
+            schema, pointer = stack.pop()
+            if pointer in self._seen:
+                continue
+            self._seen[pointer] = None
+            for misfit in misfits(schema, draft):
+                raise self._read.error(misfit.reason, pointer + "".join(map(escaped, misfit.way)), hint=misfit.hint)
+            if not isinstance(schema, dict):
+                continue
+            doubled = self._read.identifiers.add(schema, pointer, draft)
+            if doubled:
+                reason = f'"{doubled}": another schema has the name {schema[doubled]} already'
+                raise self._read.error(reason, f"{pointer}/{doubled}")
+            self._note(schema, pointer)
+            for way, child in reversed(list(subschemas(schema, kinds))):
+                if not (kinds[str(way[0])] is Kind.SCHEMA_OR_BOOLEAN and isinstance(child, bool)):
+                    stack.append((child, pointer + "".join(map(escaped, way))))
+
+    def _note(self, schema: dict[str, Any], pointer: str) -> None:
+        draft = self._read.draft
+        kinds, meaningless = KINDS[draft], MEANINGLESS.get(draft, {})
+        for keyword in schema:
+            if keyword in meaningless:
+                self._notes.append(
+                    f'"{keyword}" at {pointer or "the top"} says nothing in {draft.title}: {meaningless[keyword]}'
+                )
+            elif keyword == "nullable":
+                self._notes.append(f'"nullable" at {pointer or "the top"} is OpenAPI\'s, and is not read yet')
+            elif keyword not in kinds and not keyword.startswith("x-"):
+                self._unknown[keyword] = None
+        named = schema.get("$schema")
+        if pointer and isinstance(named, str) and draft_of_uri(named) not in (None, draft):
+            self._notes.append(f'"$schema" at {pointer} names another draft: all is read as {draft.title}')
+        if is_reference_alone(schema, draft):
+            beside = [keyword for keyword in schema if keyword in kinds and keyword not in _NEVER_COUNT]
+            if beside:
+                names = ", ".join(f'"{keyword}"' for keyword in beside)
+                self._notes.append(
+                    f'{names} beside "$ref" at {pointer or "the top"} counts for nothing in {draft.title}'
+                )
+
+    def _note_unknown(self) -> None:
+        if self._unknown:
+            names = list(self._unknown)
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            named = ", ".join(f'"{name[:40]}"' for name in names[:_MOST_NAMED])
+            title = self._read.draft.title
+            self._notes.append(
+                f"{named}{more}: not {'a keyword' if len(names) == 1 else 'keywords'} of {title}, ignored"
+            )
+
+    def _follow(self) -> None:
+        """Follow the references that the schema can reach; definitions that it cannot may refer to what they like."""
+        draft, kinds = self._read.draft, KINDS[self._read.draft]
+        same: dict[str, list[str]] = {}
+        stack: list[tuple[str, Any]] = [("", self._read.root)]
+        while stack:
+            pointer, schema = stack.pop()
+            if pointer in same or not isinstance(schema, dict):
+                continue
+            same[pointer] = []
+            for keyword, reference in references_of(schema, draft):
+                target, found = self._read.resolve(reference, pointer, keyword)
+                self._look_at(found, target)
+                stack.append((target, found))
+                same[pointer] += [target] if keyword == "$ref" else []
+            if is_reference_alone(schema, draft):
+                continue
+            for way, child in subschemas(schema, kinds):
+                inner = pointer + "".join(map(escaped, way))
+                stack += [] if way[0] in _DEFINITIONS else [(inner, child)]
+                same[pointer] += [inner] if way[0] == "allOf" else []
+        self._refuse_endless(same)
+
+    def _refuse_endless(self, same: Mapping[str, list[str]]) -> None:
+        """Refuse schemas that come back to themselves without going into a part of the value.
+
+        Args:
+            same: By the pointer of each schema the schemas of the same value that must hold with it.
+
+        Raises:
+            SchemaError: There is one: a value would have to be looked at without end.
+        """
+        way = circle(same)
+        if way:
+            shown = " → ".join(f"#{pointer}" for pointer in [*way[:_MOST_NAMED], way[0]])
+            reason = f'"$ref" goes round in a circle and says nothing: {shown}'
+            raise self._read.error(reason, way[0], hint="Let one of them say what the value is.")
+
+
+def circle(graph: Mapping[str, list[str]]) -> list[str]:
+    """The nodes of a circle in a graph, in order; none if there is no circle. Depth-first search.
+
+    >>> circle({"a": ["b"], "b": ["c", "d"], "c": [], "d": ["b"]})
+    ['b', 'd']
+    """
+    done: set[str] = set()
+    for start in graph:
+        way: dict[str, None] = {}
+        todo = [iter([start])]
+        while todo:
+            node = next(todo[-1], None)
+            if node is None:
+                todo.pop()
+                if way:
+                    done.add(way.popitem()[0])
+            elif node in way:
+                nodes = list(way)
+                return nodes[nodes.index(node) :]
+            elif node not in done:
+                way[node] = None
+                todo.append(iter(graph.get(node, ())))
+    return []

@@ -1,0 +1,78 @@
+"""JSON values and their types in plain words, as messages name them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+_LONGEST_VALUE = 60  # characters of a value that are shown
+_MOST_ALTERNATIVES = 8
+
+TYPE_WORDS = {
+    "null": "null",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "array": "an array",
+    "object": "an object",
+}
+"""A value of each type, in words."""
+
+
+def type_of(value: Any) -> str:
+    """The type of a value, in words.
+
+    >>> type_of(Decimal("1.5")), type_of(True), type_of([])
+    ('a number', 'true', 'an array')
+    """
+    if value is None or isinstance(value, bool):
+        return shown(value)
+    for kind, word in ((str, "string"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return TYPE_WORDS[word]
+    return TYPE_WORDS["number"]
+
+
+def shown(value: Any) -> str:
+    """A value as JSON on one line, cut where it is long.
+
+    >>> shown({"a": [Decimal("1.50"), None, "é"]})
+    '{"a": [1.50, null, "é"]}'
+    """
+    text = "".join(_pieces(value))
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """Several things of which one is meant; of many only the first.
+
+    >>> alternatives(["a string", "null"]), alternatives("abc")
+    ('a string or null', 'a, b or c')
+    """
+    each = list(dict.fromkeys(words))
+    if len(each) > _MOST_ALTERNATIVES:
+        return f"{', '.join(each[:_MOST_ALTERNATIVES])} or one of {len(each) - _MOST_ALTERNATIVES} more"
+    return " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
+
+
+def _pieces(value: Any, room: int = _LONGEST_VALUE) -> list[str]:
+    """The pieces of a value's text; what is beyond the room may be missing."""
+    if isinstance(value, str):
+        return [json.dumps(value[: room + 1], ensure_ascii=False)]
+    if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
+        return [str(value)]
+    if not isinstance(value, list | dict):
+        return [json.dumps(value)]
+    pieces = ["[" if isinstance(value, list) else "{"]
+    for item in value:
+        if room <= 0:
+            break
+        begin = ", " if len(pieces) > 1 else ""
+        named = [begin] if isinstance(value, list) else [begin, json.dumps(item, ensure_ascii=False), ": "]
+        added = named + _pieces(item if isinstance(value, list) else value[item], room)
+        room -= sum(map(len, added))
+        pieces += added
+    return [*pieces, "]" if isinstance(value, list) else "}"]
