@@ -94,7 +94,11 @@ class Rests:
                 if count == len(parts):
                     yield following, names
                 else:
-                    yield self.before(parts[count], self._rest(whole, count + 1, following)), names
+                    is_last = count + 1 == len(parts)
+                    yield (
+                        self.before(parts[count], following if is_last else self._rest(whole, count + 1, following)),
+                        names,
+                    )
             case Alternation(branches), _:
                 for branch in branches:
                     yield self.before(branch, following), names
