@@ -70,12 +70,6 @@ def check(grammar: Grammar, recogniser: Recogniser, longest: int = LONGEST) -> N
     assert len(shortest) <= seen
 
 
-@settings(max_examples=300, deadline=None)
-@given(grammars(wide=False))
-def test_short_texts(grammar: Grammar) -> None:
-    check(grammar, recogniser_of(grammar))
-
-
 def leaf(pattern: str) -> Leaf:
     return Leaf(Dfa.from_regex(pattern))
 
@@ -139,11 +133,21 @@ KNOWN: dict[str, tuple[dict[str, Expression], list[str]]] = {
 }  # fmt: skip
 
 
+@settings(max_examples=300, deadline=None)
+@given(grammars(wide=False))
+def test_short_texts(grammar: Grammar) -> None:
+    check(grammar, recogniser_of(grammar))
+    after_comma = Grammar({**grammar.rules, "whole": row(COMMA, Call(grammar.start))}, "whole")
+    check(after_comma, Recogniser(after_comma))  # then it counts how far the end of a whole rule is
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_known_texts(name: str) -> None:
     rules, texts = KNOWN[name]
     longest = 7 if "list" in name else LONGEST
     check(Grammar(rules, "s"), Recogniser(Grammar(rules, "s")), longest)
+    called = Grammar({**rules, "whole": row(S, COMMA)}, "whole")
+    check(called, Recogniser(called), longest)
     assert {text.decode() for text in Enumerated(Grammar(rules, "s"), longest).texts} == set(texts)
 
 
