@@ -6,6 +6,9 @@
 * ``sampling``: Algorithms 1 and 2, tokens from a model freely and with a mask.
 * ``words``: the word decoder.
 
+And one of ours, to check the pushdown engine: ``recogniser`` reads grammars by sets of stacks (``Recogniser``, and
+``RecogniserIndex`` as an engine); ``rest`` has its small steps, ``least`` how far it is to an end.
+
 Beside them: ``guide`` walks a sequence through both engines, ``pending`` and ``classes`` deal with tokens that end
 within a character, ``spelling`` and ``agreement`` see to it that ``regex`` and interegular read a pattern as ``re``
 does; ``interegular_machine`` is what interegular makes of a pattern.
@@ -13,6 +16,7 @@ does; ``interegular_machine`` is what interegular makes of a pattern.
 
 from sfgen.reference.fsm import FsmIndex, fsm_table, reference_fsm
 from sfgen.reference.naive import NaiveIndex
+from sfgen.reference.recogniser import Recogniser, RecogniserIndex
 from sfgen.reference.sampling import sample_masked_tokens, sample_tokens
 from sfgen.reference.sub_sequences import Machine, find_sub_sequences, map_states_to_vocab
 from sfgen.reference.words import FSMDecoder
@@ -22,6 +26,8 @@ __all__ = [
     "FsmIndex",
     "Machine",
     "NaiveIndex",
+    "Recogniser",
+    "RecogniserIndex",
     "find_sub_sequences",
     "fsm_table",
     "map_states_to_vocab",

@@ -1,0 +1,247 @@
+"""What is still to be read of one text of a rule, and how that reads a byte: the small steps of the recogniser.
+
+A ``Rest`` is a linked list: an expression, how much of it was read, and what comes after it. ``Rests`` makes them,
+equal ones once, so that they can be compared and remembered by what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TypeAlias
+
+from sfgen.automata import Dfa
+from sfgen.grammar.rules import (
+    Alternation,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    CountedText,
+    Expression,
+    Grammar,
+    Leaf,
+    Literal,
+    Repeat,
+    Series,
+)
+
+Done: TypeAlias = int | bytes | tuple[int, int]
+"""How much of an expression was read.
+
+Bytes of a ``Literal``; parts of a ``Concatenation``; times of a ``Repeat``; the state of a ``Leaf``; the text so far
+of a distinct ``Call``; the next member of a ``Series``, and whether one was read; the items of a ``CountedList``, -1
+before its opening; the state and the count of a ``CountedText``. Counts stop where more makes no difference.
+"""
+
+Names: TypeAlias = frozenset[bytes]
+"""The texts that distinct calls have read in one text of a rule."""
+
+
+class Rest:
+    """An expression of which ``done`` was read, and what comes after it; make them with ``Rests``."""
+
+    __slots__ = ("done", "expression", "next")
+
+    def __init__(self, expression: Expression, done: Done, following: Rest | None) -> None:
+        self.expression = expression
+        self.done = done
+        self.next = following
+
+    def __repr__(self) -> str:
+        return f"{type(self.expression).__name__}@{self.done!r} {self.next or ''}".rstrip()
+
+
+Remainder: TypeAlias = tuple[Rest | None, Names]
+"""What is still to be read of one text of a rule, and the names that were read in it; ``None``: nothing."""
+
+
+class Rests:
+    """Makes the rests of a grammar's rules, and takes their steps.
+
+    Args:
+        grammar: The rules.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._made: dict[tuple[int, Done, Rest | None], Rest] = {}
+
+    def of_rule(self, rule: str) -> Rest:
+        """All of a rule."""
+        return self.before(self._grammar.rules[rule], None)
+
+    def before(self, expression: Expression, following: Rest | None) -> Rest:
+        """All of an expression, and then ``following``."""
+        return self._rest(expression, _nothing_done(expression), following)
+
+    def _rest(self, expression: Expression, done: Done, following: Rest | None) -> Rest:
+        key = id(expression), done, following
+        return self._made.setdefault(key, Rest(expression, done, following))
+
+    def leaf(self, rule: str) -> Dfa:
+        """The automaton of a rule that may be called with ``distinct``."""
+        return leaf_of(self._grammar, rule)
+
+    def without_reading(self, rest: Rest, names: Names) -> Iterator[Remainder]:
+        """What a rest becomes by itself: a branch is chosen, a part begins, or all of an expression was read."""
+        following = rest.next
+        match rest.expression, rest.done:
+            case Literal(data), int(count):
+                if count == len(data):
+                    yield following, names
+            case Concatenation(parts) as whole, int(count):
+                if count == len(parts):
+                    yield following, names
+                else:
+                    is_last = count + 1 == len(parts)
+                    yield (
+                        self.before(parts[count], following if is_last else self._rest(whole, count + 1, following)),
+                        names,
+                    )
+            case Alternation(branches), _:
+                for branch in branches:
+                    yield self.before(branch, following), names
+            case Repeat(child, minimum, maximum) as whole, int(count):
+                if count >= minimum:
+                    yield following, names
+                if maximum is None or count < maximum:
+                    more = _counted(count + 1, maximum, minimum)
+                    yield self.before(child, self._rest(whole, more, following)), names
+            case Series() as series, (int(number), int(begun)):
+                for member in self._members(series, number, begun, following):
+                    yield member, names
+            case CountedList() as counted, int(count):
+                for part in self._items(counted, count, following):
+                    yield part, names
+            case Leaf(dfa), int(state):
+                if dfa.accepting[state]:
+                    yield following, names
+            case CountedText(dfa), (int(state), int()):
+                if dfa.accepting[state]:
+                    yield following, names
+            case Call(rule, distinct=True), bytes(text):
+                if text not in names and self.leaf(rule).accepts(text):
+                    yield following, names | {text}
+
+    def _members(self, series: Series, number: int, begun: int, following: Rest | None) -> Iterator[Rest | None]:
+        """The members that may come next, and the end of the series."""
+        count = len(series.members)
+        for later in range(number, count):
+            yield self._member(series, series.members[later].expression, later + 1, begun, following)
+            if series.members[later].is_needed:
+                return
+        yield following
+        if series.more is not None:
+            yield self._member(series, series.more, count, begun, following)
+
+    def _member(self, series: Series, member: Expression, number: int, begun: int, following: Rest | None) -> Rest:
+        rest = self.before(member, self._rest(series, (number, 1), following))
+        return self.before(series.separator, rest) if begun else rest
+
+    def _items(self, counted: CountedList, count: int, following: Rest | None) -> Iterator[Rest]:
+        """The opening, the next item, or the closing."""
+        if count < 0:
+            yield self.before(_literal(counted.opening), self._rest(counted, 0, following))
+            return
+        if count >= counted.minimum:
+            yield self.before(_literal(counted.closing), following)
+        if counted.maximum is None or count < counted.maximum:
+            more = _counted(count + 1, counted.maximum, max(counted.minimum, 1))
+            item = self.before(counted.item, self._rest(counted, more, following))
+            yield self.before(_literal(counted.separator), item) if count else item
+
+    def after(self, rest: Rest, byte: int) -> list[Rest | None]:
+        """What a rest that reads a byte becomes by it: one, or none where the byte is refused."""
+        following = rest.next
+        match rest.expression, rest.done:
+            case Literal(data) as literal, int(count):
+                return [self._rest(literal, count + 1, following)] if data[count] == byte else []
+            case Bytes(ranges), _:
+                return [following] if any(lowest <= byte <= highest for lowest, highest in ranges) else []
+            case Leaf(dfa) as leaf, int(state):
+                state = dfa.step(state, byte)
+                return [self._rest(leaf, state, following)] if state >= 0 else []
+            case CountedText() as text, (int(state), int(count)):
+                done = counted_step(text, state, count, byte)
+                return [self._rest(text, done, following)] if done is not None else []
+            case Call(rule, distinct=True) as call, bytes(read):
+                read += bytes([byte])
+                return [self._rest(call, read, following)] if self.leaf(rule).walk(read) >= 0 else []
+        raise AssertionError(f"{rest} reads no byte")
+
+
+def reads_a_byte(rest: Rest) -> bool:
+    """Whether the next byte is read by the first expression itself."""
+    match rest.expression, rest.done:
+        case Literal(data), int(count):
+            return count < len(data)
+        case ((Bytes() | Leaf() | CountedText() | Call(distinct=True)), _):
+            return True
+    return False
+
+
+def calls(rest: Rest) -> str | None:
+    """The rule that is called first, by a call that is not distinct; ``None``: no rule is."""
+    expression = rest.expression
+    return expression.rule if isinstance(expression, Call) and not expression.distinct else None
+
+
+def called_rules(expression: Expression) -> set[str]:
+    """The rules that an expression calls, anywhere in it."""
+    match expression:
+        case Call(rule):
+            return {rule}
+        case Concatenation(parts):
+            return set[str]().union(*map(called_rules, parts))
+        case Alternation(branches):
+            return set[str]().union(*map(called_rules, branches))
+        case Repeat(child):
+            return called_rules(child)
+        case Series(members, separator, more):
+            other = [separator] if more is None else [separator, more]
+            return set[str]().union(*map(called_rules, [*(member.expression for member in members), *other]))
+        case CountedList():
+            return called_rules(expression.item)
+    return set()
+
+
+def leaf_of(grammar: Grammar, rule: str) -> Dfa:
+    """The automaton of a rule that is a leaf."""
+    expression = grammar.rules[rule]
+    if not isinstance(expression, Leaf):
+        raise ValueError(f"only a leaf may be called with distinct: {rule} is none")
+    return expression.dfa
+
+
+def counted_step(text: CountedText, state: int, count: int, byte: int) -> tuple[int, int] | None:
+    """The state and the count after a byte; ``None`` where it is refused."""
+    state = text.dfa.step(state, byte)
+    if state < 0:
+        return None
+    count += int(text.counts[state])
+    if (text.maximum is not None and count > text.maximum) or (text.needs_minimum[state] and count < text.minimum):
+        return None
+    return state, _counted(count, text.maximum, text.minimum)
+
+
+def _counted(count: int, maximum: int | None, enough: int) -> int:
+    """A count that need not be told from higher ones once it is enough, where there is no maximum."""
+    return count if maximum is not None else min(count, enough)
+
+
+def _nothing_done(expression: Expression) -> Done:
+    match expression:
+        case Call(distinct=True):
+            return b""
+        case Series() | CountedText():
+            return (0, 0)
+        case CountedList():
+            return -1
+    return 0
+
+
+@cache
+def _literal(data: bytes) -> Literal:
+    """One object for the same bytes: rests are told apart by which expression they have."""
+    return Literal(data)

@@ -1,0 +1,247 @@
+"""Random grammars that use every kind of expression, small enough that some texts of them are short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from hypothesis import strategies as st
+
+from sfgen import Dfa
+from sfgen.grammar.rules import (
+    EMPTY,
+    NOTHING,
+    Alternation,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    CountedText,
+    Expression,
+    Grammar,
+    Leaf,
+    Literal,
+    Member,
+    Repeat,
+    Series,
+)
+
+LITERALS = [b"a", b"b", b"ab", b"ba", b",", b"aab", b"\xc3\xa9", b"\xc3"]
+RANGES = [((97, 98),), ((97, 97), (99, 99)), ((98, 98),), ((97, 99),)]
+WIDE_RANGES = [*RANGES, ((0, 255),), ((0x80, 0xBF),), ((0, 33), (35, 255))]
+LEAVES = ["a|b", "[ab]{1,3}", "a*", "é|a", "ab|a", "b+", "(ab)*a?", "aé?b"]
+WIDE_LEAVES = [*LEAVES, '"[^"]*"', ".*", "[^a]", "(?u)\\w+", "[a-z]{2,}"]
+NAMES = ["a|b", "a|ab|b", "[ab]{2}", "a+", "b", "[ab]+,", "é|b"]
+WIDE_NAMES = [*NAMES, '"[^"]*"', "[a-z]+", '"(a|b|ab)"']
+
+ODD: list[Expression] = [EMPTY, EMPTY, Concatenation(()), NOTHING, Literal(b"b")]
+PRINTABLE = bytes(set(range(0x20, 0x7F)) - {ord('"')})
+"""The characters of ASCII that a quote may have around it."""
+
+
+@cache
+def _dfa(pattern: str) -> Dfa:
+    return Dfa.from_regex(pattern)
+
+
+def _automaton(draw: st.DrawFn, patterns: Sequence[str]) -> Dfa:
+    """One of a pattern, or now and then one without any text."""
+    if not draw(st.integers(0, 25)):
+        return _dfa("a") & _dfa("b")
+    return _dfa(draw(st.sampled_from(patterns)))
+
+
+class _Writer:
+    """Writes the rules of one grammar.
+
+    Args:
+        draw: Where the choices come from.
+        wide: Whether there may be expressions that read most bytes.
+    """
+
+    def __init__(self, draw: st.DrawFn, wide: bool) -> None:
+        self.draw = draw
+        self.wide = wide
+        self.rules: dict[str, Expression] = {}
+        self.names = [f"name{number}" for number in range(draw(st.integers(0, 2)))]
+        for name in self.names:
+            self.rules[name] = Leaf(_automaton(draw, WIDE_NAMES if wide else NAMES))
+        self.callable = [f"rule{number}" for number in range(draw(st.integers(1, 4)))]
+        for rule in self.callable:
+            self.rules[rule] = self.rule(rule)
+
+    def one_of(self, *choices: Callable[[], Expression]) -> Expression:
+        choice = self.draw(st.sampled_from(choices))
+        return choice()
+
+    def number(self, lowest: int, highest: int) -> int:
+        return self.draw(st.integers(lowest, highest))
+
+    def rule(self, rule: str) -> Expression:
+        """What a rule says: anything, or one of the forms that random expressions seldom have."""
+        return self.one_of(
+            self.any_expression,
+            self.any_expression,
+            self.any_expression,
+            self.leaf,
+            self.counted_list,
+            self.counted_text,
+            lambda: self.recursive(rule),
+            lambda: self.recursive(rule),
+            self.alike,
+            self.with_distinct if self.names else self.any_expression,
+        )
+
+    def any_expression(self) -> Expression:
+        return self.expression(3)
+
+    def recursive(self, rule: str) -> Expression:
+        """It calls itself at the left, at the right, in the middle, or twice; and it has an end."""
+        itself = Call(rule)
+        parts = self.draw(
+            st.sampled_from(
+                [(itself, None), (None, itself), (None, itself, None), (itself, None, itself), (itself, itself)]
+            )
+        )
+        written = Concatenation(tuple(part or self.small() for part in parts))
+        return Alternation((written, self.small(), *([self.expression(1)] if self.number(0, 2) == 0 else [])))
+
+    def alike(self) -> Expression:
+        """Calls from one state whose texts may begin alike."""
+        branches = [Concatenation((self.call(), self.expression(1))) for _ in range(self.number(2, 3))]
+        return Alternation(tuple(branches))
+
+    def with_distinct(self) -> Expression:
+        """Distinct calls, in the form of an object's members or anyhow."""
+        name, pair = self.name, self.pair
+        return self.one_of(
+            lambda: Concatenation((name(), self.small(), name())),
+            lambda: Concatenation((name(), name(), self.small())),
+            lambda: Repeat(pair(), self.number(0, 2), self.draw(st.sampled_from([None, 2, 3]))),
+            lambda: Series((self.member(pair()), self.member(pair())), Literal(b","), pair()),
+            lambda: Series((self.member(self.small()),), Literal(b","), pair()),
+            lambda: Concatenation((Literal(b"("), Repeat(pair(), 0, None), Literal(b")"))),
+            lambda: Alternation((pair(), Concatenation((pair(), pair(), pair())))),
+            lambda: CountedList(b"[", name(), b",", b"]", *self.bounds()),
+        )
+
+    def name(self) -> Call:
+        return Call(self.draw(st.sampled_from(self.names)), distinct=True)
+
+    def pair(self) -> Expression:
+        return Concatenation((self.name(), self.small()))
+
+    # ---- expressions -----------------------------------------------------------------------------------------------
+
+    def expression(self, depth: int) -> Expression:
+        if depth == 0:
+            return self.small()
+
+        def inner() -> Expression:
+            return self.expression(depth - 1)
+
+        return self.one_of(
+            self.small,
+            self.small,
+            self.call,
+            self.call,
+            self.leaf,
+            lambda: Concatenation(tuple(inner() for _ in range(self.number(1, 3)))),
+            lambda: Concatenation(tuple(inner() for _ in range(self.number(2, 3)))),
+            lambda: Alternation(tuple(inner() for _ in range(self.number(1, 3)))),
+            lambda: Alternation(tuple(inner() for _ in range(self.number(2, 3)))),
+            lambda: self.repeat(inner()),
+            lambda: self.series(inner),
+        )
+
+    def small(self) -> Expression:
+        ranges = WIDE_RANGES if self.wide else RANGES
+        return self.one_of(
+            lambda: Literal(self.draw(st.sampled_from(LITERALS))),
+            lambda: Literal(self.draw(st.sampled_from(LITERALS))),
+            lambda: Bytes(self.draw(st.sampled_from(ranges))),
+            lambda: self.call() if self.number(0, 3) == 0 else Literal(b"a"),
+            lambda: self.draw(st.sampled_from(ODD)),
+        )
+
+    def call(self) -> Call:
+        return Call(self.draw(st.sampled_from([*self.callable, *self.names])))
+
+    def leaf(self) -> Leaf:
+        return Leaf(_automaton(self.draw, WIDE_LEAVES if self.wide else LEAVES))
+
+    def repeat(self, child: Expression) -> Repeat:
+        minimum = self.number(0, 2)
+        return Repeat(child, minimum, self.draw(st.sampled_from([None, minimum, minimum + 1, minimum + 2])))
+
+    def member(self, expression: Expression) -> Member:
+        return Member(expression, self.draw(st.booleans()))
+
+    def series(self, inner: Callable[[], Expression]) -> Series:
+        members = tuple(self.member(inner()) for _ in range(self.number(0, 3)))
+        separator = self.draw(st.sampled_from([Literal(b","), Literal(b","), Literal(b"a"), EMPTY]))
+        return Series(members, separator, inner() if self.draw(st.booleans()) else None)
+
+    def bounds(self) -> tuple[int, int | None]:
+        """Of counters: small ones, and large ones that nobody would copy."""
+        minimum = self.draw(st.sampled_from([0, 0, 1, 2, 3, 40]))
+        more = self.draw(st.sampled_from([None, None, 0, 1, 2, 500]))
+        return minimum, None if more is None else minimum + more
+
+    def counted_list(self) -> CountedList:
+        """No text begins with the first byte of a closing, which nothing else has."""
+        opening, separator = (
+            self.draw(st.sampled_from([b"[", b"(", b"a", b"[a"])),
+            self.draw(st.sampled_from([b",", b", ", b"a"])),
+        )
+        return CountedList(opening, self.call(), separator, self.draw(st.sampled_from([b"]", b"]a"])), *self.bounds())
+
+    def counted_text(self) -> CountedText:
+        return quoted_text(
+            self.draw(st.sampled_from([b'"', b""])),
+            self.draw(st.sampled_from([b"a", b"ab", PRINTABLE] if self.wide else [b"a", b"ab"])),
+            self.draw(st.booleans()),
+            *self.bounds(),
+        )  # fmt: skip
+
+
+def quoted_text(opening: bytes, letters: bytes, two_bytes: bool, minimum: int, maximum: int | None) -> CountedText:
+    """Letters up to a quote, and how many they are.
+
+    Args:
+        opening: What it begins with: nothing, or a quote.
+        letters: The letters of one byte.
+        two_bytes: Whether "é" is a letter too.
+        minimum: The fewest letters.
+        maximum: The most letters; ``None``: any number.
+    """
+    begun, counted, first, whole = 1, 2, 3, 4  # state 0: the opening is not read yet
+    table = np.full((5, 256), -1, dtype=np.int32)
+    if opening:
+        table[0, opening[0]] = begun
+    for state in (begun, counted) if opening else (0, counted):
+        table[state, list(letters)] = counted
+        table[state, ord('"')] = whole
+        if two_bytes:
+            table[state, 0xC3] = first
+    table[first, 0xA9] = counted
+    used = [state for state in range(5) if (opening or state != begun) and (two_bytes or state != first)]
+    table = np.where(table >= 0, np.searchsorted(used, table), -1)[used].astype(np.int32)
+    columns, classes = np.unique(table, axis=1, return_inverse=True)
+    is_counted, is_whole = np.equal(used, counted), np.equal(used, whole)
+    return CountedText(
+        Dfa(columns, classes.reshape(-1).astype(np.uint8), is_whole), is_counted, is_whole, minimum, maximum
+    )
+
+
+@st.composite
+def grammars(draw: st.DrawFn, wide: bool = True) -> Grammar:
+    """Grammars of one to four rules; some have no text, some are left-recursive through several rules.
+
+    Args:
+        draw: Given by hypothesis.
+        wide: Whether there may be expressions that read most bytes.
+    """
+    writer = _Writer(draw, wide)
+    return Grammar(writer.rules, draw(st.sampled_from([*writer.callable, writer.callable[0]])))
