@@ -18,7 +18,7 @@ from sfgen.errors import InternalError
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import DEAD, Network
 from sfgen.grammar.openings import Way
-from sfgen.grammar.read import NO_TEXTS
+from sfgen.grammar.read import NO_TEXTS, Reader
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.grammar.stack import Configuration, Node, Position, Register, Shortest
 from sfgen.index.distance import UNREACHABLE
@@ -208,6 +208,17 @@ class Completion:
                 if target >= 0 and (left := self._distances.of(target, 0)) < FAR:
                     heapq.heappush(waiting, (len(rest) + 1 + left, rest + bytes([byte]), target))
         raise InternalError("every text that must be distinct was written")
+
+
+def shortest_text(reader: Reader) -> bytes:
+    """The shortest text of a network, the smallest of several.
+
+    >>> from sfgen.grammar.network import network_of
+    >>> from sfgen.grammar.rules import Alternation, Grammar, Literal
+    >>> shortest_text(Reader(network_of(Grammar({"word": Alternation((Literal(b"hot"), Literal(b"hi")))}, "word"))))
+    b'hi'
+    """
+    return Completion(reader.network, reader.stacks.distances, None).text(reader.start)
 
 
 def _by_length(text: bytes) -> tuple[int, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfgen import arguments
 from sfgen.grammar.stack import Position
-from sfgen.grammar.token_network import TokenNetwork
+from sfgen.grammar.token_positions import TokenPositions
 from sfgen.index import BaseGuide
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import packed
@@ -27,7 +27,7 @@ class NetworkGuide(BaseGuide[Position]):
     >>> from sfgen.vocabulary import Vocabulary
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
     >>> vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
-    >>> guide = NetworkGuide(TokenNetwork(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary))
+    >>> guide = NetworkGuide(TokenPositions(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary))
     >>> guide.allowed_tokens().tolist()
     [0, 3]
     >>> guide.advance(0)
@@ -36,8 +36,8 @@ class NetworkGuide(BaseGuide[Position]):
     ([0, 1, 2, 3], 1)
     """
 
-    def __init__(self, tokens: TokenNetwork, max_tokens: int | None = None) -> None:
-        self.tokens = arguments.instance("tokens", tokens, TokenNetwork)
+    def __init__(self, tokens: TokenPositions, max_tokens: int | None = None) -> None:
+        self.tokens = arguments.instance("tokens", tokens, TokenPositions)
         self._reader = tokens.reader
         super().__init__(tokens.vocabulary, tokens.reader.start, max_tokens)
 

@@ -1,313 +1,33 @@
-"""A network seen through a vocabulary: the masks of positions, and the way to the end in tokens."""
+"""A network seen through a vocabulary, as a source of guides."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-
-import numpy as np
-from numpy.typing import NDArray
-
-from sfgen import arguments
-from sfgen.errors import DeadEnd, LimitTooSmall
-from sfgen.grammar.completion import Completion
-from sfgen.grammar.distances import FAR, distances_of
-from sfgen.grammar.masks import Masks, Places, TokenMask, TooManyWays
-from sfgen.grammar.network import Network
-from sfgen.grammar.read import Reader
-from sfgen.grammar.stack import Configuration, Node, Position
-from sfgen.grammar.walk import ALONE, FIRST_GROUP
-from sfgen.index.guide import NO_TOKENS
-from sfgen.index.mask_ids import TokenIds, packed
-from sfgen.protocols import Int32, Mask, Tokens
-from sfgen.vocabulary import Vocabulary
-
-_SHOWN = 60  # characters of a text in a message
-
-_KEPT = 1024  # masks of positions with several configurations, or with texts to be told apart
-
-_KEPT_PLACES = 64
-"""Positions near a limit whose tokens are kept by where they lead."""
-
-_SLACK = 8
-"""Bytes by which a text that must be distinct may be longer than the shortest one, for a quick look at the limit."""
+from sfgen.grammar.guide import NetworkGuide
+from sfgen.grammar.token_positions import TokenPositions
 
 
-class TokenNetwork:
-    """Which tokens each position of a network allows. Immutable, lazy, safe to share between threads.
+class TokenNetwork(TokenPositions):
+    """Which tokens a network allows, and guides through it; see ``TokenPositions``.
 
-    A token is allowed where the network can read its bytes and the text can still be completed. In a vocabulary that
-    lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte: what
-    only longer tokens could complete is left out.
-
-    Args:
-        network: The network.
-        vocabulary: The tokens.
-
-    Raises:
-        DeadEnd: No sequence of the single bytes of the vocabulary writes any text of the network.
+    >>> from sfgen.grammar.network import network_of
+    >>> from sfgen.grammar.rules import Grammar, Literal
+    >>> from sfgen.vocabulary import Vocabulary
+    >>> tokens = TokenNetwork(network_of(Grammar({"yes": Literal(b"yes")}, "yes")), Vocabulary([b"y", b"e", b"s"]))
+    >>> tokens.guide().forced_bytes()
+    b'yes'
     """
 
-    def __init__(self, network: Network, vocabulary: Tokens) -> None:
-        self.network = network
-        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
-        trie = self.vocabulary.trie
-        self.has_all_bytes = bool(trie.single_bytes.all())
-        distances = distances_of(network, None if self.has_all_bytes else trie.single_bytes)
-        self.reader = Reader(network, distances, trie.max_depth)
-        self._masks = Masks(network, self.vocabulary, distances)
-        self._completion = Completion(network, distances, self.vocabulary)
-        self._ids = TokenIds()
-        self._kept: dict[Position, Mask] = {}
-        self._places: dict[Position, Places] = {}
-        self._lock = threading.Lock()
-        if self.distance(self.reader.start) >= FAR:
-            raise DeadEnd(
-                "no sequence of tokens of this vocabulary writes a text of the grammar",
-                hint="Use a model whose tokenizer can write every byte.",
-            )
+    def guide(self, max_tokens: int | None = None) -> NetworkGuide:
+        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take.
 
-    # ---- what may follow -------------------------------------------------------------------------------------------
-
-    def mask(self, position: Position) -> Mask:
-        """The token mask of a position, end tokens included, whatever the limit; read-only."""
-        found = self._masks_of(position)
-        if found is None:
-            return self._remembered(position, lambda: self._plain_mask(position))
-        if len(found) == 1 and not found[0].doubts.size and not self._slack(position):
-            return found[0].mask
-        return self._remembered(position, lambda: self._joined(position, found))
-
-    def allowed_tokens(self, mask: Mask) -> Int32:
-        """The ids of the tokens of a mask, ascending; read-only."""
-        return self._ids.of(mask)
-
-    def is_made(self, position: Position) -> bool:
-        """Whether the masks of all configurations of a position are made."""
-        return all(self._masks.is_made(*self._canonical(configuration)) for configuration in position)
-
-    def _masks_of(self, position: Position) -> list[TokenMask] | None:
-        """The masks of the configurations; ``None`` where a token can be read in too many ways."""
-        try:
-            return [self._masks.of(*self._canonical(configuration)) for configuration in position]
-        except TooManyWays:
-            return None
-
-    def _canonical(self, configuration: Configuration) -> tuple[int, int, Node]:
-        state, register, node = configuration
-        return state, self.reader.stacks.canonical_register(state, register), node.canonical
-
-    def _remembered(self, position: Position, make: Callable[[], Mask]) -> Mask:
-        found = self._kept.get(position)
-        if found is None:
-            found = make()
-            found.setflags(write=False)
-            with self._lock:
-                if len(self._kept) > _KEPT:
-                    self._kept.clear()
-                found = self._kept.setdefault(position, found)
-        return found
-
-    def _joined(self, position: Position, found: list[TokenMask]) -> Mask:
-        """The union of masks, without tokens that repeat a text that must be distinct."""
-        mask = found[0].mask.copy()
-        for more in found[1:]:
-            mask |= more.mask
-        doubts = [masked.doubts for masked in found] + list(self._repeating(position))
-        for token in np.unique(np.concatenate(doubts)).tolist():
-            data = self.vocabulary.tokens[token]
-            if mask[token >> 5] >> (token & 31) & 1 and data and self.reader.read(position, data) is None:
-                mask[token >> 5] &= ~np.uint32(1 << (token & 31))
-        return mask
-
-    def _repeating(self, position: Position) -> Iterator[Int32]:
-        """The tokens that complete a text that must be distinct to one that was written before."""
-        for _, text, node in position:
-            if not isinstance(text, bytes):
-                continue
-            for frame in node.frames:
-                texts = frame.register if isinstance(frame.register, frozenset) else ()
-                for other in texts:
-                    if other.startswith(text):
-                        yield self._tokens_beginning_with(other[len(text) :])
-
-    def _tokens_beginning_with(self, data: bytes) -> Int32:
-        """The tokens that begin with some bytes."""
-        trie = self.vocabulary.trie
-        if not data:
-            return trie.token_ids
-        node = self._node_of(data)
-        if node is None:
-            return NO_TOKENS
-        return trie.token_ids[trie.token_starts[node] : trie.token_starts[trie.subtree_ends[node]]]
-
-    def _node_of(self, data: bytes) -> int | None:
-        """The trie node of some bytes; ``None`` if no token begins with them."""
-        trie = self.vocabulary.trie
-        node, stop = 0, len(trie)
-        for depth, byte in enumerate(data):
-            node, stop = (int(trie.roots[byte]), int(trie.roots[byte + 1])) if depth == 0 else (node + 1, stop)
-            while node < stop and trie.bytes[node] != byte:
-                node = int(trie.subtree_ends[node])
-            if node >= stop:
-                return None
-            stop = int(trie.subtree_ends[node])
-        return node
-
-    def _plain_mask(self, position: Position) -> Mask:
-        """The mask by trying each token."""
-        fits = [
-            token
-            for token in self.vocabulary.text_token_ids.tolist()
-            if (after := self.reader.read(position, self.vocabulary.tokens[token] or b"")) is not None
-            and self.distance(after) < FAR
-        ]
-        ends = self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
-        return packed(np.array([*fits, *ends], dtype=np.int32), len(self.vocabulary)).copy()
-
-    # ---- the way to the end ----------------------------------------------------------------------------------------
-
-    def distance(self, position: Position) -> int:
-        """The fewest bytes to an end; ``FAR`` or more where there is no way. Repeated texts are not looked at."""
-        return self.reader.stacks.distance(position)
-
-    def tokens_left(self, position: Position) -> int:
-        """The fewest tokens of the shortest text to an end; ``UNREACHABLE`` where there is none."""
-        return self._completion.tokens_left(position)
-
-    def shortest(self, position: Position) -> bytes:
-        """The shortest text from a position to an end."""
-        return self._completion.text(position)
-
-    def fits(self, position: Position, room: int | None) -> bool:
-        """Whether the text can be completed from a position with ``room`` tokens."""
-        if room is None:
-            return self.distance(position) < FAR
-        if self.distance(position) + self._slack(position) <= room:
-            return True
-        return self.tokens_left(position) <= room
-
-    def _slack(self, position: Position) -> int:
-        """More bytes than ``distance`` tells, where texts must be told apart."""
-        return _SLACK if any(node.remembers or not isinstance(register, int) for _, register, node in position) else 0
-
-    def bounded_mask(self, position: Position, room: int) -> Mask:
-        """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
-        plain = self.mask(position)
-        if room == 0:
-            ends = self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
-            return packed(np.array(ends, dtype=np.int32), len(self.vocabulary))
-        found = self._masks_of(position)
-        if found is None:
-            return plain & self._packed(self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
-        # By bytes: each is a token, so that no text takes more tokens than bytes.
-        growth = max(masked.growth for masked in found)
-        if self.distance(position) + growth + self._slack(position) + _SLACK * self._has_doubts(found) <= room - 1:
-            return plain
-        places = self._places_of(position)
-        fits = [
-            configuration is not None and self._place_fits(configuration, room - 1)
-            for configuration in places.configurations
-        ]
-        if not self._slack(position) and all(fits[FIRST_GROUP:]) and not self._has_alone(places):
-            return plain
-        tokens = np.flatnonzero(np.array(fits)[places.group_of])
-        alone = self._looked_at_alone(position, places)
-        tokens = np.setdiff1d(tokens, alone, assume_unique=True) if alone.size else tokens
-        return plain & self._packed(np.append(tokens, self._one_by_one(position, alone, room - 1)), position)
-
-    def _packed(self, tokens: NDArray[np.integer], position: Position) -> Mask:
-        ends = self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
-        return packed(np.append(tokens, ends).astype(np.int32), len(self.vocabulary))
-
-    def _has_doubts(self, found: list[TokenMask]) -> bool:
-        return any(masked.doubts.size for masked in found)
-
-    def _has_alone(self, places: Places) -> bool:
-        return bool((places.group_of == ALONE).any())
-
-    def _places_of(self, position: Position) -> Places:
-        """Where tokens lead from a position; the last few are kept: within a text it is mostly the same one."""
-        key = tuple(
-            [
-                Configuration(state, register if isinstance(register, int) else 0, node)
-                for state, register, node in position
-            ]
-        )
-        found = self._places.get(key)
-        if found is None:
-            found = self._masks.places(position)
-            with self._lock:
-                if len(self._places) >= _KEPT_PLACES:
-                    self._places.pop(next(iter(self._places)))
-                self._places[key] = found
-        return found
-
-    def _place_fits(self, place: Configuration, room: int) -> bool:
-        """Whether the text can be completed from where some tokens lead; without a look at texts that must differ."""
-        if place.node.is_distinct:
-            place = place._replace(register=b"")
-        return self.fits((place,), room)
-
-    def _looked_at_alone(self, position: Position, places: Places) -> Int32:
-        """The tokens that are looked at one by one: those that lead elsewhere each, and where texts must differ.
-
-        Inside of such a text most tokens are alike: only those matter that go on as another text does.
+        Raises:
+            LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
         """
-        group_of = places.group_of
-        alone = group_of == ALONE
-        if self._slack(position):
-            inside = [
-                configuration is not None
-                and any(configuration.node is node for _, text, node in position if isinstance(text, bytes))
-                for configuration in places.configurations
-            ]
-            alone = (group_of > 0) & ~np.array(inside)[group_of]
-            for token in self._going_on(position):
-                alone[token] = group_of[token] > 0
-        return np.flatnonzero(alone).astype(np.int32)
+        return NetworkGuide(self, max_tokens)
 
-    def _going_on(self, position: Position) -> set[int]:
-        """The tokens with which the text at a position goes on as one does that it must differ from."""
-        found = set[int]()
-        for _, text, node in position:
-            if isinstance(text, bytes):
-                for frame in node.frames:
-                    for other in frame.register if isinstance(frame.register, frozenset) else ():
-                        if other.startswith(text):
-                            found |= self._tokens_of_beginnings(other[len(text) :])
-        return found
-
-    def _tokens_of_beginnings(self, data: bytes) -> set[int]:
-        """The tokens that are the beginning of some bytes, the whole included."""
-        found = set[int]()
-        for end in range(1, len(data) + 1):
-            node = self._node_of(data[:end])
-            if node is None:
-                break
-            trie = self.vocabulary.trie
-            found |= set(trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist())
-        return found
-
-    def _one_by_one(self, position: Position, tokens: Int32, room: int) -> Int32:
-        known: dict[Position, bool] = {}
-        found = []
-        for token in tokens.tolist():
-            after = self.reader.read(position, self.vocabulary.tokens[token] or b"")
-            if after is not None:
-                if after not in known:
-                    known[after] = self.fits(after, room)
-                if known[after]:
-                    found.append(token)
-        return np.array(found, dtype=np.int32)
-
-    def check_limit(self, max_tokens: int) -> None:
-        """Raise ``LimitTooSmall`` if no text can be written with ``max_tokens`` tokens."""
-        least = self.tokens_left(self.reader.start)
-        if least > max_tokens:
-            text = self.shortest(self.reader.start).decode("utf-8", "replace")
-            raise LimitTooSmall(
-                f"a limit of {max_tokens} tokens is too small: the shortest text takes {least}",
-                details=(f"  for example {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}",),
-                hint=f"Allow at least {least} tokens.",
-            )
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """What a report says of a finished text that the network does not read; ``None`` if it does."""
+        position = self.reader.read(self.reader.start, data)
+        if position is not None and self.reader.accepts(position):
+            return None
+        return {"grammar": repr(self.network), "refused by": "the network itself"}
