@@ -33,13 +33,13 @@ class LocalMask(NamedTuple):
 
     Attributes:
         mask: The tokens, uint32 ``[words]``; read-only.
-        exits: The trie nodes at which the rule may end, and below which tokens go on; int32.
+        behind: The trie nodes right behind those at which the rule may end, ordered by byte, int32: the caller's.
         doubts: Tokens that have a whole text of a distinct call in them, ascending, int32.
         farthest: The most bytes that the rule's end is away behind any of the tokens; -1 without tokens.
     """
 
     mask: Mask
-    exits: Int32
+    behind: Int32
     doubts: Int32
     farthest: int
 

@@ -35,6 +35,7 @@ from sfgen.grammar.walk import (
     NODE_FIELDS,
     PLACES,
     TOO_MANY,
+    list_children,
     walk,
 )
 from sfgen.index.mask_ids import tokens_of_row
@@ -153,10 +154,10 @@ class Masks:
         mask = local.mask.copy()
         farthest = local.farthest + node.distance if local.farthest >= 0 else -1
         doubts = [local.doubts]
-        if local.exits.size:
+        if local.behind.size:
             doubtful = np.zeros(self._words, dtype=np.uint32)
             starts = [Configuration(*frame) for frame in node.frames]
-            counts = self._walk(mask, doubtful, starts, exits_in=local.exits)
+            counts = self._walk(mask, doubtful, starts, behind=local.behind)
             farthest = max(farthest, int(counts[FARTHEST]))
             if counts[DOUBTS]:
                 doubts.append(tokens_of_row(doubtful))
@@ -199,7 +200,7 @@ class Masks:
             return None
         mask.setflags(write=False)
         doubts = tokens_of_row(doubtful) if counts[DOUBTS] else NO_TRIE_NODES
-        return LocalMask(mask, exits[: counts[EXITS]].copy(), doubts, int(counts[FARTHEST]))
+        return LocalMask(mask, self._behind(exits[: counts[EXITS]]), doubts, int(counts[FARTHEST]))
 
     def _leaf_mask(self, state: int, register: int) -> LocalMask:
         """The local mask of a state in the middle of a leaf's text."""
@@ -219,7 +220,17 @@ class Masks:
             mask, exits = masks.counted_mask(leaf, network.owes[own], state - first, missing, room)
         else:
             mask, exits = masks.mask(state - first)
-        return LocalMask(mask, exits, NO_TRIE_NODES, farthest)
+        return LocalMask(mask, self._behind(exits), NO_TRIE_NODES, farthest)
+
+    def _behind(self, exits: Int32) -> Int32:
+        """The trie nodes right behind exits, ordered by byte."""
+        trie = self._vocabulary.trie
+        children = np.empty(8 * len(exits) + 64, dtype=np.int32)
+        while True:
+            count: int = list_children(exits, children, np.zeros(257, dtype=np.int64), trie.bytes, trie.subtree_ends)
+            if count <= len(children):
+                return children[:count].copy()
+            children = np.empty(count, dtype=np.int32)
 
     def _leaf(self, state: int) -> LeafMasks | None:
         """What makes the masks of the leaf of a state; ``None`` if its rule is none, or has many ways to end."""
@@ -263,7 +274,7 @@ class Masks:
         doubtful: Mask,
         configurations: list[Configuration],
         *,
-        exits_in: Int32 = NO_TRIE_NODES,
+        behind: Int32 = NO_TRIE_NODES,
         exits: Int32 = NO_TRIE_NODES,
         group_of: NDArray[np.uint16] = _NO_GROUPS,
         places: NDArray[np.int64] = _NO_PLACES,
@@ -276,10 +287,10 @@ class Masks:
         first_made = room.load(configurations, loaded)
         counts = np.zeros(FIELDS_OF_COUNTS, dtype=np.int64)
         counts[FARTHEST], counts[LEFT] = -1, len(configurations) * len(trie) + 1 if budget is None else budget
-        if exits_in.size:
+        if behind.size:
             counts[LEFT] = 1 << 60
         arguments: tuple[Any, ...] = (
-            0, len(trie), exits_in, len(configurations), first_made, mask, doubtful, exits, group_of, places, counts,
+            0, len(trie), behind, len(configurations), first_made, mask, doubtful, exits, group_of, places, counts,
             *self._network_arguments, room.nodes, room.frames, room.sets, room.marks, *self._trie_arguments,
         )  # fmt: skip
         status = walk(*arguments)

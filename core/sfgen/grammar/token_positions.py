@@ -110,14 +110,22 @@ class TokenPositions:
 
     def _joined(self, position: Position, found: list[TokenMask]) -> Mask:
         """The union of masks, without tokens that repeat a text that must be distinct."""
-        mask = found[0].mask.copy()
-        for more in found[1:]:
-            mask |= more.mask
-        doubts = [masked.doubts for masked in found] + list(self._repeating(position))
-        for token in np.unique(np.concatenate(doubts)).tolist():
-            data = self.vocabulary.tokens[token]
-            if mask[token >> 5] >> (token & 31) & 1 and data and self.reader.read(position, data) is None:
-                mask[token >> 5] &= ~np.uint32(1 << (token & 31))
+        mask = found[0].mask
+        if len(found) > 1:
+            mask = mask.copy()
+            for more in found[1:]:
+                mask |= more.mask
+        doubts = [masked.doubts for masked in found if masked.doubts.size] + list(self._repeating(position))
+        repeated = [
+            token
+            for token in (np.unique(np.concatenate(doubts)).tolist() if doubts else ())
+            if mask.item(token >> 5) >> (token & 31) & 1
+            and self.reader.read(position, self.vocabulary.tokens[token] or b"") is None
+        ]
+        if repeated and not mask.flags.writeable:
+            mask = mask.copy()
+        for token in repeated:
+            mask[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
 
     def _repeating(self, position: Position) -> Iterator[Int32]:

@@ -65,7 +65,7 @@ _NO_TOKEN = 0x80000000
 
 @kernel
 def walk(
-    first: Int, end: Int, exits_in: Int32s, starts: Int, loaded: Int,
+    first: Int, end: Int, behind: Int32s, starts: Int, loaded: Int,
     mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, group_of: UInt16sOut, places: Int64sOut, counts: Int64sOut,
     table: Int32s, width: Int, classes: UInt8s, facts: Int32s, distances: Int64s, actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
@@ -76,7 +76,7 @@ def walk(
     Args:
         first: The first trie node that is walked.
         end: The one after the last.
-        exits_in: Trie nodes below which is walked instead of all that, where there are some.
+        behind: Trie nodes that are walked instead, with what is below them, where there are some; ordered by byte.
         starts: How many configurations the walk begins with: they are in ``sets``.
         loaded: From which number on stack nodes are made; those below, and their frames, are loaded.
         mask: Where the tokens go, uint32 ``[words]``; those with the same bytes as others are left out.
@@ -101,14 +101,17 @@ def walk(
             distinct call was read.
         labels: This and the rest: as in ``TokenTrie``.
     """
-    spans = np.int64(exits_in.size)
+    spans = np.int64(behind.size)
     if spans == 0:
         spans = np.int64(1)
+    refused = np.int64(-1)  # the last byte that none of the starts can read
     for span in range(spans):
         node, stop, base = np.int64(first), np.int64(end), np.int64(0)
-        if exits_in.size > 0:
-            node = np.int64(exits_in[span]) + 1
-            stop, base = np.int64(ends[node - 1]), np.int64(depths[node - 1])
+        if behind.size > 0:
+            node = np.int64(behind[span])
+            if np.int64(labels[node]) == refused:
+                continue
+            stop, base = np.int64(ends[node]), np.int64(depths[node]) - 1
         marks[4 * base] = 0
         marks[4 * base + 1] = starts
         marks[4 * base + 2] = loaded
@@ -127,6 +130,8 @@ def walk(
             if top < 0:
                 return TOO_MANY
             if top == marks[4 * depth]:
+                if depth == base + 1:
+                    refused = np.int64(labels[node])
                 node = np.int64(ends[node])
                 continue
             token = first_tokens[node]
@@ -349,3 +354,32 @@ def _are_equal(left: Int, right: Int, loaded: Int, nodes: Int64s, frames: Int64s
             return False
         left, right = frames[one + FRAME_BELOW], frames[other + FRAME_BELOW]
     return True
+
+
+@kernel
+def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels: UInt8s, ends: Int32s) -> Int:
+    """List the children of trie nodes, ordered by byte; return their number.
+
+    Args:
+        exits: The nodes.
+        children: Where the children go, as far as there is room: nothing is written where it does not suffice.
+        starts: 257 zeros.
+        labels: This and ``ends``: as in ``TokenTrie``.
+    """
+    for place in range(exits.size):
+        child = np.int64(exits[place]) + 1
+        while child < ends[exits[place]]:
+            starts[np.int64(labels[child]) + 1] += 1
+            child = np.int64(ends[child])
+    for byte in range(256):
+        starts[byte + 1] += starts[byte]
+    count = starts[256]
+    if count > children.size:
+        return count
+    for place in range(exits.size):
+        child = np.int64(exits[place]) + 1
+        while child < ends[exits[place]]:
+            children[starts[labels[child]]] = child
+            starts[labels[child]] += 1
+            child = np.int64(ends[child])
+    return count
