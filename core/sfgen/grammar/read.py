@@ -6,6 +6,7 @@ This is the plain definition of what a network reads. Masks are made by kernels 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from sfgen.grammar.distances import Distances, distances_of
@@ -66,33 +67,35 @@ class Reader:
 
     def is_final(self, position: Position) -> bool:
         """Whether nothing can follow: the text must end."""
-        return all(self._is_end[state] and not node.frames for state, _, node in position)
+        return next(self._alive(position), None) is None
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """The byte that must follow, where there is one only, and the position after it."""
-        labels = {label for configuration in position for label in self._labels(configuration)}
-        if len(labels) != 1:
+        alive = self._alive(position)
+        label = next(alive, None)
+        if label is None:
             return None
-        label = labels.pop()
         byte = self._classes.find(label)
-        if self._classes.rfind(label) != byte:
+        if self._classes.rfind(label) != byte or next(alive, None) is not None:
             return None
         after = self.read(position, bytes([byte]))
         return None if after is None else (bytes([byte]), after)
 
+    def _alive(self, position: Position) -> Iterator[int]:
+        """The byte classes that can be read at a position; one by one, for mostly the first two tell enough."""
+        for label in sorted({label for configuration in position for label in self._labels(configuration)}):
+            if self.read(position, bytes([self._classes.find(label)])) is not None:
+                yield label
+
     def _labels(self, configuration: Configuration) -> set[int]:
-        """The byte classes that a configuration may read, dead ends of counters included, the first few only."""
-        found = set[int]()
-        state, _, node = configuration
-        start = state * self._width
-        for label, entry in enumerate(self._table[start : start + self._width].tolist()):
-            if entry != DEAD:
-                found.add(label)
-                if len(found) > 2:
-                    return found
-        if self._accepting[state]:
-            for frame in node.frames:
-                found |= self._labels(Configuration(*frame))
+        """The byte classes that a configuration reads if nothing is counted and no texts must differ."""
+        found, waiting = set[int](), [configuration]
+        while waiting:
+            state, _, node = waiting.pop()
+            row = self._table[state * self._width : (state + 1) * self._width].tolist()
+            found |= {label for label, entry in enumerate(row) if entry != DEAD}
+            if self._accepting[state]:
+                waiting += [Configuration(*frame) for frame in node.frames]
         return found
 
     def _may_end(self, configuration: Configuration) -> bool:
