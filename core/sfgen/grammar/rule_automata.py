@@ -95,6 +95,8 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
             case CountedText():
                 found.append(_counted_text(name, expression))
             case CountedList():
+                if expression.item.rule in nullable:
+                    raise InternalError(f"the items of {name!r} are counted, and may be empty")
                 found.append(_counted_list(name, expression))
             case _:
                 together[name] = expression
@@ -251,7 +253,7 @@ def _counted_list(name: str, items: CountedList) -> RuleAutomaton:
     for source, target, byte in zip([after, *closed], closed, closing, strict=False):
         table[source, byte] = target
     minimum = max(0, items.minimum - 1)
-    maximum = UNBOUNDED if items.maximum is None else items.maximum - 1
+    maximum = UNBOUNDED if items.maximum is None else max(0, items.maximum - 1)
     if items.minimum == 0:
         table[opened, closing[0]] = closed[0]
     if items.maximum != 0:
