@@ -55,11 +55,18 @@ class Reader:
                 return None
             position = tuple(
                 [
-                    Configuration(state, register, nodes[0] if len(nodes) == 1 else self.stacks.joined(nodes))
+                    Configuration(state, register, node)
                     for (state, register), nodes in found.items()
+                    for node in (nodes if len(nodes) == 1 else self._joined(nodes))
                 ]
             )
         return position
+
+    def _joined(self, nodes: list[Node]) -> list[Node]:
+        """The nodes below one state and register as one; the bottom, which has no frames, stays by itself."""
+        with_frames = [node for node in nodes if node.frames]
+        joined = [self.stacks.joined(with_frames)] if with_frames else []
+        return joined if len(with_frames) == len(nodes) else [*joined, self.stacks.bottom]
 
     def accepts(self, position: Position) -> bool:
         """Whether the text may end at a position."""
