@@ -265,11 +265,9 @@ class TokenPositions:
         group_of = places.group_of
         alone = group_of == ALONE
         if self._slack(position):
-            inside = [
-                configuration is not None
-                and any(configuration.node is node for _, text, node in position if isinstance(text, bytes))
-                for configuration in places.configurations
-            ]
+            # Tokens that do not leave the rule keep its register, but for the text of a name.
+            nodes = {node for _, register, node in position if not isinstance(register, frozenset)}
+            inside = [place is not None and place.node in nodes for place in places.configurations]
             alone = (group_of > 0) & ~np.array(inside)[group_of]
             for token in self._going_on(position):
                 alone[token] = group_of[token] > 0
