@@ -80,7 +80,7 @@ def test_up_to_draft_07_what_stands_beside_a_reference_has_no_name() -> None:
 
 
 SEGMENTS = st.sampled_from(["a", "b", "a/b", "~", "%25", "é", "0", "1", "$defs", "not", "items"])
-DOCUMENTS = st.recursive(
+DOCUMENTS: st.SearchStrategy[Any] = st.recursive(
     st.just({}),
     lambda inner: (
         st.dictionaries(
@@ -113,7 +113,7 @@ def test_pointers_lead_where_the_package_referencing_goes(document: Any, parts: 
     assert value_at(document, found) == expected
 
 
-# ---- where they lead nowhere -----------------------------------------------------------------------------------------
+# ---- where they lead nowhere ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_what_is_referred_to_is_checked_wherever_it_stands() -> None:
     assert caught.value.pointer == "/components/a/not/type"
 
 
-# ---- circles ---------------------------------------------------------------------------------------------------------
+# ---- circles -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sfgen.schema.from_python import from_python
 from sfgen.schema.keywords import Draft
 from sfgen.schema.pattern_search import PatternUnreadableError, search_of
 from sfgen.schema.references import value_at
-from sfgen.schema.strict_json import escaped, is_equal, key
+from sfgen.schema.strict_json import escaped, is_equal, key, unescaped
 
 _CLASSES = {
     Draft.DRAFT_04: "Draft4Validator",
@@ -24,6 +24,9 @@ _CLASSES = {
     Draft.DRAFT_2019_09: "Draft201909Validator",
     Draft.DRAFT_2020_12: "Draft202012Validator",
 }
+
+_FALSE_IS_TOLD = ("additionalProperties", "additionalItems", "items", "unevaluatedItems", "unevaluatedProperties")
+"""Keywords that say more of ``false`` than that nothing is allowed."""
 
 
 def validator_of(document: SchemaDocument) -> Any:
@@ -37,7 +40,7 @@ def validator_of(document: SchemaDocument) -> Any:
     _check_patterns(document)
     validator = _class_of(document.draft)
     return validator(
-        _without_drafts(document), format_checker=validator.FORMAT_CHECKER, registry=referencing.Registry()
+        _for_jsonschema(document), format_checker=validator.FORMAT_CHECKER, registry=referencing.Registry()
     )
 
 
@@ -64,13 +67,22 @@ def _class_of(draft: Draft) -> Any:
     return jsonschema.validators.extend(base, known, type_checker=checker)
 
 
-def _without_drafts(document: SchemaDocument) -> Any:
-    """The schema without any ``$schema``: jsonschema would take its own validator again where it meets one."""
+def _for_jsonschema(document: SchemaDocument) -> Any:
+    """The schema without what jsonschema trips over.
+
+    Where it meets a ``$schema`` it would take its own validator again, and of a schema ``false`` inside another it
+    does not tell where in the value it was.
+    """
     root = from_python(document.root)
+    pointers = set(document.pointers)
     for pointer in document.pointers:
         schema = value_at(root, pointer)
         if isinstance(schema, dict):
             schema.pop("$schema", None)
+        outer, _, keyword = pointer.rpartition("/")
+        if schema is False and pointer and not (outer in pointers and keyword in _FALSE_IS_TOLD):
+            around = value_at(root, outer)
+            around[int(keyword) if isinstance(around, list) else unescaped(keyword)] = {"not": {}}
     return root
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sfgen.schema.words import TYPE_WORDS, alternatives, shown, type_of
 
+_NOT_ALLOWED = "is not allowed here"
 _MOST_BRANCHES = 3  # of anyOf and oneOf that a sentence tells of
 _MOST_NAMES = 8  # of properties that a sentence lists
 
@@ -145,6 +146,9 @@ def _of_size(least: bool, one: str, many: str) -> Callable[[Any, Any, Any], str]
     return words
 
 
+_of_most = _of_size(False, "item", "items")
+
+
 def _of_minimum(wanted: Any, value: Any, schema: Any) -> str:
     if schema.get("exclusiveMinimum") is True:
         return f"must be above {wanted}, not {shown(value)}"
@@ -163,6 +167,8 @@ def _of_enum(wanted: Any, value: Any, schema: Any) -> str:
 
 
 def _of_not(wanted: Any, value: Any, schema: Any) -> str:
+    if wanted in (True, {}):
+        return _NOT_ALLOWED
     if isinstance(wanted, dict) and set(wanted) == {"type"}:
         return f"must not be {alternatives(_type_words(wanted['type']))}"
     if isinstance(wanted, dict) and set(wanted) in ({"const"}, {"enum"}):
@@ -178,7 +184,7 @@ def _of_contains(wanted: Any, value: Any, schema: Any) -> str:
 
 
 _WORDS: Mapping[str, Callable[[Any, Any, Any], str]] = {
-    "": lambda wanted, value, schema: "is not allowed here: the schema is false",
+    "": lambda wanted, value, schema: _NOT_ALLOWED,
     "type": _of_type,
     "enum": _of_enum,
     "const": lambda wanted, value, schema: f"must be {shown(wanted)}, not {shown(value)}",
@@ -190,7 +196,7 @@ _WORDS: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "minLength": _of_size(True, "character", "characters"),
     "maxLength": _of_size(False, "character", "characters"),
     "minItems": _of_size(True, "item", "items"),
-    "maxItems": _of_size(False, "item", "items"),
+    "maxItems": _of_most,
     "minProperties": _of_size(True, "property", "properties"),
     "maxProperties": _of_size(False, "property", "properties"),
     "pattern": lambda wanted, value, schema: f"must match the pattern {wanted}, and {shown(value)} does not",
@@ -201,8 +207,8 @@ _WORDS: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "maxContains": lambda wanted, value, schema: (
         f'must have at most {_count(wanted, "item", "items")} as "contains" describes'
     ),
-    "items": lambda wanted, value, schema: "must not have so many items",
-    "additionalItems": lambda wanted, value, schema: "must not have so many items",
+    "items": lambda wanted, value, schema: _of_most(len(schema.get("prefixItems", ())), value, schema),
+    "additionalItems": lambda wanted, value, schema: _of_most(len(schema["items"]), value, schema),
     "oneOf": lambda wanted, value, schema: f'fits more than one of the {len(wanted)} schemas of "oneOf"',
     "not": _of_not,
     "unevaluatedProperties": lambda wanted, value, schema: "must have no properties but those that its schemas name",

@@ -74,7 +74,7 @@ def _number(value: float | Decimal, pointer: str) -> int | Decimal:
         if value.bit_length() > 3 * MAX_NUMBER_LENGTH:
             raise SchemaTooLarge(f"a number of more than {3 * MAX_NUMBER_LENGTH} bits", pointer)
         return int(value)
-    if not math.isfinite(value):
+    if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
         raise SchemaError(f"{value} is not a number in JSON", pointer)
     number = Decimal(repr(float(value))) if isinstance(value, float) else value
     _, digits, exponent = number.as_tuple()

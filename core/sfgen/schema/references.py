@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from sfgen.schema.keywords import Draft
-from sfgen.schema.strict_json import escaped
+from sfgen.schema.strict_json import escaped, unescaped
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 """The keywords that refer to another schema."""
@@ -138,7 +138,7 @@ class Identifiers:
         """What a pointer leads to; ``skipped``: how much of it is not the reference's own."""
         value, passed = root, ""
         for part in pointer.split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
+            name = unescaped(part)
             child = _child(value, name)
             if child is _NOTHING:
                 names = list(value) if isinstance(value, dict) else []

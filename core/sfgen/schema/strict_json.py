@@ -189,6 +189,11 @@ def escaped(name: str | int) -> str:
     return "/" + str(name).replace("~", "~0").replace("/", "~1")
 
 
+def unescaped(part: str) -> str:
+    """A part of a JSON pointer, without its slash, as the name that it stands for."""
+    return part.replace("~1", "/").replace("~0", "~")
+
+
 @dataclass
 class _Open:
     """An array or an object that is being read.
