@@ -6,13 +6,12 @@ The reader keeps a stack of its own, so that a deep text meets a limit with a me
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
-from sfgen.errors import caret_lines
+from sfgen.schema.text_positions import Lines, Position
 
 MAX_DEPTH = 400
 """How deep arrays and objects may be nested."""
@@ -31,7 +30,6 @@ _WORD = re.compile(r"-?\w+")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _NAMED_VALUES = {"true": True, "false": False, "null": None}
 _CLOSING = {"[": "]", "{": "}"}
-_CONTEXT = 400  # characters on either side of a caret, more than a line on a screen shows
 _MISTAKES = {
     "NaN": "NaN is not a number in JSON",
     "Infinity": "Infinity is not a number in JSON",
@@ -41,13 +39,6 @@ _MISTAKES = {
     "None": "null is JSON's word for None",
     "undefined": "null is JSON's word for undefined",
 }
-
-
-class Position(NamedTuple):
-    """Where something begins in a text: line and column, in code points, both from 1."""
-
-    line: int
-    column: int
 
 
 class NotJsonError(ValueError):
@@ -113,31 +104,6 @@ def decoded(text: str | bytes) -> str:
     except UnicodeEncodeError as error:
         position = Lines(error.object).position(error.start)
         raise NotJsonError("not valid JSON: half of a surrogate pair, or a byte that is not UTF-8", position) from None
-
-
-class Lines:
-    """The lines of a text, to turn offsets into positions.
-
-    Args:
-        text: The text.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-
-    def position(self, offset: int) -> Position:
-        """The line and column of an offset, which counts code points from 0."""
-        line = bisect_right(self._starts, offset)
-        return Position(line, offset - self._starts[line - 1] + 1)
-
-    def caret(self, offset: int) -> tuple[str, ...]:
-        """The line of an offset with a caret under it, cut to what a screen shows."""
-        start = self._starts[bisect_right(self._starts, offset) - 1]
-        end = self._text.find("\n", offset)
-        line = self._text[start : len(self._text) if end < 0 else end].removesuffix("\r")
-        cut = max(0, offset - start - _CONTEXT)
-        return caret_lines(line[cut : offset - start + _CONTEXT], offset - start - cut)
 
 
 @dataclass(frozen=True)
