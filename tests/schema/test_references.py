@@ -175,6 +175,21 @@ def test_what_nothing_refers_to_may_refer_to_what_it_likes() -> None:
     assert caught.value.pointer == "/$defs/a/$ref"
 
 
+def test_pointers_as_identifiers_are_no_names() -> None:
+    """As some programs write them, here and there twice."""
+    same = {"$id": "#/items"}
+    schema = {"$schema": URIS[Draft.DRAFT_07], "items": same, "not": same, "anyOf": [{"$ref": "#/items"}]}
+    assert resolved(schema, "#/items") == "/items"
+
+
+def test_annotations_may_be_anything_where_no_metaschema_looks() -> None:
+    group = {"a": {"examples": "x", "items": {"title": 3}}}
+    schema = {"$ref": "#/$defs/group/a", "$defs": {"group": group}}
+    assert read_schema(schema).root == schema
+    with pytest.raises(SchemaError):
+        read_schema({"$ref": "#/$defs/a", "$defs": group})
+
+
 def test_what_is_referred_to_is_checked_wherever_it_stands() -> None:
     with pytest.raises(SchemaError) as caught:
         read_schema({"$ref": "#/components/a", "components": {"a": {"not": {"type": 3}}}})

@@ -145,6 +145,14 @@ MEANINGLESS: Mapping[Draft, Mapping[str, str]] = {
 }
 """Keywords that a draft's metaschema checks, but that say nothing any more, and what to write instead."""
 
+ANNOTATIONS = frozenset(
+    {
+        *("title", "description", "examples", "$comment", "deprecated", "readOnly", "writeOnly"),
+        *("contentMediaType", "contentEncoding"),
+    }
+)
+"""Keywords that say nothing about what is valid."""
+
 _CONTAINERS = (Kind.SCHEMA, Kind.SCHEMA_OR_BOOLEAN, Kind.SCHEMAS, Kind.SCHEMA_OR_SCHEMAS)
 _NAMED_CONTAINERS = (Kind.NAMED_SCHEMAS, Kind.DEPENDENCIES)
 

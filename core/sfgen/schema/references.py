@@ -82,7 +82,9 @@ class Identifiers:
                 if self.resources.setdefault(base, pointer) != pointer:
                     return keyword
                 self.bases[pointer] = base
-            if fragment and draft <= Draft.DRAFT_07 and not self._name(pointer, fragment):
+            # Some programs write the pointer of each schema as its "$id": that is no name.
+            is_name = fragment and not fragment.startswith("/") and draft <= Draft.DRAFT_07
+            if is_name and not self._name(pointer, fragment):
                 return keyword
         for keyword in ("$anchor", "$dynamicAnchor") if draft > Draft.DRAFT_07 else ():
             anchor = schema.get(keyword)

@@ -7,15 +7,17 @@ from typing import Any
 
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.drafts import LATEST, draft_of_uri, guessed_draft
-from sfgen.schema.keywords import KINDS, MEANINGLESS, Draft, Kind, subschemas
+from sfgen.schema.keywords import ANNOTATIONS, KINDS, MEANINGLESS, Draft, Kind, subschemas
 from sfgen.schema.metaschema import misfits
+from sfgen.schema.notes import Notes
 from sfgen.schema.references import is_reference_alone, references_of
 from sfgen.schema.strict_json import escaped
 
-_MOST_NAMED = 5  # of keywords or schemas that one line lists
+_MOST_NAMED = 5  # of schemas that one line lists
 _DEFINITIONS = ("$defs", "definitions")
 _NEVER_COUNT = {
-    *("$ref", "$schema", "$id", "id", "$comment", "title", "description", "default", "examples", *_DEFINITIONS)
+    *("$ref", "$schema", "$id", "id", "default", *_DEFINITIONS),
+    *ANNOTATIONS,
 }
 """Keywords that say nothing about a value by themselves."""
 
@@ -38,8 +40,7 @@ class _Reading:
     """Looks at all of a schema, and makes a document of it."""
 
     def __init__(self, root: Any, name: str = "", text: str = "") -> None:
-        self._notes: list[str] = []
-        self._unknown: dict[str, None] = {}
+        self._notes = Notes()
         self._seen: dict[str, None] = {}
         self._read = SchemaDocument(root, LATEST, name, text)
 
@@ -49,9 +50,8 @@ class _Reading:
         self._read = SchemaDocument(root, self._draft(root), self._read.name, self._read.text)
         self._look_at(root, "")
         self._follow()
-        self._note_unknown()
         read = self._read
-        notes, pointers = tuple(self._notes), tuple(self._seen)
+        notes, pointers = self._notes.lines(), tuple(self._seen)
         return SchemaDocument(read.root, read.draft, read.name, read.text, notes, read.identifiers, pointers)
 
     def _draft(self, root: Any) -> Draft:
@@ -60,11 +60,14 @@ class _Reading:
             return guessed_draft(root)
         draft = draft_of_uri(named)
         if draft is None:
-            self._notes.append(f'"$schema" names {named[:80]}, which is not known: read as {LATEST.title}')
+            self._notes.say(f'"$schema" names {named[:80]}, which is not known: read as {LATEST.title}')
         return draft or LATEST
 
-    def _look_at(self, schema: Any, pointer: str) -> None:
-        """Check a schema and all in it, and take note of what they call themselves."""
+    def _look_at(self, schema: Any, pointer: str, *, by_reference: bool = False) -> None:
+        """Check a schema and all in it, and take note of what they call themselves.
+
+        What only a reference makes a schema is not looked at by the metaschema: annotations may be anything there.
+        """
         draft = self._read.draft
         kinds = KINDS[draft]
         stack = [(schema, pointer)]
@@ -74,6 +77,8 @@ class _Reading:
                 continue
             self._seen[pointer] = None
             for misfit in misfits(schema, draft):
+                if by_reference and misfit.way[:1] and misfit.way[0] in ANNOTATIONS:
+                    continue
                 raise self._read.error(misfit.reason, pointer + "".join(map(escaped, misfit.way)), hint=misfit.hint)
             if not isinstance(schema, dict):
                 continue
@@ -91,33 +96,16 @@ class _Reading:
         kinds, meaningless = KINDS[draft], MEANINGLESS.get(draft, {})
         for keyword in schema:
             if keyword in meaningless:
-                self._notes.append(
-                    f'"{keyword}" at {pointer or "the top"} says nothing in {draft.title}: {meaningless[keyword]}'
-                )
+                self._notes.add(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, pointer)
             elif keyword == "nullable":
-                self._notes.append(f'"nullable" at {pointer or "the top"} is OpenAPI\'s, and is not read yet')
+                self._notes.add("from OpenAPI, and not read yet", keyword, pointer)
             elif keyword not in kinds and not keyword.startswith("x-"):
-                self._unknown[keyword] = None
+                self._notes.add(f"not a keyword of {draft.title}, ignored", keyword, pointer)
+            elif keyword not in _NEVER_COUNT and is_reference_alone(schema, draft):
+                self._notes.add(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
         named = schema.get("$schema")
         if pointer and isinstance(named, str) and draft_of_uri(named) not in (None, draft):
-            self._notes.append(f'"$schema" at {pointer} names another draft: all is read as {draft.title}')
-        if is_reference_alone(schema, draft):
-            beside = [keyword for keyword in schema if keyword in kinds and keyword not in _NEVER_COUNT]
-            if beside:
-                names = ", ".join(f'"{keyword}"' for keyword in beside)
-                self._notes.append(
-                    f'{names} beside "$ref" at {pointer or "the top"} counts for nothing in {draft.title}'
-                )
-
-    def _note_unknown(self) -> None:
-        if self._unknown:
-            names = list(self._unknown)
-            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-            named = ", ".join(f'"{name[:40]}"' for name in names[:_MOST_NAMED])
-            title = self._read.draft.title
-            self._notes.append(
-                f"{named}{more}: not {'a keyword' if len(names) == 1 else 'keywords'} of {title}, ignored"
-            )
+            self._notes.add(f"another draft than {draft.title}, by which all is read", "$schema", pointer)
 
     def _follow(self) -> None:
         """Follow the references that the schema can reach; definitions that it cannot may refer to what they like."""
@@ -131,7 +119,7 @@ class _Reading:
             same[pointer] = []
             for keyword, reference in references_of(schema, draft):
                 target, found = self._read.resolve(reference, pointer, keyword)
-                self._look_at(found, target)
+                self._look_at(found, target, by_reference=True)
                 stack.append((target, found))
                 same[pointer] += [target] if keyword == "$ref" else []
             if is_reference_alone(schema, draft):
