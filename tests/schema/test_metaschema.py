@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import jsonschema
@@ -64,10 +63,10 @@ def is_right(schema: Any, draft: Draft) -> bool:
 def is_well_formed(schema: Any, draft: Draft) -> bool:
     if isinstance(schema, dict):
         schema = {"$schema": URIS[draft], **schema}
-    elif draft is not Draft.DRAFT_2020_12:
+    elif not isinstance(schema, bool) or draft is not Draft.DRAFT_2020_12:
         return not list(misfits(from_python(schema), draft))
     try:
-        read_schema(schema if isinstance(schema, dict | bool) else json.dumps(schema))
+        read_schema(schema)
     except SchemaError:
         return False
     return True

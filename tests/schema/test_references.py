@@ -36,6 +36,7 @@ def resolved(schema: dict[str, Any], reference: str, base: str = "") -> str:
         ({"definitions": {"é": {}}}, "#/definitions/%C3%A9", "/definitions/é"),
         ({"definitions": {"é": {}}}, "#/definitions/é", "/definitions/é"),
         ({"definitions": {"": {}}}, "#/definitions/", "/definitions/"),
+        ({"definitions": {"\t\r": {}}}, "#/definitions/\t\r", "/definitions/\t\r"),
         ({"allOf": [{}, {"not": {}}]}, "#/allOf/1/not", "/allOf/1/not"),
         ({"components": {"schemas": {"A": {}}}}, "#/components/schemas/A", "/components/schemas/A"),
         ({"items": {"$anchor": "here"}}, "#here", "/items"),
@@ -252,6 +253,11 @@ def test_a_circle_is_found_where_there_is_one(graph: dict[str, list[str]]) -> No
         for node in graph:
             reached[node] |= {far for near in reached[node] for far in reached.get(near, ())}
     assert bool(found) == any(node in reached[node] for node in graph)
+
+
+@given(st.text())
+def test_every_name_has_a_pointer(name: str) -> None:
+    assert value_at({name: [{name: 1}]}, f"{escaped(name)}/0{escaped(name)}") == 1
 
 
 def test_pointers_without_a_value() -> None:

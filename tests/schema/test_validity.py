@@ -212,6 +212,12 @@ def test_what_jsonschema_by_itself_would_not_get_right(schema: Any, text: str, i
     assert validity(schema).is_valid(text.encode()) == is_valid
 
 
+def test_names_of_any_characters() -> None:
+    schema = {"properties": {"a\nb#%25": {"pattern": "x"}, "\t": False}}
+    (first, second) = validity(schema).errors('{"a\\nb#%25": "y", "\\t": 1}')
+    assert (first.pointer, second.pointer, second.path) == ("/a\nb#%25", "/\t", '$["\\t"]')
+
+
 def test_the_names_of_constants_stay() -> None:
     """``$schema`` is taken out of schemas, and of nothing else."""
     schema = {"$schema": URIS[Draft.DRAFT_07], "const": {"$schema": "a"}}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urljoin
 
 from sfgen.schema.keywords import Draft
 from sfgen.schema.strict_json import escaped, unescaped
@@ -76,7 +76,7 @@ class Identifiers:
         keyword = "id" if draft is Draft.DRAFT_04 else "$id"
         identifier = schema.get(keyword)
         if isinstance(identifier, str):
-            uri, fragment = urldefrag(identifier)
+            uri, _, fragment = identifier.partition("#")
             if uri:
                 base = urljoin(self.base_of(pointer), uri)
                 if self.resources.setdefault(base, pointer) != pointer:
@@ -116,7 +116,7 @@ class Identifiers:
             UnresolvedError: It leads nowhere, or out of the document.
         """
         base = self.base_of(base_pointer)
-        uri, fragment = urldefrag(reference)
+        uri, _, fragment = reference.partition("#")
         target = urljoin(base, uri) if uri else base
         if target not in self.resources:
             raise UnresolvedError(
@@ -126,7 +126,7 @@ class Identifiers:
         fragment, start = unquote(fragment), self.resources[target]
         if not fragment or fragment.startswith("/"):
             pointer = start + fragment
-            return pointer, self._at(root, pointer, reference, len(start))
+            return pointer, _at(root, pointer, reference, len(start))
         anchor = f"{target}#{fragment}"
         if anchor not in self.anchors:
             names = [name.partition("#")[2] for name in self.anchors if name.startswith(f"{target}#")]
@@ -135,19 +135,6 @@ class Identifiers:
                 hint = f"A pointer begins with a slash: #/{fragment}"
             raise UnresolvedError(f"there is no anchor {_shown(fragment)}", hint)
         return self.anchors[anchor], value_at(root, self.anchors[anchor])
-
-    def _at(self, root: Any, pointer: str, reference: str, skipped: int) -> Any:
-        """What a pointer leads to; ``skipped``: how much of it is not the reference's own."""
-        value, passed = root, ""
-        for part in pointer.split("/")[1:]:
-            name = unescaped(part)
-            child = _child(value, name)
-            if child is _NOTHING:
-                names = list(value) if isinstance(value, dict) else []
-                hint = _near(name, names, f"#{passed[skipped:]}/") or _elsewhere(root, pointer.rpartition("/")[2])
-                raise UnresolvedError(f"{_shown(reference)} leads nowhere: {_lack(value, name, passed)}", hint)
-            value, passed = child, f"{passed}/{part}"
-        return value
 
 
 def value_at(root: Any, pointer: str) -> Any:
@@ -159,11 +146,21 @@ def value_at(root: Any, pointer: str) -> Any:
     >>> value_at({"a/b": [1, {"~": 2}]}, "/a~1b/1/~0")
     2
     """
-    return Identifiers.empty().resolve(root, f"#{_quoted(pointer)}", "")[1]
+    return _at(root, pointer, f"#{pointer}", 0)
 
 
-def _quoted(pointer: str) -> str:
-    return pointer.replace("%", "%25")
+def _at(root: Any, pointer: str, reference: str, skipped: int) -> Any:
+    """What a pointer leads to; ``skipped``: how much of it is not the reference's own."""
+    value, passed = root, ""
+    for part in pointer.split("/")[1:]:
+        name = unescaped(part)
+        child = _child(value, name)
+        if child is _NOTHING:
+            names = list(value) if isinstance(value, dict) else []
+            hint = _near(name, names, f"#{passed[skipped:]}/") or _elsewhere(root, pointer.rpartition("/")[2])
+            raise UnresolvedError(f"{_shown(reference)} leads nowhere: {_lack(value, name, passed)}", hint)
+        value, passed = child, f"{passed}/{part}"
+    return value
 
 
 _NOTHING: Any = object()
