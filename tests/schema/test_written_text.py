@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from counted_texts import reads
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfgen.automata import Dfa
 from sfgen.errors import SchemaError
-from sfgen.grammar.rules import CountedText
 from sfgen.schema.written_text import any_text, counted_text, names_except, write, written
 
 LETTERS = st.sampled_from(['"', "\\", "\n", "\t", "\b", "\f", "\r", "\x00", "\x0b", "\x1f", "\x7f", *"abnu01/é日😀"])
@@ -117,21 +117,6 @@ def test_names_except_some(names: list[str], text: str) -> None:
 
 def test_a_name_that_cannot_be_written_excludes_nothing() -> None:
     assert names_except(("\ud800",)).equivalent(written(any_text()))
-
-
-def reads(text: CountedText, data: bytes) -> bool:
-    """What a counted text means, told byte by byte."""
-    state = count = 0
-    for byte in data:
-        state = text.dfa.step(state, byte)
-        if state < 0:
-            return False
-        count += bool(text.counts[state])
-        if text.maximum is not None and count > text.maximum:
-            return False
-        if text.needs_minimum[state] and count < text.minimum:
-            return False
-    return bool(text.dfa.accepting[state])
 
 
 @settings(deadline=None)

@@ -126,14 +126,15 @@ def _set(sign: str, in_either: bool) -> Ranges:
     return tree.ranges
 
 
-def _boundary() -> Node:
-    r"""What is ``\b`` for both: a word character of ASCII on one side, no word character of any script on the other."""
-    word, any_word = Characters(_set("w", False)), Characters(_set("w", True))
-    sides = (
-        [Look(word, behind=True, negative=False), Look(any_word, behind=False, negative=True)],
-        [Look(any_word, behind=True, negative=True), Look(word, behind=False, negative=False)],
+def _boundary(holds: bool, is_forbidden: bool) -> Node:
+    r"""``\b``, or ``\B`` if it must not hold; word characters are those of ASCII for ECMA-262 alone."""
+    word = Characters(_set("w", False))
+    ecma = alternation(
+        concatenation([Look(word, behind=True, negative=before), Look(word, behind=False, negative=before != holds)])
+        for before in (False, True)
     )
-    return alternation(map(concatenation, sides))
+    both = [ecma, word_boundary(holds, ascii_only=False)]
+    return alternation(both) if is_forbidden else concatenation(both)
 
 
 class _Reader:
@@ -198,12 +199,9 @@ class _Reader:
         if self.next_is("$"):
             # For `re` it also holds before a newline at the end, and so it must not where it is forbidden.
             return Anchor(AnchorKind.FINAL_LINE_END if self.is_forbidden else AnchorKind.TEXT_END, "$", start)
-        if not self.is_forbidden and self.next_is(r"\b"):
-            return _boundary()
         for sign in (r"\b", r"\B"):
             if self.next_is(sign):
-                both = [word_boundary(sign == r"\b", ascii_only=ascii_only) for ascii_only in (True, False)]
-                return alternation(both) if self.is_forbidden else concatenation(both)
+                return _boundary(sign == r"\b", self.is_forbidden)
         group = _GROUP.match(self.pattern, start)
         return self.lookaround(group) if group is not None and group["look"] else None
 

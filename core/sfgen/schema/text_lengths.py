@@ -24,6 +24,7 @@ MAX_CELLS = 4_000_000
 """States times classes of bytes, before equal states are joined."""
 
 _MAX_COPIED = 2_000  # states, up to which an automaton of everything is better than a register
+_MAX_WORK = 50_000_000  # cells of tables that are looked at
 _KEPT = 256
 _FAR = 1 << 31  # more than any number of bytes
 
@@ -50,30 +51,32 @@ def of_length(strings: Dfa, minimum: int, maximum: int | None) -> Leaf | Counted
     >>> of_length(written(Dfa.from_regex("(é|ab)*")), 2, 3000).maximum
     3000
     """
-    longest = _longest(strings)
-    if maximum is not None and longest is not None and longest <= maximum:
+    if maximum is not None and (longest := _longest(strings)) is not None and longest <= maximum:
         maximum = None
     if maximum is not None and len(strings) * (maximum + 1) <= _MAX_COPIED:
         return Leaf(_read_beside(strings, _copies(minimum, maximum)))
     enough = strings if minimum == 0 else _read_beside(strings, _copies(minimum, None))
     if maximum is None or enough.is_empty:
         return Leaf(enough)
-    counted, fewest, is_straight = _counted(enough)
+    counted, fewest = _counted(enough)
+    if counted is None:
+        return Leaf(_read_beside(strings, _copies(minimum, maximum)))
     if fewest > maximum:
         return Leaf(no_text())
-    if not is_straight:
-        # Near the maximum the shortest way to the end has too many characters: only an automaton of everything sees it.
-        return Leaf(_read_beside(strings, _copies(minimum, maximum)))
     return CountedText(counted.dfa, counted.counts, counted.needs_minimum, 0, maximum)
 
 
 def _longest(dfa: Dfa) -> int | None:
-    """The bytes of the longest text; ``None``: there is no longest."""
+    """The bytes of the longest text; ``None``: there is none, or it takes too long to know."""
     states = np.arange(len(dfa))
     if (dfa.transitions == states[:, None]).any():
         return None
     reached = np.zeros(1, dtype=np.intp)
+    work = 0
     for length in range(len(dfa)):
+        work += len(dfa) + len(reached) * dfa.transitions.shape[1]
+        if work > _MAX_WORK // 4:
+            return None
         is_next = np.zeros(len(dfa) + 1, dtype=np.bool_)  # the last is for no transition
         is_next[dfa.transitions[reached]] = True
         reached = np.flatnonzero(is_next[:-1])
@@ -114,15 +117,16 @@ def _read_beside(strings: Dfa, others: Deterministic) -> Dfa:
 
 
 @lru_cache(maxsize=_KEPT)
-def _counted(strings: Dfa) -> tuple[CountedText, int, bool]:
-    """The strings of an automaton with their characters counted.
+def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
+    """The strings of an automaton with their characters counted, and the fewest that one has.
 
     In a minimal automaton a state can be entered by the last byte of a character and inside of an escape. So it is read
     beside the counting automaton of all strings, and a state is a pair of states.
 
     Returns:
-        The text with any count; the fewest characters; and whether from each state a way to the end that is shortest in
-        bytes is shortest in characters, too.
+        ``None`` for the strings where a register cannot tell how far the end is: from some state the way to the end
+        that is shortest in bytes is not shortest in characters, and near the maximum there is the other one only; or
+        where it takes too long to know.
     """
     every = counted_text(0, None)
     both = product(_arrays(strings), _arrays(every.dfa), Keep.BOTH, "")
@@ -140,25 +144,31 @@ def _counted(strings: Dfa) -> tuple[CountedText, int, bool]:
     counts, closed = every.counts[other[:-1]], every.needs_minimum[other[:-1]]
     by_characters = _least(dfa, counts * _FAR + 1)
     by_bytes = _least(dfa, counts + _FAR)
-    is_straight = bool((by_characters % _FAR == by_bytes // _FAR).all())
+    if by_characters is None or by_bytes is None or (by_characters % _FAR != by_bytes // _FAR).any():
+        return None, 0
     for flags in (counts, closed):
         flags.setflags(write=False)
-    return CountedText(dfa, counts, closed, 0, None), int(by_characters[0] // _FAR), is_straight
+    return CountedText(dfa, counts, closed, 0, None), int(by_characters[0] // _FAR)
 
 
-def _least(dfa: Dfa, costs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The least cost of the way from each state to the end, where each state costs something to enter, int64 [states].
+def _least(dfa: Dfa, costs: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """The least cost of the way from each state to the end, int64 [states]; ``None``: it takes too long to know.
 
     Bellman and Ford's way (1958), for all states at once.
+
+    Args:
+        dfa: The automaton.
+        costs: What each state costs to enter, int64 [states].
     """
     unknown = np.int64(_FAR * _FAR)
     least = np.where(dfa.accepting, np.int64(0), unknown)
-    while True:
+    for _ in range(_MAX_WORK // dfa.transitions.size):
         further = np.append(least + costs, unknown)[dfa.transitions].min(axis=1)  # the last is for no transition
         found: NDArray[np.int64] = np.minimum(least, further)
         if np.array_equal(found, least):
             return least
         least = found
+    return None
 
 
 def _arrays(dfa: Dfa) -> Deterministic:
