@@ -76,10 +76,10 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
 
 
 def _before_closing(network: Network) -> list[NDArray[np.intp]]:
-    """The states of each rule that counts from which it has not closed yet."""
+    """The states of each rule with a minimum from which it has not closed yet."""
     found = []
     closes = network.kinds == CLOSES
-    for rule in np.unique(network.rule_of[closes]).tolist():
+    for rule in np.unique(network.rule_of[closes & (network.minimum > 0)]).tolist():
         states = np.flatnonzero(network.rule_of == rule)
         later = set(np.flatnonzero(closes & (network.rule_of == rule)).tolist())
         waiting = list(later)
