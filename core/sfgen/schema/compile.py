@@ -1,0 +1,181 @@
+"""A schema becomes rules: each value that differs from all others is a rule, called by name.
+
+:mod:`~sfgen.schema.conjunction` brings references and combinators into unions, :mod:`~sfgen.schema.groups` these into
+typed groups, :mod:`~sfgen.schema.outliner` finds the rules, :mod:`~sfgen.schema.emptiness` those that have no text, and
+:mod:`~sfgen.schema.sharing` those that are the same. Then each one is written as an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sfgen.automata import Dfa
+from sfgen.errors import SchemaError
+from sfgen.grammar.rules import Alternation, Call, CountedText, Expression, Grammar, Leaf
+from sfgen.schema.arrays import ArrayLimits, Tails, array_expression
+from sfgen.schema.conjunction import conjunction
+from sfgen.schema.document import SchemaDocument
+from sfgen.schema.emptiness import no_text, with_texts, without_empty
+from sfgen.schema.groups import Group
+from sfgen.schema.layout import Layout
+from sfgen.schema.literals import values_expression
+from sfgen.schema.objects import WrittenProperty, object_expression
+from sfgen.schema.options import WritingOptions
+from sfgen.schema.outline import Names, Outline, Outlines, Part, Union, Values
+from sfgen.schema.outliner import Outliner
+from sfgen.schema.plain_words import described
+from sfgen.schema.sharing import shared
+from sfgen.schema.strings import StringLimits, string_rule
+from sfgen.schema.written_text import names_except, write
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A schema as rules.
+
+    Attributes:
+        grammar: The rules.
+        notes: What a person should know, a line each.
+        descriptions: What each rule writes, in plain words.
+        parts: What each rule has in it: the tree of the rules, which may lead back.
+        pointers: Where in the schema each rule comes from.
+        may_be_empty: Whether the whole may be an object without members, as nothing is required.
+        watches_banned: Whether banned words could not be taken out of all strings, so that a matcher must watch.
+    """
+
+    grammar: Grammar
+    notes: tuple[str, ...]
+    descriptions: Mapping[str, str]
+    parts: Mapping[str, tuple[Part, ...]]
+    pointers: Mapping[str, str]
+    may_be_empty: bool
+    watches_banned: bool
+
+
+def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compiled:
+    """Make rules of a schema.
+
+    Args:
+        document: The schema.
+        options: How its values are written.
+
+    Raises:
+        SchemaError: A keyword is not supported, or nothing can be written.
+        SchemaTooLarge: A limit is passed.
+
+    >>> from sfgen.schema.read import read_schema
+    >>> compiled = compile_schema(read_schema({"type": "object", "properties": {"on": {"const": 1}}}), WritingOptions())
+    >>> compiled.grammar.start, compiled.descriptions["on"], compiled.may_be_empty
+    ('document', '1', True)
+    """
+    try:
+        return _Compiler(document, options).compiled()
+    except SchemaError as error:
+        if error.pointer is None or error.details:
+            raise
+        raise document.error(error.reason, error.pointer, hint=error.hint, kind=type(error)) from None
+
+
+class _Compiler:
+    """Compiles one document."""
+
+    def __init__(self, document: SchemaDocument, options: WritingOptions) -> None:
+        self._document = document
+        self._options = options
+        self._layout = Layout(options)
+        self._watches_banned = False
+
+    def compiled(self) -> Compiled:
+        """The rules."""
+        outliner = Outliner(self._document, self._options, self._layout)
+        start = outliner.all(conjunction(self._document.root, ""), "document")
+        outlines = outliner.outlines
+        notes = list(self._document.notes)
+        if outliner.groups.unknown_formats:
+            names = ", ".join(f'"{name[:40]}"' for name in outliner.groups.unknown_formats)
+            notes.append(f"The format {names} is not known, and says nothing.")
+        full = with_texts(outlines)
+        if len(full) < len(outlines):
+            if start not in full:
+                raise no_text(outlines, start, full)
+            notes += without_empty(outlines, full)
+        start = shared(outlines, start)
+        _keep_needed(outlines, start)
+        may_be_empty = _may_be_empty(outlines, start)
+        if may_be_empty:
+            notes.append("Nothing is required, so {} is valid: require_all asks for all properties.")
+        rules: dict[str, Expression] = {}
+        for name, outline in outlines.items():
+            tails = Tails(name)
+            rules[name] = self._expression(outline, tails)
+            rules.update(tails.rules)
+        return Compiled(
+            Grammar(rules, start),
+            tuple(notes),
+            described(outlines),
+            {name: tuple(outline.parts) for name, outline in outlines.items()},
+            {name: outline.pointer for name, outline in outlines.items()},
+            may_be_empty,
+            self._watches_banned,
+        )
+
+    def _expression(self, outline: Outline, tails: Tails) -> Expression:
+        layout, depth, parts = self._layout, outline.depth, outline.parts
+        match outline.content:
+            case Union():
+                return Alternation(tuple(Call(part.rule) for part in parts))
+            case Values(values):
+                return values_expression(values, layout, depth, outline.pointer)
+            case Names(declared):
+                return Leaf(self._names(declared))
+            case Group(limits=ArrayLimits(prefix=prefix) as limits):
+                rules = {part.label: part.rule for part in parts}
+                first = [rules.get(f"[{index}]") for index in range(len(prefix))]
+                return array_expression(limits, first, rules.get("[]"), layout, depth, tails)
+            case Group("object"):
+                named = [WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name]
+                more = next(((part.name, part.rule) for part in parts if part.name), None)
+                return object_expression(named, more, layout, depth)
+            case Group():
+                assert outline.expression is not None
+                is_counted = isinstance(outline.expression, CountedText)
+                self._watches_banned |= is_counted and self._options.banned is not None
+                return outline.expression
+
+    def _names(self, declared: tuple[str, ...]) -> Dfa:
+        """The names that are not declared, without those that have a banned word."""
+        names = names_except(declared)
+        if self._options.banned is None:
+            return names
+        clean = string_rule(StringLimits(banned=self._options.banned))
+        if isinstance(clean, CountedText):
+            self._watches_banned = True
+            return names
+        return names & clean.dfa
+
+
+def _keep_needed(outlines: Outlines, start: str) -> None:
+    """Drop the rules that the start does not need."""
+    found, waiting = {start}, [start]
+    while waiting:
+        for part in outlines[waiting.pop()].parts:
+            for rule in (part.rule, part.name):
+                if rule and rule not in found:
+                    found.add(rule)
+                    waiting.append(rule)
+    for name in [name for name in outlines if name not in found]:
+        del outlines[name]
+
+
+def _may_be_empty(outlines: Outlines, start: str) -> bool:
+    """Whether the whole may be an object that has properties, but needs none of them."""
+    top = outlines[start]
+    tops = [outlines[part.rule] for part in top.parts] if isinstance(top.content, Union) else [top]
+    return any(
+        isinstance(outline.content, Group)
+        and outline.content.type == "object"
+        and any(not part.name for part in outline.parts)
+        and not any(part.is_needed for part in outline.parts)
+        for outline in tops
+    )

@@ -1,0 +1,104 @@
+"""Rules under which nothing can be written: found, left out where they can be, and explained where they cannot.
+
+A rule has a text if a union has a part with one, and anything else has one in each part that it needs. The least
+solution is found by a worklist: what needs itself, as an object with a required property of its own kind, has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sfgen.errors import SchemaError
+from sfgen.schema.groups import Group
+from sfgen.schema.outline import Outline, Outlines
+
+
+def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
+    """The names of the rules that have a text."""
+    callers: dict[str, list[str]] = {}
+    missing: dict[str, int] = {}
+    ready: list[str] = []
+    for name, outline in outlines.items():
+        needed = {part.rule for part in outline.parts if part.is_needed or outline.is_union}
+        if outline.why_empty is not None:
+            missing[name] = -1
+        elif not needed:
+            missing[name] = -1 if outline.is_union else 0
+        else:
+            missing[name] = 1 if outline.is_union else len(needed)
+            for rule in needed:
+                callers.setdefault(rule, []).append(name)
+        if missing[name] == 0:
+            ready.append(name)
+    found = set(ready)
+    while ready:
+        for caller in callers.get(ready.pop(), ()):
+            missing[caller] -= 1
+            if missing[caller] == 0:
+                found.add(caller)
+                ready.append(caller)
+    return found
+
+
+def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:
+    """Take the parts that have no text out of the rules that have one.
+
+    Args:
+        outlines: All rules; those without a text are taken out.
+        full: The names of the rules that have a text.
+
+    Returns:
+        Notes about declared properties that are left out because their schemas contradict themselves.
+    """
+    notes = []
+    for name in [name for name in outlines if name in full]:
+        kept = []
+        content = outlines[name].content
+        is_object = isinstance(content, Group) and content.type == "object"
+        for part in outlines[name].parts:
+            if part.rule in full and (not part.name or part.name in full):
+                kept.append(part)
+            elif part.label not in ("", "*") and not part.label.startswith("["):
+                reason, pointer = _why(outlines, part.rule, full)
+                if reason:
+                    notes.append(f"The property {part.label!r} is never written: {reason} at {pointer or 'the top'}.")
+        outlines[name].parts = kept
+    for name in [name for name in outlines if name not in full]:
+        del outlines[name]
+    return notes
+
+
+def no_text(outlines: Outlines, start: str, full: Collection[str]) -> SchemaError:
+    """The error that a schema has no text."""
+    reason, pointer = _why(outlines, start, full)
+    return SchemaError(
+        reason or "nothing satisfies false",
+        pointer,
+        hint="Nothing can be written by this schema: change what contradicts itself."
+        if reason
+        else "Nothing can be written by this schema: change false, or do not require it.",
+    )
+
+
+def _why(outlines: Outlines, name: str, full: Collection[str]) -> tuple[str, str]:
+    """The first reason why a rule has no text, and where; without words where the schema says ``false``."""
+    passed = []
+    while name not in passed:
+        passed.append(name)
+        outline = outlines[name]
+        if outline.why_empty is not None:
+            return outline.why_empty
+        parts = [part for part in outline.parts if (part.is_needed or outline.is_union) and part.rule not in full]
+        if not parts:
+            return "", outline.pointer
+        # What is empty by itself says more than what leads back.
+        name = next((part.rule for part in parts if outlines[part.rule].why_empty is not None), parts[0].rule)
+    circle = passed[passed.index(name) :]
+    labels = [
+        part.label
+        for rule, following in zip(circle, [*circle[1:], name], strict=True)
+        for part in outlines[rule].parts
+        if part.rule == following and part.label
+    ]
+    what = "/".join(dict.fromkeys(labels))
+    return f"required {what!r} needs another one of its own kind within it, without end", outlines[name].pointer

@@ -1,0 +1,264 @@
+"""From the root of a schema to the outlines of its rules, one for each value that differs from all others.
+
+What is inside of objects and arrays waits in a queue, so that depth costs no stack.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeAlias
+
+from sfgen.errors import SchemaError, SchemaTooLarge
+from sfgen.grammar.rules import NOTHING
+from sfgen.schema.arrays import ArrayLimits
+from sfgen.schema.bounds import Contradiction
+from sfgen.schema.conjunction import ANYTHING, Branches, Conjunction, Plain
+from sfgen.schema.document import SchemaDocument
+from sfgen.schema.groups import Group, Groups
+from sfgen.schema.layout import Layout
+from sfgen.schema.literals import Satisfaction, as_integer, listed
+from sfgen.schema.numbers import NumberLimits
+from sfgen.schema.objects import ObjectLimits
+from sfgen.schema.options import WritingOptions
+from sfgen.schema.outline import Content, Names, Outline, Outlines, Part, Union, Values
+from sfgen.schema.scalars import bare_name, scalar_expression, why_nothing
+
+MAX_RULES = 20_000
+"""The most rules of a schema."""
+
+MAX_PARTS = 100_000
+"""The most properties and items, over all rules."""
+
+_Around: TypeAlias = "tuple[Conjunction, _Around] | None"
+"""The conjunctions around a value, the nearest first."""
+
+
+class Outliner:
+    """Finds the rules of one document.
+
+    Args:
+        document: The schema.
+        options: How its values are written.
+        layout: The white space by these options.
+    """
+
+    def __init__(self, document: SchemaDocument, options: WritingOptions, layout: Layout) -> None:
+        self._options = options
+        self._layout = layout
+        self._branches = Branches(document)
+        self.groups = Groups(document.draft, options.banned)
+        self._satisfaction = Satisfaction(self._branches, self.groups)
+        self._by_conjunction: dict[tuple[Conjunction, int], str] = {}
+        self._by_content: dict[tuple[Content, int], str] = {}
+        self._names: dict[str, int] = {}
+        self._waiting: deque[tuple[str, Group, str, _Around]] = deque()
+        self._parts = 0
+        self.outlines: Outlines = {}
+
+    def all(self, root: Conjunction, name: str) -> str:
+        """Find the rules of a value and of all in it.
+
+        Args:
+            root: What the value is.
+            name: What it is called.
+
+        Returns:
+            The rule of the value.
+
+        Raises:
+            SchemaError: Something is not supported, or has no end where lines are indented.
+            SchemaTooLarge: There are too many rules.
+        """
+        start = self._value(root, name, 0, None)
+        while self._waiting:
+            rule, group, hint, around = self._waiting.popleft()
+            self._fill(rule, group, hint, around)
+        return start
+
+    def _value(self, found: Conjunction, hint: str, depth: int, around: _Around) -> str:
+        """The rule of a value.
+
+        Args:
+            found: What the value is.
+            hint: What it is called if nothing else names it.
+            depth: The depth at which it begins.
+            around: What it is in.
+        """
+        found = self._branches.target(found)
+        rule = self._by_conjunction.get((found, depth))
+        if rule is None:
+            if self._options.indent is not None:
+                _check_ends(found, around)
+            name = _own_name(found) or (hint if found or around is None else "any value")
+            rule = self._new_value(found, name, depth, around)
+            self._by_conjunction[found, depth] = rule
+        return rule
+
+    def _new_value(self, found: Conjunction, hint: str, depth: int, around: _Around) -> str:
+        contents: dict[Group | Values, Plain] = {}
+        values: list[object] = []
+        why: Contradiction | None = None
+        for plain in self._branches.of(found):
+            groups, reason = self.groups.of(plain)
+            names = listed(plain)
+            if names is None:
+                contents.update((group, plain) for group in groups if group not in contents)
+            else:
+                kept = [value for value in names if self._satisfaction.beside_values(value, plain)]
+                if not kept:
+                    reason = reason or _no_value_left(plain, bool(names))
+                is_integer = any(isinstance(group.limits, NumberLimits) and group.limits.is_integer for group in groups)
+                values += map(as_integer, kept) if is_integer else kept
+            why = why or reason
+        if values:
+            contents[Values.of(values)] = ()
+        pointer = found[0].pointer if found else ""
+        around = (found, around)
+        if len(contents) == 1:
+            content, plain = contents.popitem()
+            return self._content(content, plain, hint, depth, pointer, around)
+        rule = self._new(hint, Outline(Union(), depth, pointer))
+        if not contents:
+            self.outlines[rule].why_empty = (why.reason, why.pointer) if why else ("", pointer)
+        for content, plain in contents.items():
+            inner = _own_name(plain) or f"{hint} {content.type if isinstance(content, Group) else 'value'}"
+            branch = self._content(content, plain, inner, depth, pointer, around)
+            self.outlines[rule].parts.append(Part("", branch, False))
+        return rule
+
+    def _content(self, content: Group | Values, plain: Plain, hint: str, depth: int, pointer: str, around: _Around) -> str:
+        """The rule of values of one sort."""
+        is_nested = isinstance(content, Values) or content.type in ("array", "object")
+        key = (content, depth if is_nested else 0)
+        rule = self._by_content.get(key)
+        if rule is None:
+            outline = Outline(content, depth, plain[0].pointer if plain else pointer)
+            if isinstance(content, Values):
+                rule = self._new(hint, outline)
+            elif is_nested:
+                rule = self._new(hint, outline)
+                self._waiting.append((rule, content, hint, around))
+            else:
+                rule = self._new(bare_name(content) or hint, outline)
+                outline.expression = scalar_expression(content, outline.pointer)
+                if outline.expression == NOTHING:
+                    outline.why_empty = why_nothing(content, plain), outline.pointer
+            self._by_content[key] = rule
+        return rule
+
+    def _fill(self, rule: str, group: Group, hint: str, around: _Around) -> None:
+        """Find the parts of an object or an array."""
+        outline = self.outlines[rule]
+        depth = self._layout.depth_below(outline.depth)
+        if isinstance(group.limits, ObjectLimits):
+            outline.parts = self._object_parts(group.limits, hint, depth, around)
+        elif isinstance(group.limits, ArrayLimits):
+            outline.parts = self._array_parts(group.limits, hint, depth, around)
+        self._parts += len(outline.parts)
+        if self._parts > MAX_PARTS:
+            raise SchemaTooLarge(
+                f"it passes the limit of {MAX_PARTS:,} properties and items, all references followed",
+                outline.pointer,
+                hint="Leave some of them out.",
+            )
+
+    def _object_parts(self, limits: ObjectLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+        needs_all = self._options.require_all
+        parts = [
+            Part(one.name, self._value(one.value, one.name or "empty name", depth, around), one.is_required or needs_all)
+            for one in limits.properties
+        ]
+        is_open = limits.says_additional or not any(one.is_declared for one in limits.properties) or self._options.extra_properties
+        if limits.additional is not None and is_open:
+            names = tuple(one.name for one in limits.properties)
+            value = self._value(limits.additional, f"{hint} value" if limits.additional else hint, depth, around)
+            parts.append(Part("*", value, False, self._name_rule(names)))
+        return parts
+
+    def _array_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+        parts = [
+            Part(f"[{index}]", self._value(found, f"{hint} {index}", depth, around), index < limits.minimum)
+            for index, found in enumerate(limits.prefix)
+        ]
+        if limits.rest is not None:
+            is_needed = limits.minimum > len(limits.prefix)
+            parts.append(Part("[]", self._value(limits.rest, f"{hint} item", depth, around), is_needed))
+        return parts
+
+    def _name_rule(self, declared: tuple[str, ...]) -> str:
+        """The rule of all names but some."""
+        content = Names(declared)
+        rule = self._by_content.get((content, 0))
+        if rule is None:
+            rule = self._by_content[content, 0] = self._new(
+                "other name" if declared else "name", Outline(content, 0, "")
+            )
+        return rule
+
+    def _new(self, wanted: str, outline: Outline) -> str:
+        """Keep an outline under a name that no other has."""
+        name = wanted
+        while name in self.outlines:
+            self._names[wanted] = self._names.get(wanted, 1) + 1
+            name = f"{wanted} {self._names[wanted]}"
+        if len(self.outlines) >= MAX_RULES:
+            raise SchemaTooLarge(
+                f"it needs more than {MAX_RULES:,} rules", outline.pointer, hint="Leave some properties out."
+            )
+        self.outlines[name] = outline
+        return name
+
+
+def _own_name(found: Conjunction) -> str:
+    """The name under which a schema is defined, if it is one."""
+    if len(found) != 1:
+        return ""
+    *_, place, name = ("", "", *found[0].pointer.split("/"))
+    return name.replace("~1", "/").replace("~0", "~") if place in ("$defs", "definitions") else ""
+
+
+def _no_value_left(plain: Plain, has_values: bool) -> Contradiction:
+    """Why no value of the enums and constants of a branch is left."""
+    words = [(word, one.pointer) for one in plain for word in ("enum", "const") if word in one.schema]
+    word, pointer = words[0]
+    if has_values:
+        others = [key for one in plain for key in one.schema if key in _BESIDE]
+        return Contradiction(f"no value of {word} satisfies {', '.join(dict.fromkeys(others))} beside it", pointer)
+    others = [other for other, _ in words[1:]]
+    return Contradiction(f"{word} and {others[0]} have no value in common" if others else f"{word} is empty", pointer)
+
+
+_BESIDE = frozenset(
+    "type minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format items"
+    " prefixItems additionalItems minItems maxItems properties required additionalProperties".split()
+)
+
+
+def _nearest(around: _Around) -> str:
+    """Where the nearest schema around a value stands that says something."""
+    while around is not None and not around[0]:
+        around = around[1]
+    return "" if around is None else around[0][0].pointer
+
+
+def _check_ends(found: Conjunction, around: _Around) -> None:
+    """Refuse a value that may have itself in it, where each depth has rules of its own.
+
+    Raises:
+        SchemaError: It may.
+    """
+    outer = around
+    while outer is not None:
+        if outer[0] == found:
+            if found == ANYTHING:
+                raise SchemaError(
+                    "indent needs a schema that says what each value is: where anything may stand, depth has no end",
+                    _nearest(around),
+                    hint="Leave indent out, or declare the properties and items.",
+                )
+            raise SchemaError(
+                "indent needs a schema without recursion: this one may stand in itself, to any depth",
+                found[0].pointer,
+                hint="Leave indent out.",
+            )
+        outer = outer[1]

@@ -1,0 +1,76 @@
+"""The rules of values that have nothing in them: null, booleans, numbers and strings."""
+
+from __future__ import annotations
+
+from sfgen.errors import PatternError, PatternTooLarge, SchemaError, SchemaTooLarge
+from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
+from sfgen.schema.conjunction import Plain
+from sfgen.schema.groups import Group
+from sfgen.schema.numbers import NumberLimits, number_automaton
+from sfgen.schema.strings import StringLimits, string_rule
+
+_NULL = Literal(b"null")
+_BOOLEAN = Alternation((Literal(b"true"), Literal(b"false")))
+
+_ABOUT = {
+    "number": ("type", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+    "string": ("minLength", "maxLength", "pattern", "format"),
+}
+
+
+def scalar_expression(group: Group, pointer: str) -> Expression:
+    """The texts of the values of a group; ``NOTHING`` if there are none.
+
+    Args:
+        group: The group.
+        pointer: Where it comes from, for messages.
+
+    Raises:
+        SchemaError: A pattern is not supported.
+        SchemaTooLarge: The automaton passes a limit.
+    """
+    expression: Expression
+    try:
+        match group.limits:
+            case NumberLimits():
+                expression = Leaf(number_automaton(group.limits))
+            case StringLimits():
+                expression = string_rule(group.limits)
+            case _:
+                return _NULL if group.type == "null" else _BOOLEAN
+    except (SchemaTooLarge, PatternError) as error:
+        raise at(error, pointer) from None
+    return NOTHING if isinstance(expression, Leaf) and expression.dfa.is_empty else expression
+
+
+def at(error: SchemaError | PatternError, pointer: str) -> SchemaError:
+    """An error of a string or a number, with the place of the schema.
+
+    Args:
+        error: What went wrong.
+        pointer: The place.
+    """
+    if isinstance(error, PatternError):
+        kind = SchemaTooLarge if isinstance(error, PatternTooLarge) else SchemaError
+        return kind(error.message, pointer, details=error.details, hint=error.hint)
+    return type(error)(error.reason, pointer, details=error.details, hint=error.hint)
+
+
+def bare_name(group: Group) -> str:
+    """The name of the rule of a type without limits; empty where there are some."""
+    match group.limits:
+        case NumberLimits(is_integer=is_integer):
+            return ("integer" if is_integer else "number") if group.limits == NumberLimits(is_integer) else ""
+        case StringLimits(banned=banned):
+            return "string" if group.limits == StringLimits(banned=banned) else ""
+        case _:
+            return group.type
+
+
+def why_nothing(group: Group, plain: Plain) -> str:
+    """Why a group has no text, with the keywords."""
+    found = dict.fromkeys(word for word in _ABOUT[group.type] for one in plain if word in one.schema)
+    *others, last = found
+    words = f"{', '.join(others)} and {last} together" if others else last
+    banned = getattr(group.limits, "banned", None)
+    return f"no {group.type} satisfies {words}" + (" without a banned word" if banned is not None else "")
