@@ -187,6 +187,4 @@ class _Writer:
     def _counted(self, opening: bytes, item: Call, count: int) -> CountedList:
         """One item or more behind ``count`` others."""
         maximum = None if self.maximum is None else self.maximum - count
-        return CountedList(
-            opening, item, self.comma_bytes, self.closing.data, max(1, self.minimum - count), maximum
-        )
+        return CountedList(opening, item, self.comma_bytes, self.closing.data, max(1, self.minimum - count), maximum)

@@ -134,7 +134,9 @@ class _Compiler:
                 first = [rules.get(f"[{index}]") for index in range(len(prefix))]
                 return array_expression(limits, first, rules.get("[]"), layout, depth, tails)
             case Group("object"):
-                named = [WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name]
+                named = [
+                    WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name
+                ]
                 more = next(((part.name, part.rule) for part in parts if part.name), None)
                 return object_expression(named, more, layout, depth)
             case Group():

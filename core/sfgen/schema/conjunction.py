@@ -111,8 +111,10 @@ class Branches:
 
     def _is_reference_only(self, one: Subschema) -> bool:
         schema = one.schema
-        return isinstance(schema, dict) and "$ref" in schema and (
-            self._ignores_siblings or (says_nothing(schema) and "anyOf" not in schema and "allOf" not in schema)
+        return (
+            isinstance(schema, dict)
+            and "$ref" in schema
+            and (self._ignores_siblings or (says_nothing(schema) and "anyOf" not in schema and "allOf" not in schema))
         )
 
     def _referred(self, one: Subschema) -> Conjunction:
@@ -160,9 +162,10 @@ class Branches:
             found = ANYTHING
         for part in _all_of(schema):
             found = both(found, one.part(*part))
-        branches = self._all(found, around) if found else [()]
+        branches = self._all(found, around)
         if not says_nothing(schema):
-            branches = [both((one,), branch) for branch in branches]
+            alone: Plain = (one,)
+            branches = [both(alone, branch) for branch in branches]
         if "anyOf" in schema:
             parts = [one.part("anyOf", index) for index in range(len(schema["anyOf"]))]
             union = dict.fromkeys(plain for part in parts for plain in self._all(part, around))

@@ -9,8 +9,8 @@ from sfgen.schema.arrays import ArrayLimits, array_limits
 from sfgen.schema.bounds import Contradiction, exact, number_bounds
 from sfgen.schema.bounds import count_bounds as length_bounds
 from sfgen.schema.conjunction import Plain
-from sfgen.schema.formats import FORMATS
 from sfgen.schema.enforced import TYPES, check
+from sfgen.schema.formats import FORMATS
 from sfgen.schema.keywords import Draft
 from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits, object_limits

@@ -111,9 +111,7 @@ def object_expression(
         layout: The white space.
         depth: The depth at which the object begins.
     """
-    members = [
-        Member(joined(layout.name(one.name), Call(one.rule)), one.is_needed) for one in properties
-    ]
+    members = [Member(joined(layout.name(one.name), Call(one.rule)), one.is_needed) for one in properties]
     others = None if more is None else joined(Call(more[0], distinct=True), layout.colon, Call(more[1]))
     comma = layout.comma(depth)
     opening, closing = Literal(layout.opening(b"{", depth)), Literal(layout.closing(b"}", depth))

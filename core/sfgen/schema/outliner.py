@@ -14,6 +14,7 @@ from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.bounds import Contradiction
 from sfgen.schema.conjunction import ANYTHING, Branches, Conjunction, Plain
 from sfgen.schema.document import SchemaDocument
+from sfgen.schema.enforced import says_nothing
 from sfgen.schema.groups import Group, Groups
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import Satisfaction, as_integer, listed
@@ -28,6 +29,8 @@ MAX_RULES = 20_000
 
 MAX_PARTS = 100_000
 """The most properties and items, over all rules."""
+
+_LONGEST_TITLE = 40  # characters
 
 _Around: TypeAlias = "tuple[Conjunction, _Around] | None"
 """The conjunctions around a value, the nearest first."""
@@ -89,7 +92,11 @@ class Outliner:
         if rule is None:
             if self._options.indent is not None:
                 _check_ends(found, around)
-            name = _own_name(found) or (hint if found or around is None else "any value")
+            name = _own_name(found) or hint
+            if around is None:
+                name = _own_name(found) or _title(found) or hint
+            elif not found:
+                name = "any value"
             rule = self._new_value(found, name, depth, around)
             self._by_conjunction[found, depth] = rule
         return rule
@@ -121,12 +128,16 @@ class Outliner:
         if not contents:
             self.outlines[rule].why_empty = (why.reason, why.pointer) if why else ("", pointer)
         for content, plain in contents.items():
-            inner = _own_name(plain) or f"{hint} {content.type if isinstance(content, Group) else 'value'}"
+            inner = (
+                _own_name(plain) or _title(plain) or f"{hint} {content.type if isinstance(content, Group) else 'value'}"
+            )
             branch = self._content(content, plain, inner, depth, pointer, around)
             self.outlines[rule].parts.append(Part("", branch, False))
         return rule
 
-    def _content(self, content: Group | Values, plain: Plain, hint: str, depth: int, pointer: str, around: _Around) -> str:
+    def _content(
+        self, content: Group | Values, plain: Plain, hint: str, depth: int, pointer: str, around: _Around
+    ) -> str:
         """The rule of values of one sort."""
         is_nested = isinstance(content, Values) or content.type in ("array", "object")
         key = (content, depth if is_nested else 0)
@@ -165,13 +176,16 @@ class Outliner:
     def _object_parts(self, limits: ObjectLimits, hint: str, depth: int, around: _Around) -> list[Part]:
         needs_all = self._options.require_all
         parts = [
-            Part(one.name, self._value(one.value, one.name or "empty name", depth, around), one.is_required or needs_all)
+            Part(
+                one.name, self._value(one.value, one.name or "empty name", depth, around), one.is_required or needs_all
+            )
             for one in limits.properties
         ]
-        is_open = limits.says_additional or not any(one.is_declared for one in limits.properties) or self._options.extra_properties
+        has_declared = any(one.is_declared for one in limits.properties)
+        is_open = limits.says_additional or not has_declared or self._options.extra_properties
         if limits.additional is not None and is_open:
             names = tuple(one.name for one in limits.properties)
-            value = self._value(limits.additional, f"{hint} value" if limits.additional else hint, depth, around)
+            value = self._value(limits.additional, f"{hint} value", depth, around)
             parts.append(Part("*", value, False, self._name_rule(names)))
         return parts
 
@@ -217,21 +231,24 @@ def _own_name(found: Conjunction) -> str:
     return name.replace("~1", "/").replace("~0", "~") if place in ("$defs", "definitions") else ""
 
 
+def _title(found: Conjunction) -> str:
+    """What the only schema calls itself, if that is short."""
+    schema = found[0].schema if len(found) == 1 else None
+    title = schema.get("title", "") if isinstance(schema, dict) else ""
+    return title if isinstance(title, str) and len(title) <= _LONGEST_TITLE else ""
+
+
 def _no_value_left(plain: Plain, has_values: bool) -> Contradiction:
     """Why no value of the enums and constants of a branch is left."""
     words = [(word, one.pointer) for one in plain for word in ("enum", "const") if word in one.schema]
     word, pointer = words[0]
     if has_values:
-        others = [key for one in plain for key in one.schema if key in _BESIDE]
+        others = [
+            key for one in plain for key in one.schema if key not in ("enum", "const") and not says_nothing([key])
+        ]
         return Contradiction(f"no value of {word} satisfies {', '.join(dict.fromkeys(others))} beside it", pointer)
     others = [other for other, _ in words[1:]]
     return Contradiction(f"{word} and {others[0]} have no value in common" if others else f"{word} is empty", pointer)
-
-
-_BESIDE = frozenset(
-    "type minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format items"
-    " prefixItems additionalItems minItems maxItems properties required additionalProperties".split()
-)
 
 
 def _nearest(around: _Around) -> str:

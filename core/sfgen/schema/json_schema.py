@@ -1,0 +1,285 @@
+"""A JSON Schema as a constraint: what is written by it, and what is valid by it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from sfgen import arguments
+from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
+from sfgen.grammar.network import Network, network_of
+from sfgen.grammar.read import Reader
+from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.token_network import TokenNetwork
+from sfgen.schema.compile import Compiled, compile_schema
+from sfgen.schema.document import SchemaDocument
+from sfgen.schema.options import WritingOptions
+from sfgen.schema.read import read_schema
+from sfgen.schema.validity import Fault, Validity
+
+if TYPE_CHECKING:
+    from sfgen.ban import BannedWords
+    from sfgen.protocols import Guide
+    from sfgen.vocabulary import Vocabulary
+
+_SHOWN = 60  # characters of a schema in a repr
+
+
+class JsonSchema:
+    """Texts that are written by a JSON Schema: a ``sfgen.protocols.GuidingConstraint``.
+
+    What is *written* has the one form that the options fix; all of it is valid. What is *valid* is wider: any white
+    space, any order, any spelling of a number. :meth:`accepts` is about the first, :meth:`validate` about the second.
+
+    Rules are made when they are first asked for. Safe to share between threads. Equal schemas with equal options are
+    equal.
+
+    Args:
+        schema: A dict, a bool, JSON text, the short form (``"name, age int"``), or the path of a file.
+        order: The order of properties: ``"schema"`` is theirs in the schema.
+        extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
+        spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
+        indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
+        require_all: Whether all declared properties are there.
+
+    Raises:
+        SchemaError: It is no schema.
+        SchemaTooLarge: It passes a limit.
+        InputError: The file cannot be read.
+        UsageError: An option means nothing.
+
+    >>> schema = JsonSchema("name, age int")
+    >>> schema.accepts('{"name": "Ada", "age": 36}'), schema.accepts('{"age": 36, "name": "Ada"}')
+    (True, False)
+    >>> schema.validate('{"age": 36, "name": "Ada"}')
+    []
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[str, Any] | bool | str | PathLike[str],
+        *,
+        order: str = "schema",
+        extra_properties: bool = False,
+        spacing: str = "spaced",
+        indent: int | None = None,
+        require_all: bool = False,
+    ) -> None:
+        if order == "any":
+            raise UsageError(
+                "order 'any' is not supported yet", hint="Leave it out: properties stand in the order of the schema."
+            )
+        arguments.one_of("order", order, ("schema",))
+        if not isinstance(schema, Mapping | bool | str | PathLike):
+            raise arguments.refusal("schema", "a dictionary, a bool, a text or a path", schema)
+        options = WritingOptions(spacing, indent, extra_properties, require_all)
+        self._set(read_schema(schema), options)
+
+    def _set(self, document: SchemaDocument, options: WritingOptions) -> None:
+        self._document = document
+        self._options = options
+        self._lock = threading.RLock()
+        self._compiled: Compiled | None = None
+        self._reader: Reader | None = None
+        self._networks: WeakKeyDictionary[Vocabulary, TokenNetwork] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        """One line, with the beginning of the schema.
+
+        >>> JsonSchema({"type": "integer"})
+        JsonSchema({'type': 'integer'})
+        """
+        shown = repr(self.to_dict()["schema"])
+        return f"JsonSchema({shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + '…'})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JsonSchema) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[str, WritingOptions]:
+        return repr(self._document.root), self._options
+
+    @property
+    def document(self) -> SchemaDocument:
+        """The schema that was read."""
+        return self._document
+
+    @property
+    def options(self) -> WritingOptions:
+        """How values are written."""
+        return self._options
+
+    @property
+    def compiled(self) -> Compiled:
+        """The rules, with what people are told of them.
+
+        Raises:
+            SchemaError: A keyword is not supported, or nothing can be written.
+            SchemaTooLarge: A limit is passed.
+            BannedWordsError: Nothing is left without a banned word.
+        """
+        with self._lock:
+            if self._compiled is None:
+                self._compiled = self._compile()
+            return self._compiled
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of the schema, a line each; raises as :attr:`compiled`."""
+        return self.compiled.notes
+
+    @property
+    def network(self) -> Network:
+        """The automata of the rules; raises as :attr:`compiled`."""
+        return self._read.network
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether a whole text is one that is written under the options; bytes are its UTF-8."""
+        if isinstance(text, str):
+            try:
+                text = text.encode()
+            except UnicodeEncodeError:
+                return False
+        reader = self._read
+        position = reader.read(reader.start, arguments.data("text", text))
+        return position is not None and reader.accepts(position)
+
+    def shortest(self) -> bytes:
+        """A shortest text that is written.
+
+        >>> JsonSchema("name, age int").shortest()
+        b'{"name": "", "age": 0}'
+        """
+        return self._read.shortest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema and the options as plain data for JSON."""
+        options = self._options
+        return {
+            "schema": _plain(self._document.root),
+            "spacing": options.spacing,
+            "indent": options.indent,
+            "extra_properties": options.extra_properties,
+            "require_all": options.require_all,
+        }
+
+    def validate(self, data: Any) -> list[Fault]:
+        """What the schema does not allow in a document; nothing if it is valid.
+
+        Args:
+            data: JSON as text or bytes, or a value: a dict, a list, a number, a bool, ``None``.
+
+        >>> [fault.path for fault in JsonSchema("name, age int").validate({"name": 1, "age": 36})]
+        ['$.name']
+        """
+        if isinstance(data, str | bytes):
+            return self._validity.errors(data)
+        return self._validity.errors_of_value(data)
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Ask the package jsonschema and a strict parser about a finished text.
+
+        Returns:
+            ``None`` if the text is valid; else the schema, who refuses, where and why.
+        """
+        if self._validity.is_valid(arguments.data("data", data)):
+            return None
+        fault = self._validity.errors(data)[0]
+        return {"schema": repr(self), "refused by": "jsonschema", "path": fault.path, "expected": fault.expected}
+
+    def value(self, text: str | bytes) -> Any:
+        """The parsed JSON of a text.
+
+        >>> JsonSchema("name, age int").value('{"name": "Ada", "age": 36}')["age"]
+        36
+        """
+        return json.loads(text)
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
+
+        Raises:
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
+            DeadEnd: No tokens write any text.
+        """
+        with self._lock:
+            network = self._networks.get(vocabulary)
+            if network is None:
+                network = self._networks[vocabulary] = TokenNetwork(self.network, vocabulary)
+        return network.guide(max_tokens)
+
+    def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
+        """The constraint of the texts whose strings, and names that are not declared, have no banned match.
+
+        Each string is looked at by itself, as what it says: escapes are undone. No string begins in a prompt.
+
+        Args:
+            banned: What must not be in a string.
+            prompt: What stands before the text.
+
+        Returns:
+            ``None`` where the banned words cannot be taken out, so that a matcher must watch over the text.
+
+        Raises:
+            BannedWordsError: Every text has a banned match.
+        """
+        options = self._options
+        made = object.__new__(JsonSchema)
+        made._set(
+            self._document,
+            WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all, banned),
+        )
+        return None if made.compiled.watches_banned else made
+
+    @cached_property
+    def _validity(self) -> Validity:
+        return Validity(self._document)
+
+    @property
+    def _read(self) -> Reader:
+        with self._lock:
+            if self._reader is None:
+                self._reader = Reader(self._network_of(self.compiled))
+            return self._reader
+
+    def _compile(self) -> Compiled:
+        options = self._options
+        try:
+            return compile_schema(self._document, options)
+        except SchemaError as error:
+            if options.banned is None or isinstance(error, SchemaTooLarge):
+                raise
+            clean = WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all)
+            compile_schema(self._document, clean)  # raises where the banned words are not the reason
+            raise BannedWordsError(
+                "every text that the schema allows has a banned word",
+                details=(f"  {error.message}",),
+                hint="Change the schema, or take a word off the list.",
+            ) from None
+
+    def _network_of(self, compiled: Compiled) -> Network:
+        try:
+            return network_of(compiled.grammar)
+        except GrammarTooLarge as error:
+            rule = error.rule.partition(": items")[0]
+            pointer = compiled.pointers.get(rule, "")
+            raise SchemaTooLarge(
+                f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
+            ) from None
+
+
+def _plain(value: Any) -> Any:
+    """A value of a schema with numbers that JSON's writers know."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, str | bool | int) else float(value)
