@@ -128,7 +128,8 @@ class RuleTexts:
                 (byte, after)
                 for byte in range(256)
                 if (after := rows[state][classes[byte]]) >= 0
-                and (after in rest if count + text.counts[after] == target else not text.needs_minimum[after])
+                and (now := count + int(text.counts[after])) <= target
+                and (after in rest if now == target else not text.needs_minimum[after])
             ]
             byte, state = self._rng.choice(steps)
             count += int(text.counts[state])

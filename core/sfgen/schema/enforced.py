@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from sfgen.errors import SchemaError
 from sfgen.schema.keywords import KINDS, MEANINGLESS, Draft
+from sfgen.schema.strict_json import escaped
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -121,4 +122,4 @@ def check(schema: Schema, pointer: str, draft: Draft, types: Collection[str]) ->
             and (refused.about is None or refused.about in types)
             and not refused.is_harmless(schema[keyword], schema)
         ):
-            raise SchemaError(f"{keyword} is not supported yet", pointer, hint=refused.hint)
+            raise SchemaError(f"{keyword} is not supported yet", pointer + escaped(keyword), hint=refused.hint)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from sfgen import arguments
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
+from sfgen.grammar.guide import NetworkGuide
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.thompson import GrammarTooLarge
@@ -21,11 +22,11 @@ from sfgen.schema.document import SchemaDocument
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.read import read_schema
 from sfgen.schema.validity import Fault, Validity
+from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen.protocols import Guide
-    from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # characters of a schema in a repr
 
@@ -158,7 +159,8 @@ class JsonSchema:
         >>> JsonSchema("name, age int").shortest()
         b'{"name": "", "age": 0}'
         """
-        return self._read.shortest()
+        tokens = TokenNetwork(self.network, _bytes())
+        return tokens.shortest(tokens.reader.start)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema and the options as plain data for JSON."""
@@ -211,10 +213,10 @@ class JsonSchema:
             DeadEnd: No tokens write any text.
         """
         with self._lock:
-            network = self._networks.get(vocabulary)
-            if network is None:
-                network = self._networks[vocabulary] = TokenNetwork(self.network, vocabulary)
-        return network.guide(max_tokens)
+            tokens = self._networks.get(vocabulary)
+            if tokens is None:
+                tokens = self._networks[vocabulary] = TokenNetwork(self.network, vocabulary)
+        return NetworkGuide(tokens, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """The constraint of the texts whose strings, and names that are not declared, have no banned match.
@@ -274,6 +276,12 @@ class JsonSchema:
             raise SchemaTooLarge(
                 f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
             ) from None
+
+
+@cache
+def _bytes() -> Vocabulary:
+    """A vocabulary of single bytes, by which a shortest text is one of the fewest bytes."""
+    return Vocabulary([bytes([byte]) for byte in range(256)])
 
 
 def _plain(value: Any) -> Any:
