@@ -92,7 +92,9 @@ class RuleTexts:
         ]
         if series.more is not None and self._fits(series.more, depth):
             members += [self._of(series.more, depth, seen) for _ in range(self._count(0, 5, True))]
-        return b"".join(self._of(series.separator, depth, seen) * (place > 0) + one for place, one in enumerate(members))
+        return b"".join(
+            self._of(series.separator, depth, seen) * (place > 0) + one for place, one in enumerate(members)
+        )
 
     def _distinct(self, rule: str, depth: int, seen: set[bytes]) -> bytes:
         for _ in range(_TRIES):
@@ -104,7 +106,9 @@ class RuleTexts:
 
     def _branch(self, branches: tuple[Expression, ...], depth: int) -> Expression:
         heights = [_height(branch, self._heights) for branch in branches]
-        fitting = [branch for branch, height in zip(branches, heights, strict=True) if height <= max(depth, min(heights))]
+        fitting = [
+            branch for branch, height in zip(branches, heights, strict=True) if height <= max(depth, min(heights))
+        ]
         return self._rng.choice(fitting)
 
     def _fits(self, expression: Expression, depth: int) -> bool:

@@ -1,0 +1,297 @@
+"""What is written by the rules of a schema is valid, and what is valid and in written form is written."""
+
+from __future__ import annotations
+
+import json
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis_jsonschema import from_schema
+from rule_texts import RuleTexts
+from schemas import SCHEMAS, an_object
+
+from sfgen.errors import SchemaError
+from sfgen.grammar.rules import CountedList
+from sfgen.reference.recogniser import Recogniser
+from sfgen.schema.compile import Compiled, compile_schema
+from sfgen.schema.json_schema import JsonSchema
+from sfgen.schema.options import WritingOptions
+from sfgen.schema.read import read_schema
+from sfgen.schema.strict_json import parse
+from sfgen.schema.validity import Validity
+
+_OPTIONS = {
+    "default": WritingOptions(),
+    "compact": WritingOptions(spacing="compact"),
+    "any": WritingOptions(spacing="any"),
+    "indent": WritingOptions(indent=2),
+    "no indent": WritingOptions(indent=0, spacing="compact"),
+    "extra": WritingOptions(extra_properties=True),
+    "all": WritingOptions(require_all=True),
+}
+_TEXTS = 25
+
+
+def _compiled(schema: Any, options: WritingOptions = _OPTIONS["default"]) -> Compiled:
+    return compile_schema(read_schema(schema), options)
+
+
+def _layout_of(value: Any, options: WritingOptions) -> str:
+    """A value as ``json.dumps`` writes it with the white space of some options."""
+    colon = ":" if options.spacing == "compact" else ": "
+    comma = "," if options.spacing == "compact" or options.indent is not None else ", "
+    return json.dumps(value, ensure_ascii=False, indent=options.indent, separators=(comma, colon))
+
+
+@pytest.mark.parametrize("options", _OPTIONS.values(), ids=_OPTIONS)
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_every_text_of_the_rules_is_valid_and_written_as_json_dumps_does(schema: Any, options: WritingOptions) -> None:
+    document = read_schema(schema)
+    try:
+        compiled = compile_schema(document, options)
+    except SchemaError as error:
+        assert (options.indent is not None and "indent needs" in error.message) or (
+            options.require_all and "nothing can be written" in error.hint.lower()
+        )
+        return
+    validity, texts = Validity(document), RuleTexts(compiled.grammar, random.Random(7))
+    for text in {texts.draw() for _ in range(_TEXTS)}:
+        assert validity.errors(text) == [], text
+        bare = json.loads(text, parse_float=lambda _: 0, parse_int=lambda _: 0)
+        shape = json.loads(json.dumps(bare))
+        assert shape == bare
+        if options.spacing == "any":
+            assert b"  " not in text or b'"' in text
+        else:
+            assert _without_numbers(text.decode()) == _layout_of(bare, options), text
+
+
+def _without_numbers(text: str) -> str:
+    """A text with 0 for each number."""
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str)
+    pieces, at = [], 0
+    while at < len(text):
+        if text[at] == '"':
+            _, end = decoder.raw_decode(text, at)
+            pieces.append(text[at:end])
+        elif text[at] in "-0123456789":
+            _, end = decoder.raw_decode(text, at)
+            pieces.append("0")
+        else:
+            end = at + 1
+            pieces.append(text[at])
+        at = end
+    return "".join(pieces)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_engine_and_reference_accept_what_is_drawn_from_the_rules(schema: Any) -> None:
+    constraint = JsonSchema(schema)
+    recogniser = Recogniser(constraint.compiled.grammar)
+    texts = RuleTexts(constraint.compiled.grammar, random.Random(3))
+    for text in {texts.draw() for _ in range(10)}:
+        assert constraint.accepts(text)
+        assert len(text) > 400 or recogniser.accepts(text)
+    assert Validity(constraint.document).is_valid(constraint.shortest())
+    assert constraint.accepts(constraint.shortest())
+
+
+_CLOSED = (  # where a value is not written because of the options, not of the schema
+    "enum of objects",
+    "limits in draft 04",  # hypothesis-jsonschema knows no draft 04
+    "siblings in draft 2020-12",  # it ignores what stands beside a reference
+)
+
+
+def _written(value: Any, schema: Any, root: Any) -> Any:
+    """A value with the properties of its objects in the order of the schema, the others behind."""
+    while isinstance(schema, dict) and "$ref" in schema:
+        schema = JsonSchema(root).document.resolve(schema["$ref"], "")[1]
+    schema = schema if isinstance(schema, dict) else {}
+    for part in schema.get("allOf", []):
+        schema = {**schema, **part}
+    if isinstance(value, list):
+        prefix = schema.get("prefixItems", schema.get("items") if isinstance(schema.get("items"), list) else [])
+        rest = schema.get("additionalItems", {}) if isinstance(schema.get("items"), list) else schema.get("items", {})
+        return [_written(item, prefix[at] if at < len(prefix) else rest, root) for at, item in enumerate(value)]
+    if isinstance(value, dict):
+        declared = schema.get("properties", {})
+        names = [*declared, *schema.get("required", []), *value]
+        others = schema.get("additionalProperties", {})
+        return {
+            name: _written(value[name], declared.get(name, others), root)
+            for name in dict.fromkeys(names)
+            if name in value
+        }
+    return value
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [schema for name, schema in SCHEMAS.items() if name not in _CLOSED and "union" not in name],
+    ids=[name for name in SCHEMAS if name not in _CLOSED and "union" not in name],
+)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_what_is_valid_and_in_written_form_is_accepted(schema: Any, data: st.DataObject) -> None:
+    value = data.draw(from_schema(schema))
+    constraint = JsonSchema(schema, extra_properties=True)
+    text = json.dumps(_written(value, schema, schema), ensure_ascii=False)
+    assume(not any("\ud800" <= character <= "\udfff" for character in text))
+    exact = parse(text)
+    assume(_is_plain(exact) and Validity(constraint.document).is_valid(text))
+    assert constraint.accepts(text), text
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether all numbers are such as are written: of few digits, without exponent, integers without a point."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, Decimal):
+        return value != value.to_integral_value() and "E" not in str(value) and len(str(value)) < 20
+    return not isinstance(value, int) or abs(value) < 10**20
+
+
+_SCALARS = st.sampled_from(
+    [
+        *({"type": kind} for kind in ("null", "boolean", "integer", "number", "string")),
+        {"enum": [1, "a", None, [2]]},
+        {"const": {"a": 1}},
+        {"type": "string", "maxLength": 3},
+        {"type": "string", "minLength": 2, "maxLength": 40},
+        {"minimum": 2, "maxLength": 1},
+        {"type": "integer", "minimum": 3, "maximum": 3},
+        {"type": ["integer", "string"], "maximum": 5, "pattern": "^[ab]*$"},
+        True,
+        False,
+    ]
+)
+_RANDOM_NAMES = st.sampled_from(["a", "b", "c", 'q"', ""])
+
+
+def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    properties = st.dictionaries(_RANDOM_NAMES, inner, max_size=3)
+    small = st.integers(0, 3)
+    return st.one_of(
+        st.fixed_dictionaries(
+            {"properties": properties},
+            optional={
+                "type": st.just("object"),
+                "required": st.lists(_RANDOM_NAMES, unique=True, max_size=2),
+                "additionalProperties": inner,
+            },
+        ),
+        st.fixed_dictionaries(
+            {"items": inner},
+            optional={
+                "type": st.just("array"),
+                "minItems": small,
+                "maxItems": small,
+                "prefixItems": st.lists(inner, min_size=1, max_size=3),
+            },
+        ),
+        st.fixed_dictionaries(
+            {"anyOf": st.lists(inner, min_size=1, max_size=3)},
+            optional={"type": st.sampled_from(["object", ["string", "array"]])},
+        ),
+        st.fixed_dictionaries({"allOf": st.lists(inner, min_size=1, max_size=2)}),
+        st.just({"$ref": "#/$defs/one"}),
+    )
+
+
+_RANDOM_SCHEMAS = st.builds(
+    lambda top, one: {"allOf": [top], "$defs": {"one": an_object({"v": one, "next": {"$ref": "#/$defs/one"}}, ["v"])}},
+    st.recursive(_SCALARS, _containers, max_leaves=8),
+    st.recursive(_SCALARS, _containers, max_leaves=3),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schema=_RANDOM_SCHEMAS, options=st.sampled_from(list(_OPTIONS.values())), seed=st.integers(0, 99))
+def test_texts_of_random_schemas_are_valid(schema: Any, options: WritingOptions, seed: int) -> None:
+    document = read_schema(schema)
+    try:
+        compiled = compile_schema(document, options)
+    except SchemaError:
+        assume(False)
+        raise
+    texts = RuleTexts(compiled.grammar, random.Random(seed))
+    validity = Validity(document)
+    for text in {texts.draw() for _ in range(5)}:
+        assert validity.errors(text) == [], (schema, text)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schema=_RANDOM_SCHEMAS, value=st.recursive(
+    st.sampled_from([None, True, 0, 1, 3, 5, 2.5, "", "a", "ab", "zz"]),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_RANDOM_NAMES, inner, max_size=3)),
+    max_leaves=5,
+))  # fmt: skip
+def test_enum_keeps_exactly_the_values_that_are_valid_beside_it(schema: Any, value: Any) -> None:
+    document = read_schema({**schema, "enum": [value, "another"]})
+    valid = {text for text in (json.dumps(value), '"another"') if Validity(document).is_valid(text)}
+    try:
+        texts = RuleTexts(compile_schema(document, _OPTIONS["default"]).grammar, random.Random(1))
+    except SchemaError:
+        assert not valid
+        return
+    drawn = {json.dumps(json.loads(texts.draw())) for _ in range(20)}
+    assert drawn == {json.dumps(json.loads(text)) for text in valid}
+
+
+def test_large_counts_are_counted_and_small_ones_copied() -> None:
+    kinds = {
+        most: any(
+            isinstance(rule, CountedList)
+            for rule in _compiled({"type": "array", "items": {"type": "null"}, "maxItems": most}).grammar.rules.values()
+        )
+        for most in (3, 16, 17, 500)
+    }
+    assert kinds == {3: False, 16: False, 17: True, 500: True}
+
+
+def test_equal_values_share_a_rule_and_rules_have_the_names_of_what_they_are() -> None:
+    compiled = _compiled(SCHEMAS["same twice"])
+    assert sorted(compiled.grammar.rules) == ["document", "from", "integer", "string", "y"]
+    assert [part.rule for part in compiled.parts["document"]] == ["from", "from"]
+    person = _compiled(SCHEMAS["reference"])
+    assert person.grammar.start == "person"
+    assert person.descriptions == {
+        "person": "an object with name, age, email",
+        "string": "a string",
+        "age": "an integer from 0 to 150",
+        "email": "a string (email)",
+    }
+
+
+def test_properties_stand_in_the_order_of_the_schema_and_only_declared_ones_are_written() -> None:
+    constraint = JsonSchema(an_object({"b": {}, "a": {}}, ["a"]))
+    assert [
+        constraint.accepts(text)
+        for text in ('{"b": 1, "a": 2}', '{"a": 2}', '{"a": 2, "b": 1}', '{"a": 2, "c": 1}', '{"b": 1}')
+    ] == [True, True, False, False, False]
+    extra = JsonSchema(an_object({"b": {}, "a": {}}, ["a"]), extra_properties=True)
+    assert [
+        extra.accepts(text)
+        for text in (
+            '{"a": 2, "c": 1, "d": []}',
+            '{"a": 2, "c": 1, "c": 2}',
+            '{"a": 2, "b": 1}',
+            '{"a": 2, "\\u0062": 1}',
+        )
+    ] == [True, False, False, False]
+
+
+def test_notes_tell_what_is_left_open_or_out() -> None:
+    assert "Nothing is required" in _compiled(SCHEMAS["optional"]).notes[-1]
+    assert _compiled(SCHEMAS["optional"], WritingOptions(require_all=True)).notes == ()
+    assert 'The format "postcode" is not known, and says nothing.' in _compiled(SCHEMAS["unknown format"]).notes
+    assert any('"foo"' in note for note in _compiled(SCHEMAS["unknown keywords"]).notes)
+    notes = _compiled(SCHEMAS["impossible but optional"]).notes
+    assert notes[0] == "The property 'b' is never written: minimum 2 is above maximum 1 at /properties/b."
