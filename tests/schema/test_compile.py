@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from hypothesis_jsonschema import from_schema
+from json_schema_strategy import from_schema
 from rule_texts import RuleTexts
 from schemas import SCHEMAS, an_object
 
@@ -100,11 +100,14 @@ def test_engine_and_reference_accept_what_is_drawn_from_the_rules(schema: Any) -
     assert constraint.accepts(constraint.shortest())
 
 
-_CLOSED = (  # where a value is not written because of the options, not of the schema
-    "enum of objects",
-    "limits in draft 04",  # hypothesis-jsonschema knows no draft 04
-    "siblings in draft 2020-12",  # it ignores what stands beside a reference
-)
+_UNKNOWN_TO_HYPOTHESIS = {  # hypothesis-jsonschema knows drafts 04 to 07, and nothing beside a reference
+    *(name for name, schema in SCHEMAS.items() if "prefixItems" in str(schema)),
+    "items in draft 2019-09",
+    "siblings in draft 2020-12",
+    "anchor",
+    *("person", "formats", "reference", "all of one"),  # formats are written within bounds that theirs do not keep
+}
+_INSTANCES = {name: schema for name, schema in SCHEMAS.items() if name not in _UNKNOWN_TO_HYPOTHESIS}
 
 
 def _written(value: Any, schema: Any, root: Any) -> Any:
@@ -130,11 +133,7 @@ def _written(value: Any, schema: Any, root: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [schema for name, schema in SCHEMAS.items() if name not in _CLOSED and "union" not in name],
-    ids=[name for name in SCHEMAS if name not in _CLOSED and "union" not in name],
-)
+@pytest.mark.parametrize("schema", _INSTANCES.values(), ids=_INSTANCES)
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_is_valid_and_in_written_form_is_accepted(schema: Any, data: st.DataObject) -> None:

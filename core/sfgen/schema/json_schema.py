@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from sfgen import arguments
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
-from sfgen.grammar.guide import NetworkGuide
+from sfgen.grammar.completion import Completion
+from sfgen.grammar.distances import distances_of
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.thompson import GrammarTooLarge
@@ -22,11 +23,11 @@ from sfgen.schema.document import SchemaDocument
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.read import read_schema
 from sfgen.schema.validity import Fault, Validity
-from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen.protocols import Guide
+    from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # characters of a schema in a repr
 
@@ -159,8 +160,8 @@ class JsonSchema:
         >>> JsonSchema("name, age int").shortest()
         b'{"name": "", "age": 0}'
         """
-        tokens = TokenNetwork(self.network, _bytes())
-        return tokens.shortest(tokens.reader.start)
+        reader = self._read
+        return Completion(reader.network, distances_of(reader.network), None).text(reader.start)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema and the options as plain data for JSON."""
@@ -216,7 +217,7 @@ class JsonSchema:
             tokens = self._networks.get(vocabulary)
             if tokens is None:
                 tokens = self._networks[vocabulary] = TokenNetwork(self.network, vocabulary)
-        return NetworkGuide(tokens, max_tokens)
+        return tokens.guide(max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """The constraint of the texts whose strings, and names that are not declared, have no banned match.
@@ -276,12 +277,6 @@ class JsonSchema:
             raise SchemaTooLarge(
                 f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
             ) from None
-
-
-@cache
-def _bytes() -> Vocabulary:
-    """A vocabulary of single bytes, by which a shortest text is one of the fewest bytes."""
-    return Vocabulary([bytes([byte]) for byte in range(256)])
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,189 @@
+"""What cannot be written is refused before anything else, by its place and its keyword."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sfgen import BannedWords
+from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
+from sfgen.schema.json_schema import JsonSchema
+
+_OBJECT, _ARRAY = {"type": "object"}, {"type": "array"}
+_DRAFT_07, _DRAFT_2019 = "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "keyword"),
+    [
+        ({"oneOf": [{}, {"type": "null"}]}, "/oneOf", "oneOf"),
+        ({"not": {"type": "null"}}, "/not", "not"),
+        ({"if": {"type": "null"}, "then": {"const": 1}}, "/if", "if"),
+        ({**_OBJECT, "dependentRequired": {"a": ["b"]}}, "/dependentRequired", "dependentRequired"),
+        ({**_OBJECT, "dependentSchemas": {"a": {"required": ["b"]}}}, "/dependentSchemas", "dependentSchemas"),
+        ({**_OBJECT, "$schema": _DRAFT_07, "dependencies": {"a": ["b"]}}, "/dependencies", "dependencies"),
+        ({"properties": {"a/b": {**_OBJECT, "patternProperties": {"^x": {}}}}}, "/properties/a~1b/patternProperties", "patternProperties"),
+        ({**_OBJECT, "propertyNames": {"maxLength": 3}}, "/propertyNames", "propertyNames"),
+        ({**_OBJECT, "minProperties": 1}, "/minProperties", "minProperties"),
+        ({**_OBJECT, "maxProperties": 1}, "/maxProperties", "maxProperties"),
+        ({"items": {**_ARRAY, "uniqueItems": True}}, "/items/uniqueItems", "uniqueItems"),
+        ({**_ARRAY, "contains": {}}, "/contains", "contains"),
+        ({**_ARRAY, "unevaluatedItems": False}, "/unevaluatedItems", "unevaluatedItems"),
+        ({**_OBJECT, "unevaluatedProperties": False}, "/unevaluatedProperties", "unevaluatedProperties"),
+        ({"$dynamicRef": "#"}, "/$dynamicRef", "$dynamicRef"),
+        ({"$schema": _DRAFT_2019, "items": {"$recursiveRef": "#"}}, "/items/$recursiveRef", "$recursiveRef"),
+    ],
+)  # fmt: skip
+def test_what_is_not_supported_is_refused_by_place_and_name(schema: Any, pointer: str, keyword: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        _ = JsonSchema(schema).compiled
+    if keyword == "if":  # any of its words
+        assert caught.value.pointer in ("/if", "/then")
+        return
+    assert caught.value.pointer == pointer
+    assert caught.value.reason == f"{keyword} is not supported yet"
+    assert caught.value.hint
+
+
+def test_the_line_is_told_where_the_schema_came_as_text() -> None:
+    with pytest.raises(SchemaError, match=r"line 2, column 17: uniqueItems is not supported yet"):
+        _ = JsonSchema('{"type": "array",\n "uniqueItems": true}').compiled
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (False, "nothing satisfies false at the top"),
+        ({"type": "integer", "minimum": 5, "maximum": 3}, "minimum 5 is above maximum 3 at the top"),
+        (
+            {"properties": {"age": {"type": "integer", "minimum": 5, "maximum": 3}}, "required": ["age"], "type": "object"},
+            "minimum 5 is above maximum 3 at /properties/age",
+        ),
+        ({"type": "number", "exclusiveMinimum": 3, "maximum": 3}, "exclusiveMinimum 3 leaves nothing below maximum 3"),
+        ({"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 4}, "no number satisfies type, exclusiveMinimum and exclusiveMaximum together"),
+        ({"type": "string", "minLength": 5, "maxLength": 3}, "minLength 5 is above maxLength 3"),
+        ({"type": "string", "pattern": "^a$", "minLength": 2}, "no string satisfies minLength and pattern together"),
+        ({"type": "array", "minItems": 2, "maxItems": 1}, "minItems 2 is above maxItems 1"),
+        ({"type": "array", "minItems": 2, "items": False}, "minItems 2 is above the 0 items that there may be"),
+        ({"type": "array", "minItems": 1, "items": {"enum": []}}, "enum is empty at /items"),
+        ({"type": "object", "required": ["a"], "additionalProperties": False}, "required 'a' is not among the properties"),
+        ({"type": "integer", "enum": ["a"]}, "no value of enum satisfies type beside it"),
+        ({"const": 1, "enum": [2]}, "enum and const have no value in common"),
+        ({"type": "integer", "allOf": [{"type": "string"}]}, "no type satisfies type here and type beside it"),
+        (
+            {"$ref": "#/$defs/n", "$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"]}}},
+            "required 'n' needs another one of its own kind within it, without end at /$defs/n",
+        ),
+        ({"anyOf": [False, {"type": "string", "minLength": 2, "maxLength": 1}]}, "minLength 2 is above maxLength 1 at /anyOf/1"),
+    ],
+)  # fmt: skip
+def test_contradictions_are_told_with_both_keywords(schema: Any, message: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        _ = JsonSchema(schema).compiled
+    assert message in caught.value.message
+    assert "Nothing can be written" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"type": "array", "minItems": 10**9}, "minItems 1000000000 passes the limit of 1,000,000"),
+        ({"enum": ["x" * 400_000]}, "the values of enum pass the limit of 300,000 bytes"),
+        ({"allOf": [{"anyOf": [{"minimum": a * 100 + b} for b in range(50)]} for a in range(2)]}, "more than 2,000 branches"),
+        ({"type": "array", "prefixItems": [{}] * 2000}, "more than 1,000 items one by one"),
+        ({"type": "object", "properties": {f"a{i}": {"minLength": i, "maxLength": i + 1} for i in range(11_000)}}, "more than 20,000 rules"),
+    ],
+)  # fmt: skip
+def test_what_is_too_large_is_refused_with_the_limit(schema: Any, message: str) -> None:
+    with pytest.raises(SchemaTooLarge) as caught:
+        _ = JsonSchema(schema).compiled
+    assert message in caught.value.message
+
+
+def test_depth_costs_no_stack() -> None:
+    schema: Any = {"type": "integer"}
+    for _ in range(190):
+        schema = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    assert JsonSchema(schema).accepts('{"a": ' * 190 + "1" + "}" * 190)
+    chain: Any = {"type": "integer"}
+    for _ in range(190):
+        chain = {"anyOf": [chain]}
+    with pytest.raises(SchemaTooLarge, match="stand in each other more than 100 deep"):
+        _ = JsonSchema(chain).compiled
+    value: Any = 1
+    for _ in range(100):
+        value = [value]
+    with pytest.raises(SchemaTooLarge, match="nested more than 60 deep"):
+        _ = JsonSchema({"const": value}).compiled
+
+
+def test_indent_needs_an_end() -> None:
+    for schema, pointer in (
+        ({"items": {"$ref": "#"}, "type": "array"}, ""),
+        ({"properties": {"a": {}}, "type": "object"}, "/properties/a"),
+    ):
+        with pytest.raises(SchemaError, match="indent needs a schema"):
+            _ = JsonSchema(schema, indent=2).compiled
+    assert JsonSchema({"items": {"type": "null"}, "type": "array"}, indent=1).accepts("[\n null,\n null\n]")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": "any"}, "order 'any' is not supported yet"),
+        ({"order": "alphabet"}, "order is 'alphabet'"),
+        ({"spacing": "wide"}, "spacing is 'wide'"),
+        ({"indent": -1}, "indent must be at least 0"),
+        ({"indent": 17}, "indent is at most 16, not 17"),
+        ({"indent": 2, "spacing": "any"}, "indent fixes the white space"),
+        ({"require_all": "yes"}, "require_all must be True or False"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        JsonSchema({}, **options)
+    with pytest.raises(UsageError, match="schema must be a dictionary"):
+        JsonSchema(7)  # type: ignore[arg-type]
+
+
+def test_banned_words_are_taken_out_of_strings_names_and_enums() -> None:
+    schema = JsonSchema(
+        {
+            "type": "object",
+            "properties": {"bad": {"enum": ["bad", "good"]}, "s": {"type": "string"}},
+            "additionalProperties": {},
+        }
+    )
+    clean = schema.without_banned(BannedWords(["bad"]))
+    assert clean is not None
+    texts = [
+        '{"bad": "good"}',
+        '{"bad": "bad"}',
+        '{"s": "so bad!"}',
+        '{"s": "x"}',
+        '{"very bad": 1}',
+        '{"very": "bad"}',
+        '{"very": 1}',
+    ]
+    assert [schema.accepts(text) for text in texts] == [True] * 7
+    assert [clean.accepts(text) for text in texts] == [True, False, False, True, False, False, True]
+    with pytest.raises(BannedWordsError, match="every text that the schema allows has a banned word"):
+        JsonSchema({"const": "bad"}).without_banned(BannedWords(["bad"]))
+
+
+def test_equal_schemas_are_equal_constraints() -> None:
+    assert JsonSchema("name, age int") == JsonSchema("name, age int")
+    assert len({JsonSchema("name"), JsonSchema("name"), JsonSchema("name", indent=2), JsonSchema("age")}) == 3
+    assert JsonSchema({"minimum": 0.5}).to_dict()["schema"] == {"minimum": 0.5}
+
+
+def test_a_refusal_names_where_and_why() -> None:
+    schema = JsonSchema("age int")
+    assert schema.refusal(b'{"age": 3}') is None
+    assert schema.refusal(b'{"age": "3"}') == {
+        "schema": repr(schema),
+        "refused by": "jsonschema",
+        "path": "$.age",
+        "expected": "must be an integer, not a string",
+    }
