@@ -23,7 +23,11 @@ _DRAFT_07, _DRAFT_2019 = "http://json-schema.org/draft-07/schema#", "https://jso
         ({**_OBJECT, "dependentRequired": {"a": ["b"]}}, "/dependentRequired", "dependentRequired"),
         ({**_OBJECT, "dependentSchemas": {"a": {"required": ["b"]}}}, "/dependentSchemas", "dependentSchemas"),
         ({**_OBJECT, "$schema": _DRAFT_07, "dependencies": {"a": ["b"]}}, "/dependencies", "dependencies"),
-        ({"properties": {"a/b": {**_OBJECT, "patternProperties": {"^x": {}}}}}, "/properties/a~1b/patternProperties", "patternProperties"),
+        (
+            {"properties": {"a/b": {**_OBJECT, "patternProperties": {"^x": {}}}}},
+            "/properties/a~1b/patternProperties",
+            "patternProperties",
+        ),
         ({**_OBJECT, "propertyNames": {"maxLength": 3}}, "/propertyNames", "propertyNames"),
         ({**_OBJECT, "minProperties": 1}, "/minProperties", "minProperties"),
         ({**_OBJECT, "maxProperties": 1}, "/maxProperties", "maxProperties"),
@@ -34,7 +38,7 @@ _DRAFT_07, _DRAFT_2019 = "http://json-schema.org/draft-07/schema#", "https://jso
         ({"$dynamicRef": "#"}, "/$dynamicRef", "$dynamicRef"),
         ({"$schema": _DRAFT_2019, "items": {"$recursiveRef": "#"}}, "/items/$recursiveRef", "$recursiveRef"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_supported_is_refused_by_place_and_name(schema: Any, pointer: str, keyword: str) -> None:
     with pytest.raises(SchemaError) as caught:
         _ = JsonSchema(schema).compiled
@@ -57,27 +61,43 @@ def test_the_line_is_told_where_the_schema_came_as_text() -> None:
         (False, "nothing satisfies false at the top"),
         ({"type": "integer", "minimum": 5, "maximum": 3}, "minimum 5 is above maximum 3 at the top"),
         (
-            {"properties": {"age": {"type": "integer", "minimum": 5, "maximum": 3}}, "required": ["age"], "type": "object"},
+            {
+                "properties": {"age": {"type": "integer", "minimum": 5, "maximum": 3}},
+                "required": ["age"],
+                "type": "object",
+            },
             "minimum 5 is above maximum 3 at /properties/age",
         ),
         ({"type": "number", "exclusiveMinimum": 3, "maximum": 3}, "exclusiveMinimum 3 leaves nothing below maximum 3"),
-        ({"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 4}, "no number satisfies type, exclusiveMinimum and exclusiveMaximum together"),
+        (
+            {"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 4},
+            "no number satisfies type, exclusiveMinimum and exclusiveMaximum together",
+        ),
         ({"type": "string", "minLength": 5, "maxLength": 3}, "minLength 5 is above maxLength 3"),
         ({"type": "string", "pattern": "^a$", "minLength": 2}, "no string satisfies minLength and pattern together"),
         ({"type": "array", "minItems": 2, "maxItems": 1}, "minItems 2 is above maxItems 1"),
         ({"type": "array", "minItems": 2, "items": False}, "minItems 2 is above the 0 items that there may be"),
         ({"type": "array", "minItems": 1, "items": {"enum": []}}, "enum is empty at /items"),
-        ({"type": "object", "required": ["a"], "additionalProperties": False}, "required 'a' is not among the properties"),
+        (
+            {"type": "object", "required": ["a"], "additionalProperties": False},
+            "required 'a' is not among the properties",
+        ),
         ({"type": "integer", "enum": ["a"]}, "no value of enum satisfies type beside it"),
         ({"const": 1, "enum": [2]}, "enum and const have no value in common"),
         ({"type": "integer", "allOf": [{"type": "string"}]}, "no type satisfies type here and type beside it"),
         (
-            {"$ref": "#/$defs/n", "$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"]}}},
+            {
+                "$ref": "#/$defs/n",
+                "$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"]}},
+            },
             "required 'n' needs another one of its own kind within it, without end at /$defs/n",
         ),
-        ({"anyOf": [False, {"type": "string", "minLength": 2, "maxLength": 1}]}, "minLength 2 is above maxLength 1 at /anyOf/1"),
+        (
+            {"anyOf": [False, {"type": "string", "minLength": 2, "maxLength": 1}]},
+            "minLength 2 is above maxLength 1 at /anyOf/1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_contradictions_are_told_with_both_keywords(schema: Any, message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         _ = JsonSchema(schema).compiled
@@ -90,11 +110,17 @@ def test_contradictions_are_told_with_both_keywords(schema: Any, message: str) -
     [
         ({"type": "array", "minItems": 10**9}, "minItems 1000000000 passes the limit of 1,000,000"),
         ({"enum": ["x" * 400_000]}, "the values of enum pass the limit of 300,000 bytes"),
-        ({"allOf": [{"anyOf": [{"minimum": a * 100 + b} for b in range(50)]} for a in range(2)]}, "more than 2,000 branches"),
+        (
+            {"allOf": [{"anyOf": [{"minimum": a * 100 + b} for b in range(50)]} for a in range(2)]},
+            "more than 2,000 branches",
+        ),
         ({"type": "array", "prefixItems": [{}] * 2000}, "more than 1,000 items one by one"),
-        ({"type": "object", "properties": {f"a{i}": {"minLength": i, "maxLength": i + 1} for i in range(11_000)}}, "more than 20,000 rules"),
+        (
+            {"type": "object", "properties": {f"a{i}": {"minLength": i, "maxLength": i + 1} for i in range(11_000)}},
+            "more than 20,000 rules",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_too_large_is_refused_with_the_limit(schema: Any, message: str) -> None:
     with pytest.raises(SchemaTooLarge) as caught:
         _ = JsonSchema(schema).compiled

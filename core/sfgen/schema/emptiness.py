@@ -58,7 +58,7 @@ def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:
         for part in outlines[name].parts:
             if part.rule in full and (not part.name or part.name in full):
                 kept.append(part)
-            elif part.label not in ("", "*") and not part.label.startswith("["):
+            elif is_object and not part.name:
                 reason, pointer = _why(outlines, part.rule, full)
                 if reason:
                     notes.append(f"The property {part.label!r} is never written: {reason} at {pointer or 'the top'}.")
