@@ -86,15 +86,12 @@ def main() -> None:
     from sfgen import Vocabulary
 
     from .engines import ENGINES
-
-    engines = ENGINES
-    if part == "schemas":
-        from .schema_engines import ENGINES as engines
+    from .schema_engines import ENGINES as BY_SCHEMA
 
     vocabulary = Vocabulary(tokens, end_token_ids)
     if name != "sfgen":
         times = [time.perf_counter()]
-    engine = engines[name](vocabulary, tokenizer)
+    engine = (BY_SCHEMA if part == "schemas" else ENGINES)[name](vocabulary, tokenizer)
     times.append(time.perf_counter())
     for pattern in FIRST_AND_SECOND[part]:
         engine.compile(pattern).start().mask()

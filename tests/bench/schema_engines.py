@@ -52,7 +52,9 @@ class XGrammarSchemas(XGrammar):
         return compiler.compile_json_schema(pattern, any_whitespace=False, separators=(", ", ": "))
 
 
-ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (SfgenSchemas, LlGuidanceSchemas, XGrammarSchemas)}
+ENGINES: dict[str, type[Engine]] = {
+    engine.name: engine for engine in (SfgenSchemas, LlGuidanceSchemas, XGrammarSchemas)
+}
 """In the order of the report."""
 
 

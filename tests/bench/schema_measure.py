@@ -225,7 +225,7 @@ def _walk_together(
     is_token = np.zeros(len(vocabulary), np.bool_)
     is_token[vocabulary.text_token_ids] = True
     is_token[list(vocabulary.end_token_ids)] = True
-    closing = np.array([bool(token) and token[0] in _CLOSING for token in vocabulary.tokens])
+    closing = np.array([(token or b" ")[0] in _CLOSING for token in vocabulary.tokens])
     ends = list(vocabulary.end_token_ids)
     for number in range(walks):
         each = [one.start() for one in compiled]

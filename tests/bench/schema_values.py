@@ -81,7 +81,8 @@ class _Values:
 
     def anything(self, depth: int) -> Any:
         kinds = ["string", "string", "integer", "number", "boolean", "null"]
-        kind = self.rng.choice(["object", "array"] if depth == 0 else kinds if depth > 3 else [*kinds, "object", "array"])
+        containers = ["object", "array"]
+        kind = self.rng.choice(containers if depth == 0 else kinds if depth > 3 else kinds + containers)
         return self.value({"type": kind, "items": True, "additionalProperties": True}, depth)
 
     def object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -114,7 +115,8 @@ class _Values:
         least, most = schema.get("minLength", 0), schema.get("maxLength", 60)
         pattern = schema.get("pattern") or _FORMATS.get(schema.get("format", ""))
         if pattern is not None:
-            return self.rng.choice([text for text in _matching(pattern) if least <= len(text) <= max(most, 60)])
+            fitting: list[str] = [text for text in _matching(pattern) if least <= len(text) <= max(most, 60)]
+            return self.rng.choice(fitting)
         length = least + int((most - least + 1) * self.rng.random() ** 3)
         start = self.rng.randrange(len(PROSE))
         text = (PROSE * (2 + most // len(PROSE)))[start : start + length]
