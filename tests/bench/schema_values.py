@@ -119,7 +119,7 @@ class _Values:
             return self.rng.choice(fitting)
         length = least + int((most - least + 1) * self.rng.random() ** 3)
         start = self.rng.randrange(len(PROSE))
-        text = (PROSE * (2 + most // len(PROSE)))[start : start + length]
+        text: str = (PROSE * (2 + most // len(PROSE)))[start : start + length]
         return text.replace(". ", '."\n', 1) if self.rng.random() < 0.1 else text
 
     def integer(self, schema: dict[str, Any], _: int) -> int:
