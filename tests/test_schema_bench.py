@@ -93,7 +93,7 @@ def test_a_run_has_a_report(engines: dict[str, Engine], cutter: Cutter) -> None:
 
 
 class _Refuses(Engine):
-    name = package = interface = "refuses"
+    name = package = "llguidance"
 
     def __init__(self) -> None: ...
 
@@ -102,13 +102,9 @@ class _Refuses(Engine):
 
 
 def test_an_engine_that_refuses_is_a_line_in_the_report(cutter: Cutter) -> None:
-    measurement = Measurement("refuses", "tiny", PERSON.name)
-    warm = _Refuses()
-    warm.compile = lambda pattern: None  # type: ignore[method-assign]
-    with pytest.raises(CannotRead):
-        _Refuses().compile("")
-    measurement.failure = "refused: not today"
-    assert "* refuses, person: refused: not today" in report(_run([measurement], []))
+    measurement = Measurement("llguidance", "tiny", PERSON.name)
+    measure(_Refuses(), cutter.vocabulary, PERSON.schema, Walks([]), measurement, limit=60)
+    assert "* llguidance, person: refused: not today" in report(_run([measurement], []))
 
 
 def test_ratios_and_targets() -> None:
