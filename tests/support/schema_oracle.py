@@ -31,8 +31,8 @@ class Oracle:
             value = _read(text)
         except ValueError as error:
             return f"not JSON: {error}"
-        error = jsonschema.exceptions.best_match(self._validator.iter_errors(value))
-        return "" if error is None else f"{error.json_path}: {error.message}"[:300]
+        fault = jsonschema.exceptions.best_match(self._validator.iter_errors(value))
+        return "" if fault is None else f"{fault.json_path}: {fault.message}"[:300]
 
     def is_valid(self, value: Any) -> bool:
         """Whether a value is valid."""
