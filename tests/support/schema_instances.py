@@ -13,6 +13,10 @@ from hypothesis_jsonschema import _from_schema, from_schema
 from schema_oracle import Oracle
 
 
+_DIGITS = 40, 30
+"""Before and behind the point of a number without bounds."""
+
+
 class _ManyByMore:
     """``many`` of hypothesis as it was before 6.160: hypothesis-jsonschema 0.23 asks ``more`` of it."""
 
@@ -67,15 +71,17 @@ def mutants(text: str) -> st.SearchStrategy[str]:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether all is as sfgen writes it: no lone surrogates, and no number with an exponent or a minus before zero."""
+    """Whether all is as sfgen writes it: no lone surrogates, exponents or minus before zero, and no endless numbers."""
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
 
     def number(digits: str) -> Any:
-        if "e" in digits.lower() or not digits.strip("-0."):
-            is_plain.append(digits in ("0", "0.0"))
+        whole, _, fraction = digits.partition(".")
+        is_minus_zero = digits.startswith("-") and not digits.strip("-0.")
+        is_long = len(whole) > _DIGITS[0] or len(fraction) > _DIGITS[1]
+        is_plain.append("e" not in digits.lower() and not is_minus_zero and not is_long)
         return 0
 
     is_plain: list[bool] = []
