@@ -12,7 +12,6 @@ from hypothesis.internal.conjecture import utils as conjecture
 from hypothesis_jsonschema import _from_schema, from_schema
 from schema_oracle import Oracle
 
-
 _DIGITS = 40, 30
 """Before and behind the point of a number without bounds."""
 
