@@ -24,7 +24,9 @@ class SfgenSchemas(Sfgen):
     def index(self, pattern: str) -> Any:
         from sfgen import Index, JsonSchema
 
-        return Index(JsonSchema(json.loads(pattern)), self.vocabulary)
+        constraint = JsonSchema(json.loads(pattern))
+        assert constraint.network  # made when it is first asked for: refusals come now
+        return Index(constraint, self.vocabulary)
 
 
 class LlGuidanceSchemas(LlGuidance):

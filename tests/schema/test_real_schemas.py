@@ -35,7 +35,9 @@ def test_real_schemas_are_read_or_refused_and_texts_are_valid(capsys: pytest.Cap
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # notes on unknown words
-                index = Index(JsonSchema(schema), model().vocabulary)
+                constraint = JsonSchema(schema)
+                index = Index(constraint, model().vocabulary)
+                assert constraint.network  # made when it is first asked for
         except SchemaError as error:
             slowest = max(slowest, (time.perf_counter() - began, name))
             refusals[error.reason[:60]] += 1
