@@ -36,7 +36,7 @@ class _ManyByMore:
 
 
 if not hasattr(conjecture.many, "more"):
-    _from_schema.cu = types.SimpleNamespace(**{**vars(conjecture), "many": _ManyByMore})
+    vars(_from_schema)["cu"] = types.SimpleNamespace(**{**vars(conjecture), "many": _ManyByMore})
 
 
 def instances(schema: Any) -> st.SearchStrategy[str]:
