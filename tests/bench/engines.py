@@ -77,13 +77,18 @@ class Sfgen(Engine):
         vocabulary.trie  # noqa: B018 - built once for a vocabulary
 
     def compile(self, pattern: str) -> _SfgenPattern:
-        from sfgen import Dfa, Index
-        from sfgen.errors import PatternError
+        from sfgen.errors import SfgenError
 
         try:
-            return _SfgenPattern(Index(Dfa.from_regex(pattern), self.vocabulary))
-        except PatternError as error:
+            return _SfgenPattern(self.index(pattern))
+        except SfgenError as error:
             raise CannotRead(str(error)) from error
+
+    def index(self, pattern: str) -> Any:
+        """The index of a pattern over the vocabulary."""
+        from sfgen import Dfa, Index
+
+        return Index(Dfa.from_regex(pattern), self.vocabulary)
 
 
 class _SfgenPattern:
@@ -150,10 +155,15 @@ class LlGuidance(Engine):
         self.buffer = _buffer(vocabulary)
 
     def compile(self, pattern: str) -> _LlGuidancePattern:
-        matcher = self.library.LLMatcher(self.tokenizer, self.library.grammar_from("regex", pattern))
+        matcher = self.library.LLMatcher(self.tokenizer, self.grammar(pattern))
         if matcher.is_error():
             raise CannotRead(matcher.get_error())
         return _LlGuidancePattern(self, matcher)
+
+    def grammar(self, pattern: str) -> str:
+        """What it is told of a pattern."""
+        grammar: str = self.library.grammar_from("regex", pattern)
+        return grammar
 
 
 class _LlGuidancePattern:
@@ -192,6 +202,7 @@ class XGrammar(Engine):
             stop_token_ids=list(vocabulary.end_token_ids),
         )
         self.tensor = xgrammar.allocate_token_bitmask(1, len(vocabulary))
+        self.buffer = self.tensor.numpy()[0]
         self.compilers: dict[int, Any] = {}
 
     def compile(self, pattern: str) -> _XGrammarPattern:
@@ -199,9 +210,13 @@ class XGrammar(Engine):
         if process not in self.compilers:  # its threads do not outlive a fork
             self.compilers[process] = self.library.GrammarCompiler(self.tokenizer, cache_enabled=False)
         try:
-            return _XGrammarPattern(self, self.compilers[process].compile_regex(pattern))
+            return _XGrammarPattern(self, self.compiled(self.compilers[process], pattern))
         except RuntimeError as error:
             raise CannotRead(re.sub(r"^\[[\d:]+\] \S+ ", "", str(error))) from error  # without the time of day
+
+    def compiled(self, compiler: Any, pattern: str) -> Any:
+        """Its grammar of a pattern."""
+        return compiler.compile_regex(pattern)
 
 
 class _XGrammarPattern:
@@ -213,7 +228,7 @@ class _XGrammarPattern:
         matcher = self.engine.library.GrammarMatcher(self.compiled)
         tensor = self.engine.tensor
         mask = partial(matcher.fill_next_token_bitmask, tensor)
-        return Walk(mask, matcher.accept_token, _asks(mask, tensor.numpy()[0]))
+        return Walk(mask, matcher.accept_token, _asks(mask, self.engine.buffer))
 
 
 class Naive(Engine):

@@ -1,7 +1,8 @@
 """Measure whole generations side by side with other engines, in one run.
 
-Usage: ``python -m tests.bench.generation``. Two models: the embedded one, and one of the size of GPT-2 with random
-weights and GPT-2's tokenizer (found through SFGEN_TOKENIZERS, as for the other benchmarks; else the embedded model's).
+Usage: ``python -m tests.bench.generation``; ``python -m tests.bench.schema_generation`` is the same for schemas.
+Two models: the embedded one, and one of the size of GPT-2 with random weights and GPT-2's tokenizer (found through
+SFGEN_TOKENIZERS, as for the other benchmarks; else the embedded model's).
 Every engine that is installed writes each pattern, and so do transformers without a guide and a baseline that is told
 sfgen's text and reads it token by token. A whole run takes about 20 minutes on two idle cores and writes
 ``generation.md`` and ``generation.svg`` into ``tests/docs``; a run of chosen items prints its report only, unless it is
@@ -18,7 +19,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -58,6 +59,27 @@ TRIED = (
 )
 
 
+@dataclass(frozen=True)
+class Suite:
+    """What is written, and by what.
+
+    Args:
+        title: The headline of the report.
+        module: The name of the program, and of the files that it writes.
+        oracle: What a valid text is.
+        tasks: In the order of the report.
+        engines: In the order of the report.
+        notes: What is no matter of this run: engine, note.
+    """
+
+    title: str
+    module: str
+    oracle: str
+    tasks: Sequence[Task]
+    engines: Mapping[str, type[GenerationEngine]]
+    notes: Sequence[tuple[str, str]] = ()
+
+
 @dataclass
 class Bench:
     """A model with its engines.
@@ -74,34 +96,36 @@ class Bench:
     excluded: set[tuple[str, str]] = field(default_factory=set)
 
 
-def main() -> None:
+def main(suite: Suite) -> None:
     """Measure, print the report, and write it where asked to."""
-    options = _options()
+    options = _options(suite)
     if options.redraw:
         data = json.loads(options.redraw.read_text(encoding="utf-8"))
         data["rows"] = [Row(**fields) for fields in data["rows"]]
-        _write(Run(**data), options.output or DOCS)
+        _write(Run(**data), suite.module, options.output or DOCS)
         return
     whole = not (options.model or options.pattern or options.engine or options.quick)
     with tempfile.TemporaryDirectory() as folder:
-        run = _measure(options, Path(folder))
+        run = _measure(suite, options, Path(folder))
     print(report(run))
     if options.output or whole:
-        _write(run, options.output or DOCS)
+        _write(run, suite.module, options.output or DOCS)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.generation", description=__doc__.partition("\n")[0])
+def _options(suite: Suite) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m tests.bench.{suite.module}", description=suite.title)
     add = parser.add_argument
     add("--model", action="append", choices=["tiny", "gpt2"], help="only this one; may be repeated")
-    add("--pattern", action="append", choices=list(LIMITS), metavar="NAME", help="only this one; may be repeated")
-    add("--engine", action="append", choices=list(ENGINES), metavar="NAME", help="only sfgen and this; may be repeated")
+    add("--pattern", action="append", choices=[task.name for task in suite.tasks], metavar="NAME",
+        help="only this one; may be repeated")  # fmt: skip
+    add("--engine", action="append", choices=list(suite.engines), metavar="NAME",
+        help="only sfgen and this; may be repeated")  # fmt: skip
     add("--rounds", type=int, default=15, metavar="N", help="interleaved rounds (default: 15)")
     add("--samples", type=int, default=100, metavar="N", help="texts that are checked besides (default: 100)")
     add("--threads", type=int, metavar="N", help="threads of torch (default: 1 for tiny, 2 for the other)")
     add("--quick", action="store_true", help="tiny only, 3 rounds, 10 samples")
-    add("--output", type=Path, metavar="FOLDER", help="write generation.md, generation.svg and generation.json there")
-    add("--redraw", type=Path, metavar="FILE", help="measure nothing; write the report of a generation.json anew")
+    add("--output", type=Path, metavar="FOLDER", help=f"write {suite.module}.md, .svg and .json there")
+    add("--redraw", type=Path, metavar="FILE", help="measure nothing; write the report of a file .json anew")
     options = parser.parse_args()
     if options.quick:
         options.model = options.model or ["tiny"]
@@ -115,7 +139,7 @@ def generation_patterns() -> dict[str, str]:
     return {name: every[name] for name in LIMITS}
 
 
-def _measure(options: argparse.Namespace, folder: Path) -> Run:
+def _measure(suite: Suite, options: argparse.Namespace, folder: Path) -> Run:
     import torch
     from transformers.utils import logging
 
@@ -123,18 +147,18 @@ def _measure(options: argparse.Namespace, folder: Path) -> Run:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads would not outlive a fork
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     torch.set_num_threads(1)  # until the last fork: more would not outlive it
-    every = generation_patterns()
-    chosen = {name: text for name, text in every.items() if not options.pattern or name in options.pattern}
-    versions, missing = _versions(options.engine)
-    notes = [(name, "not installed") for name in missing] + [TRIED]
+    chosen = [task for task in suite.tasks if not options.pattern or task.name in options.pattern]
+    versions, missing = _versions(suite, options.engine)
+    notes = [(name, "not installed") for name in missing] + list(suite.notes)
     benches = []
     for key, make in (("tiny", tiny), ("gpt2", lambda: random_gpt2(folder))):
         if options.model and key not in options.model:
             continue
         subject = make()
         left_out = () if options.pattern or key == "tiny" else ON_TINY_ONLY
-        tasks = [Task(name, text, LIMITS[name]) for name, text in chosen.items() if name not in left_out]
-        benches.append(_load(subject, tasks, [name for name in ENGINES if name in versions]))
+        tasks = [task for task in chosen if task.name not in left_out]
+        engines = {name: engine for name, engine in suite.engines.items() if name in versions}
+        benches.append(_load(subject, tasks, engines))
     for bench in benches:
         _try_all(bench)
     samples_by = {}
@@ -153,33 +177,36 @@ def _measure(options: argparse.Namespace, folder: Path) -> Run:
         for task in bench.tasks:
             _say(f"{subject.name} {task.name}: rounds")
             rows = bench.rows[task.name]
-            engines = {
+            taking_part = {
                 name: engine for name, engine in bench.engines.items() if (name, task.name) not in bench.excluded
             }
-            writers = measure_rounds(subject, task, engines, rows, options.rounds)
+            writers = measure_rounds(subject, task, taking_part, rows, options.rounds)
             _say(f"{subject.name} {task.name}: samples")
             count_valid(subject.sketch if by_sketch else subject.model, task, writers, rows, options.samples)
     notes += dict.fromkeys((name, e.note) for bench in benches for name, e in bench.engines.items() if e.note)
     return Run(
         rows=[row for bench in benches for rows in bench.rows.values() for row in rows.values()],
-        patterns=chosen,
-        limits={name: LIMITS[name] for name in chosen},
+        patterns={task.name: task.pattern for task in chosen},
+        limits={task.name: task.limit for task in chosen},
         prompt=PROMPT,
         rounds=options.rounds,
         threads={bench.subject.name: options.threads or THREADS[bench.subject.name] for bench in benches},
         seconds=time.monotonic() - begun,
         machine=machine(),
         versions={**{name: version(name) for name in ("torch", "transformers")}, **versions},
-        interfaces={name: ENGINES[name].interface for name in ENGINES if name in versions},
+        interfaces={name: engine.interface for name, engine in suite.engines.items() if name in versions},
         notes=notes,
         samples_by=samples_by,
+        title=suite.title,
+        module=suite.module,
+        oracle=suite.oracle,
     )
 
 
-def _versions(engines: Sequence[str] | None) -> tuple[dict[str, str], list[str]]:
+def _versions(suite: Suite, engines: Sequence[str] | None) -> tuple[dict[str, str], list[str]]:
     """The version of each engine that is installed, and those that are not."""
     found, missing = {}, []
-    for name, engine in ENGINES.items():
+    for name, engine in suite.engines.items():
         if engines and name not in (*engines, "sfgen"):
             continue
         try:
@@ -192,14 +219,14 @@ def _versions(engines: Sequence[str] | None) -> tuple[dict[str, str], list[str]]
     return found, missing
 
 
-def _load(subject: Subject, tasks: list[Task], names: Sequence[str]) -> Bench:
+def _load(subject: Subject, tasks: list[Task], engines: Mapping[str, type[GenerationEngine]]) -> Bench:
     """Load the engines; one that fails has rows with the reason."""
     bench = Bench(subject, tasks)
-    bench.rows = {task.name: rows_of([FREE, BASELINE, *names], subject, task) for task in tasks}
-    for name in names:
+    bench.rows = {task.name: rows_of([FREE, BASELINE, *engines], subject, task) for task in tasks}
+    for name, engine in engines.items():
         _say(f"{subject.name}: loading {name}")
         try:
-            bench.engines[name] = ENGINES[name](subject)
+            bench.engines[name] = engine(subject)
         except Exception as error:
             for rows in bench.rows.values():
                 rows[name].failure = reason(error)
@@ -224,13 +251,22 @@ def _say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def _write(run: Run, folder: Path) -> None:
+def _write(run: Run, name: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "generation.md").write_text(report(run), encoding="utf-8")
-    (folder / "generation.svg").write_text(plot(run), encoding="utf-8")
+    (folder / f"{name}.md").write_text(report(run), encoding="utf-8")
+    (folder / f"{name}.svg").write_text(plot(run), encoding="utf-8")
     if folder.resolve() != DOCS.resolve():
-        (folder / "generation.json").write_text(json.dumps(asdict(run), indent=1), encoding="utf-8")
+        (folder / f"{name}.json").write_text(json.dumps(asdict(run), indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(
+        Suite(
+            "Whole generations",
+            "generation",
+            "`re.fullmatch(pattern, text, re.ASCII)`",
+            [Task(name, text, LIMITS[name]) for name, text in generation_patterns().items()],
+            ENGINES,
+            [TRIED],
+        )
+    )

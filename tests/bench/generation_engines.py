@@ -7,6 +7,7 @@ from the whole vocabulary. Libraries are imported by the engine that needs them.
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -36,6 +37,13 @@ class Task:
     name: str
     pattern: str
     limit: int
+
+    def is_met_by(self, text: str) -> bool:
+        """The one oracle."""
+        return re.fullmatch(self.pattern, text, re.ASCII) is not None
+
+
+WARM_UP = Task("warm-up", "(ab|ac)[bc]{1,3}", 8)
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,8 @@ class GenerationEngine(ABC):
     package: ClassVar[str]
     interface: ClassVar[str]
     """What is called, for the report."""
+    warm_up: ClassVar[Task] = WARM_UP
+    """What is written before anything is measured."""
     note: str = ""
     """What went otherwise than documented, for the report."""
 
@@ -97,9 +107,12 @@ class SfgenEngine(GenerationEngine):
         subject.model.vocabulary.trie  # noqa: B018 - built once for a vocabulary
 
     def prepare(self, task: Task) -> tuple[Write, WriteMany]:
-        index = Index(Dfa.from_regex(task.pattern), self.subject.model.vocabulary)
-        write = partial(self._write, index, task.limit)
+        write = partial(self._write, self.index(task), task.limit)
         return write, lambda model, count, seed: [write(model, count * seed + n).text for n in range(count)]
+
+    def index(self, task: Task) -> Index:
+        """The index over the model's vocabulary."""
+        return Index(Dfa.from_regex(task.pattern), self.subject.model.vocabulary)
 
     def _write(self, index: Index, limit: int, model: Any, seed: int) -> Written:
         ids = self.subject.prompt_ids()
@@ -156,13 +169,17 @@ class Outlines(InTransformers):
         self.backend = import_module("outlines.backends.outlines_core").OutlinesCoreBackend(model)
 
     def options(self, task: Task) -> Callable[[int], dict[str, Any]]:
-        processor = self.backend.get_regex_logits_processor(task.pattern)
+        processor = self.processor(task)
 
         def options(_: int) -> dict[str, Any]:
             processor.reset()
             return {"logits_processor": [processor]}
 
         return options
+
+    def processor(self, task: Task) -> Any:
+        """Its logits processor."""
+        return self.backend.get_regex_logits_processor(task.pattern)
 
 
 class OutlinesCoreEngine(InTransformers):
@@ -227,10 +244,11 @@ class LmFormatEnforcer(InTransformers):
 class XGrammarEngine(InTransformers):
     name = package = "xgrammar"
     interface = "`xgrammar.contrib.hf.LogitsProcessor(compiled)`"
+    engine_type: ClassVar[type[XGrammar]] = XGrammar
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        self.engine = XGrammar(subject.model.vocabulary, subject.json)
+        self.engine = self.engine_type(subject.model.vocabulary, subject.json)
         self.processor = import_module("xgrammar.contrib.hf").LogitsProcessor
 
     def options(self, task: Task) -> Callable[[int], dict[str, Any]]:
@@ -241,10 +259,11 @@ class XGrammarEngine(InTransformers):
 class LlGuidanceEngine(InTransformers):
     name = package = "llguidance"
     interface = "`LLMatcher` in a logits processor of ours: it brings none for transformers"
+    engine_type: ClassVar[type[LlGuidance]] = LlGuidance
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        self.engine = LlGuidance(subject.model.vocabulary, subject.json)
+        self.engine = self.engine_type(subject.model.vocabulary, subject.json)
 
     def options(self, task: Task) -> Callable[[int], dict[str, Any]]:
         compiled = self.engine.compile(task.pattern)  # kept, with what it found out about the pattern

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +16,6 @@ from .isolation import MemoryGrowth, Send, run
 
 FREE = "transformers, free"
 BASELINE = "baseline: the same text, a token a pass"
-WARM_UP = Task("warm-up", "(ab|ac)[bc]{1,3}", 8)
 _MEMORY = 16 * 2**30  # bytes that an engine may have
 _LONGEST = 120  # seconds that a step of a first text may take
 _PORTION = 20  # so many of the many texts are asked for together
@@ -60,19 +58,14 @@ class Row:
     samples: int = 0
     samples_valid: int = 0
 
-    def add(self, written: Written, pattern: str) -> None:
+    def add(self, written: Written, task: Task) -> None:
         """Take a text of a round."""
         length = max(1, len(written.text))
         self.speeds.append(written.speed)
         self.firsts.append(written.first)
         self.passes.append(written.passes / length)
         self.token_seconds.append(written.seconds / max(1, written.tokens))
-        self.valid += matches(pattern, written.text)
-
-
-def matches(pattern: str, text: str) -> bool:
-    """The one oracle."""
-    return re.fullmatch(pattern, text, re.ASCII) is not None
+        self.valid += task.is_met_by(written.text)
 
 
 def try_out(engine: GenerationEngine, subject: Subject, task: Task, row: Row, patience: float) -> bool:
@@ -94,7 +87,7 @@ def try_out(engine: GenerationEngine, subject: Subject, task: Task, row: Row, pa
         return False
     row.trial = written.seconds
     if written.seconds > patience:
-        row.add(written, task.pattern)
+        row.add(written, task)
         row.failure = f"slow, so measured only once: {written.seconds:.1f} s a text"
         return False
     return True
@@ -114,7 +107,7 @@ def _try_out(engine: GenerationEngine, subject: Subject, task: Task, send: Send)
 
 def warm_up(engine: GenerationEngine, subject: Subject) -> None:
     """Load and compile what is loaded and compiled at the first use."""
-    write, _ = engine.prepare(WARM_UP)
+    write, _ = engine.prepare(engine.warm_up)
     for model in (subject.sketch, subject.model):
         write(model, 0)
 
@@ -143,7 +136,7 @@ def measure_rounds(
             written = _guarded(rows[name], partial(prepared[name][0], subject.model, seed))
             if written is None:
                 continue
-            rows[name].add(written, task.pattern)
+            rows[name].add(written, task)
             if name == "sfgen":
                 for other, write in (
                     (FREE, partial(freely, subject, written.tokens, seed)),
@@ -151,7 +144,7 @@ def measure_rounds(
                 ):
                     text = _guarded(rows[other], write)
                     if text is not None:
-                        rows[other].add(text, task.pattern)
+                        rows[other].add(text, task)
     return {name: many for name, (_, many) in prepared.items() if not rows[name].failure}
 
 
@@ -166,7 +159,7 @@ def count_valid(model: Any, task: Task, writers: dict[str, WriteMany], rows: dic
             if texts is None:
                 break
             row.samples += len(texts)
-            row.samples_valid += sum(matches(task.pattern, text) for text in texts)
+            row.samples_valid += sum(map(task.is_met_by, texts))
 
 
 def _guarded(row: Row, work: Callable[[], Any]) -> Any:

@@ -25,6 +25,9 @@ class Run:
         interfaces: What is called of each engine.
         notes: What went otherwise than documented: engine, note.
         samples_by: How the many texts were asked for, for each model.
+        title: The headline.
+        module: What wrote it.
+        oracle: What a valid text is.
     """
 
     rows: list[Row]
@@ -39,6 +42,9 @@ class Run:
     interfaces: dict[str, str]
     notes: list[tuple[str, str]] = field(default_factory=list)
     samples_by: dict[str, str] = field(default_factory=dict)
+    title: str = ""
+    module: str = ""
+    oracle: str = ""
 
     @property
     def subjects(self) -> list[str]:
@@ -77,7 +83,7 @@ class Run:
 def report(run: Run) -> str:
     """The whole report."""
     sections = [
-        "# Whole generations",
+        f"# {run.title}",
         _settings(run),
         "## Targets",
         _targets(run),
@@ -98,7 +104,7 @@ def _settings(run: Run) -> str:
     minutes = f"{run.seconds / 60:.0f} minutes"
     samples = " ".join(f"{subject}: {how}." for subject, how in run.samples_by.items())
     first = (
-        f"Written by `python -m tests.bench.generation` in {minutes} on {run.machine}; {versions}. "
+        f"Written by `python -m tests.bench.{run.module}` in {minutes} on {run.machine}; {versions}. "
         f"Threads of torch: {threads} (one for the first texts). Prompt: `{run.prompt!r}`."
     )
     compared = (
@@ -112,7 +118,7 @@ def _settings(run: Run) -> str:
     )
     columns = (
         "*Ratio*: characters a second, divided by those of the baseline in the same round. *Valid*: "
-        "`re.fullmatch(pattern, text, re.ASCII)`; a text that the limit cut off is not valid. *Memory*: peak above "
+        f"{run.oracle}; a text that the limit cut off is not valid. *Memory*: peak above "
         "what was loaded before (model, library, vocabulary), from the pattern to the end of the first text, in a "
         "process of its own; there, too, the time from the pattern to the engine's object (*prepare*) was taken."
     )
