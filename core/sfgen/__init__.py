@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sfgen.index import Index
     from sfgen.models import load_model
     from sfgen.protocols import Guide
+    from sfgen.schema.json_schema import JsonSchema
     from sfgen.vocabulary import Vocabulary
 
 _HOME = {
@@ -40,6 +41,7 @@ _HOME = {
     "Finished": "sfgen.decoding",
     "Guide": "sfgen.protocols",
     "Index": "sfgen.index",
+    "JsonSchema": "sfgen.schema.json_schema",
     "Result": "sfgen.decoding",
     "RolledBack": "sfgen.decoding",
     "Sampler": "sfgen.decoding",
@@ -60,6 +62,7 @@ __all__ = [
     "Finished",
     "Guide",
     "Index",
+    "JsonSchema",
     "Result",
     "RolledBack",
     "Sampler",
