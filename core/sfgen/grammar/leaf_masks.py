@@ -22,7 +22,10 @@ from sfgen.index.masks.one_state import TrieWalk
 from sfgen.index.masks.shapes import ShapeWalk
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, UInt8s, UInt8sOut, kernel
 from sfgen.protocols import Int32, Mask
-from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary import TokenTrie, Vocabulary
+
+_QUICK = 4096
+"""Trie nodes, microseconds: a mask whose walk takes more is made by the shapes of tokens."""
 
 _NOT_READ, _MANY = 255, 254
 """What stands in place of a count where a token cannot be read; and for all counts from there on."""
@@ -89,6 +92,11 @@ class LeafMasks:
         return int(closing[0]) if len(closing) == 1 else None
 
     @cached_property
+    def _closing_nodes(self) -> tuple[Int32, Int32]:
+        assert self.closing_byte is not None
+        return _nodes_with(self._vocabulary.trie, self.closing_byte)
+
+    @cached_property
     def _shapes(self) -> ShapeWalk:
         return ShapeWalk(self._walk)
 
@@ -96,7 +104,9 @@ class LeafMasks:
         """The tokens that ``state`` reads without leaving the leaf, read-only, and the exits; whatever is counted."""
         found = self._known.get(state)
         if found is None:
-            mask, _, _ = self._shapes.mask(state)
+            mask, count, _ = self._walk.mask(state, _QUICK)
+            if count < 0:
+                mask, _, _ = self._shapes.mask(state)
             mask.setflags(write=False)
             nothing = np.zeros(len(self._dfa), dtype=np.bool_)
             found = self._known[state] = mask, self._exits(state, nothing)[0]
@@ -112,6 +122,8 @@ class LeafMasks:
             missing: What must be counted before the text closes.
             room: What may be counted.
         """
+        if missing <= 0 and room >= self._vocabulary.trie.max_depth:  # no token has more characters than bytes
+            return self.mask(state)
         counts = self._counts(text, owes, state)
         if missing <= 0 and room >= counts.highest:
             return self.mask(state)
@@ -125,8 +137,7 @@ class LeafMasks:
     def _exits(self, state: int, counts: NDArray[np.bool_]) -> tuple[Int32, Int32]:
         """The trie nodes at which the leaf may end, and what is counted before each."""
         trie = self._vocabulary.trie
-        assert self.closing_byte is not None
-        nodes, ends = _nodes_with(self._vocabulary, self.closing_byte)
+        nodes, ends = self._closing_nodes
         found, sums = np.empty((2, len(nodes)), dtype=np.int32)
         stack, running = np.zeros((2, trie.max_depth + 1), dtype=np.int32)
         count: int = _list_exits(
@@ -154,26 +165,25 @@ class LeafMasks:
 
 
 _lock = threading.Lock()
-_masks: WeakKeyDictionary[Vocabulary, dict[tuple[int, bytes], tuple[Dfa, LeafMasks]]] = WeakKeyDictionary()
-_with_byte: WeakKeyDictionary[Vocabulary, dict[int, tuple[Int32, Int32]]] = WeakKeyDictionary()
+_masks: WeakKeyDictionary[TokenTrie, dict[tuple[int, bytes], tuple[Dfa, LeafMasks]]] = WeakKeyDictionary()
+_with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakKeyDictionary()
 
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
     """The masks of a leaf over a vocabulary; the same object for the same automaton."""
     with _lock:
-        kept = _masks.setdefault(vocabulary, {})
+        kept = _masks.setdefault(vocabulary.trie, {})
         key = id(leaf.dfa), b"" if goal is None else goal.tobytes()
         if key not in kept:
             kept[key] = leaf.dfa, LeafMasks(leaf.dfa, vocabulary, goal)  # held, so that its id stays its own
         return kept[key][1]
 
 
-def _nodes_with(vocabulary: Vocabulary, byte: int) -> tuple[Int32, Int32]:
+def _nodes_with(trie: TokenTrie, byte: int) -> tuple[Int32, Int32]:
     """The trie nodes that have a byte on them or below, ascending, and where their subtrees end among these."""
     with _lock:
-        kept = _with_byte.setdefault(vocabulary, {})
+        kept = _with_byte.setdefault(trie, {})
         if byte not in kept:
-            trie = vocabulary.trie
             before = np.cumsum(np.append(0, trie.bytes == byte))
             nodes = np.flatnonzero(before[trie.subtree_ends] > before[:-1]).astype(np.int32)
             kept[byte] = nodes, np.searchsorted(nodes, trie.subtree_ends[nodes]).astype(np.int32)

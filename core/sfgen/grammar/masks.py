@@ -28,10 +28,8 @@ from sfgen.grammar.walk import (
     FARTHEST,
     FIELDS_OF_COUNTS,
     FRAME_FIELDS,
-    LEFT,
     MOST_CONFIGURATIONS,
     MOST_MADE,
-    NO_ROOM,
     NODE_FIELDS,
     PLACES,
     TOO_MANY,
@@ -41,9 +39,6 @@ from sfgen.grammar.walk import (
 from sfgen.index.mask_ids import tokens_of_row
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
-
-_QUICK = 4096
-"""Trie nodes, microseconds: the mask of a leaf whose walk takes more is made by the shapes of tokens."""
 
 _KEPT = 64 << 20
 """Bytes of masks that are kept."""
@@ -114,6 +109,8 @@ class Masks:
         )  # fmt: skip
         self._local: dict[tuple[int, int], LocalMask] = {}
         self._leaves: dict[int, LeafMasks | None] = {}
+        rules, firsts = np.unique(network.rule_of, return_index=True)
+        self._firsts: dict[int, int] = dict(zip(rules.tolist(), firsts.tolist(), strict=True))
         self._masks: dict[tuple[int, int, Node], TokenMask] = {}
         self._bytes = 0
         self._lock = threading.Lock()
@@ -186,29 +183,25 @@ class Masks:
         key = state, register
         found = self._local.get(key)
         if found is None:
-            found = self._local[key] = self._quick_local_mask(state, register) or self._leaf_mask(state, register)
+            leaf = self._leaf(state)
+            found = self._walked_mask(state, register) if leaf is None else self._leaf_mask(leaf, state, register)
+            self._local[key] = found
         return found
 
-    def _quick_local_mask(self, state: int, register: int) -> LocalMask | None:
-        """The local mask by a walk of the trie; ``None`` for a state of a leaf where that takes long."""
-        leaf = self._leaf(state)
-        budget = _QUICK if leaf is not None else len(self._vocabulary.trie)
+    def _walked_mask(self, state: int, register: int) -> LocalMask:
+        """The local mask by a walk of the trie."""
         mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
         exits = self._room().exits
-        counts = self._walk(mask, doubtful, [Configuration(state, register, _BELOW)], exits=exits, budget=budget)
-        if counts is None:
-            return None
+        counts = self._walk(mask, doubtful, [Configuration(state, register, _BELOW)], exits=exits)
         mask.setflags(write=False)
         doubts = tokens_of_row(doubtful) if counts[DOUBTS] else NO_TRIE_NODES
         return LocalMask(mask, self._behind(exits[: counts[EXITS]]), doubts, int(counts[FARTHEST]))
 
-    def _leaf_mask(self, state: int, register: int) -> LocalMask:
-        """The local mask of a state in the middle of a leaf's text."""
+    def _leaf_mask(self, masks: LeafMasks, state: int, register: int) -> LocalMask:
+        """The local mask of a state of a leaf."""
         network, distances = self._network, self._distances
-        rule = int(network.rule_of[state])
-        first = int(np.flatnonzero(network.rule_of == rule)[0])
-        leaf, masks = network.leaves[first], self._leaf(state)
-        assert masks is not None
+        first = self._first_of_rule(state)
+        leaf = network.leaves[first]
         own = slice(first, first + len(leaf.dfa))
         needs = np.maximum(0, network.minimum[own] - network.owes[own] - register)
         lengths = distances.base[own] + distances.unit[own] * needs
@@ -232,11 +225,14 @@ class Masks:
                 return children[:count].copy()
             children = np.empty(count, dtype=np.int32)
 
+    def _first_of_rule(self, state: int) -> int:
+        return self._firsts[int(self._network.rule_of[state])]
+
     def _leaf(self, state: int) -> LeafMasks | None:
         """What makes the masks of the leaf of a state; ``None`` if its rule is none, or has many ways to end."""
         rule = int(self._network.rule_of[state])
         if rule not in self._leaves:
-            first = int(np.flatnonzero(self._network.rule_of == rule)[0])
+            first = self._first_of_rule(state)
             leaf = self._network.leaves.get(first)
             masks = None
             if leaf is not None:
@@ -278,17 +274,14 @@ class Masks:
         exits: Int32 = NO_TRIE_NODES,
         group_of: NDArray[np.uint16] = _NO_GROUPS,
         places: NDArray[np.int64] = _NO_PLACES,
-        budget: int | None = None,
         loaded: list[Node] | None = None,
     ) -> Any:
-        """Walk the trie; see ``walk``. Returns the counts, or ``None`` where the budget did not suffice."""
+        """Walk the trie; see ``walk``. Returns the counts."""
         trie = self._vocabulary.trie
         room = self._room()
         first_made = room.load(configurations, loaded)
         counts = np.zeros(FIELDS_OF_COUNTS, dtype=np.int64)
-        counts[FARTHEST], counts[LEFT] = -1, len(configurations) * len(trie) + 1 if budget is None else budget
-        if behind.size:
-            counts[LEFT] = 1 << 60
+        counts[FARTHEST] = -1
         arguments: tuple[Any, ...] = (
             0, len(trie), behind, len(configurations), first_made, mask, doubtful, exits, group_of, places, counts,
             *self._network_arguments, room.nodes, room.frames, room.sets, room.marks, *self._trie_arguments,
@@ -296,8 +289,6 @@ class Masks:
         status = walk(*arguments)
         if status == TOO_MANY:
             raise TooManyWays
-        if status == NO_ROOM:
-            return None
         for row in (mask, doubtful) if counts[DOUBTS] else (mask,):
             _repeat(row, trie.repeated_tokens)
         return counts

@@ -47,16 +47,16 @@ MOST_CONFIGURATIONS = 1 << 13
 MOST_MADE = 1 << 12
 """Stack nodes that are made on the way to a trie node."""
 
-EXITS, FARTHEST, PLACES, DOUBTS, LEFT = 0, 1, 2, 3, 4
-FIELDS_OF_COUNTS = 5
+EXITS, FARTHEST, PLACES, DOUBTS = 0, 1, 2, 3
+FIELDS_OF_COUNTS = 4
 """What a walk counts: exits; the farthest that a token leads from the end, in bytes; places that tokens lead to;
-doubtful tokens; what is left of the budget."""
+doubtful tokens."""
 
 ALONE, FIRST_GROUP = 1, 2
 """The group of a token that leads to no single place, and the group of the first place."""
 
-NO_ROOM, TOO_MANY = -1, -2
-"""Why a walk was given up: the budget was used up, or there were too many configurations."""
+TOO_MANY = -1
+"""What a walk returns that was given up: there were too many configurations."""
 
 _COUNTS, _CLOSES = 1, 2
 _ENDLESS = 2**31 - 1
@@ -71,7 +71,7 @@ def walk(
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Set the tokens that the starts can read; return 0, ``NO_ROOM`` or ``TOO_MANY``.
+    """Set the tokens that the starts can read; return 0, or ``TOO_MANY``.
 
     Args:
         first: The first trie node that is walked.
@@ -86,7 +86,7 @@ def walk(
             its place in ``places`` and ``FIRST_GROUP``. Zero; may have no room at all.
         places: Where the places go that tokens lead to: state, register and node of each. A token is alone where it
             leads to several configurations, or to a stack node that was made.
-        counts: What the walk counts; ``LEFT`` is the budget, and ``FARTHEST`` at least -1.
+        counts: What the walk counts; ``FARTHEST`` at least -1.
         table: The network's table, flat; actions are places in ``actions``.
         width: Its columns.
         classes: ``Network.byte_classes``.
@@ -117,9 +117,6 @@ def walk(
         marks[4 * base + 2] = loaded
         marks[4 * base + 3] = 0
         while node < stop:
-            counts[LEFT] -= 1
-            if counts[LEFT] < 0:
-                return NO_ROOM
             depth = np.int64(depths[node])
             before = 4 * (depth - 1)
             top = _step_all(
