@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from enumerated_grammars import alphabet_of
 from hypothesis import strategies as st
 
 from sfgen import Dfa
@@ -235,6 +236,49 @@ def quoted_text(opening: bytes, letters: bytes, two_bytes: bool, minimum: int, m
     return CountedText(
         Dfa(columns, classes.reshape(-1).astype(np.uint8), is_whole), is_counted, is_whole, minimum, maximum
     )
+
+
+def member(name: str, value: Expression) -> Expression:
+    return Concatenation((Literal(f'"{name}":'.encode()), value))
+
+
+KNOWN: list[Grammar] = [
+    Grammar({
+        "record": Concatenation((Literal(b"{"), Series((
+            Member(member("a", Call("text")), True),
+            Member(member("b", Call("list")), False),
+            Member(member("c", Call("record")), False),
+        ), Literal(b",")), Literal(b"}"))),
+        "text": quoted_text(b'"', b"ab", True, 1, 3),
+        "list": CountedList(b"[", Call("value"), b",", b"]", 0, 2),
+        "value": Alternation((Call("text"), Call("list"), Literal(b"1"), Literal(b"true"))),
+    }, "record"),
+    Grammar({
+        "map": Concatenation((Literal(b"{"), Series((), Literal(b","), Call("pair")), Literal(b"}"))),
+        "pair": Concatenation((Literal(b'"'), Bytes(((97, 98),)), Literal(b'":'), Call("value"))),
+        "value": Alternation((Call("map"), Call("number"))),
+        "number": Leaf(_dfa("-?(0|[1-9][0-9]{0,2})")),
+    }, "value"),
+    Grammar({
+        "map": Concatenation((Literal(b"{"), Series((
+            Member(member("a", Literal(b"1")), False),
+        ), Literal(b","), Concatenation((Call("name", distinct=True), Literal(b":"), Call("value")))), Literal(b"}"))),
+        "name": Leaf(_dfa('"[bc]*"')),
+        "value": Alternation((Literal(b"1"), Call("map"))),
+    }, "map"),
+    Grammar({"sum": Alternation((
+        Concatenation((Call("sum"), Literal(b"+"), Call("sum"))), Literal(b"a"), Literal(b"aa"),
+    ))}, "sum"),
+    Grammar({"odd": Alternation((Concatenation((Literal(b"a"), Call("odd"), Literal(b"a"))), Literal(b"a")))}, "odd"),
+]  # fmt: skip
+"""Some that are like those that schemas have, and two that can be read in many ways."""
+
+
+def letters_of(grammar: Grammar) -> bytes:
+    """The first letters that are read in a grammar, twelve at most; some where it reads most bytes."""
+    found = alphabet_of(grammar.rules.values())
+    liked = [byte for byte in b'ab,"\xc3\xa9[]{}:c1+' if byte in found]
+    return bytes([*liked, *sorted(found - set(liked))][:12]) or b"a"
 
 
 @st.composite
