@@ -14,15 +14,19 @@ from guide_conformance import Case, Walk, check_as_new, check_position
 from guide_walks import check_text, check_walk, take_random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from languages import Language, brackets, free_text, regular
+from languages import Language, brackets, free_text, grammatical, regular
+from random_grammars import ENDLESS_NAMES, KNOWN, grammars, letters_of
 
 from sfgen import BannedWords, Dfa, Index, Vocabulary
 from sfgen.ban.difference import without_banned
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
+from sfgen.grammar.network import network_of
+from sfgen.grammar.rules import Grammar
+from sfgen.grammar.token_network import TokenNetwork
 from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
 from sfgen.protocols import GuideSource
-from sfgen.reference import FsmIndex, NaiveIndex
+from sfgen.reference import FsmIndex, NaiveIndex, RecogniserIndex
 
 Known = tuple[str, str, int]
 """A pattern, its characters, and the number of bytes that tells its texts apart."""
@@ -136,6 +140,22 @@ def of_brackets(draw: Any) -> tuple[Language, Make, bool, bool]:
     return brackets(), partial(Index, Brackets()), True, False
 
 
+def of_grammar(
+    engine: Callable[[Grammar, Vocabulary], GuideSource], looks_ahead: bool, draw: Any
+) -> tuple[Language, Make, bool, bool]:
+    grammar = draw(st.sampled_from([*KNOWN, None, None, None, None])) or draw(grammars(names=ENDLESS_NAMES))
+    try:
+        language = grammatical(grammar, letters_of(grammar))
+        network_of(grammar)
+    except UsageError:  # no text, or left recursion: see tests/grammar
+        assume(False)
+    return language, partial(engine, grammar), looks_ahead, not looks_ahead
+
+
+def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:
+    return TokenNetwork(network_of(grammar), vocabulary)
+
+
 KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "dfa": of_dfa,
     "difference": of_difference,
@@ -146,9 +166,13 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "by text, ahead": partial(of_text, ByTextAhead),
     "chain": of_chain,
     "brackets": of_brackets,
+    "grammar": partial(of_grammar, token_network, True),
+    "grammar, recogniser": partial(of_grammar, RecogniserIndex, False),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
-every_kind_that_looks_ahead = pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"fsm", "naive", "by text"}))
+every_kind_that_looks_ahead = pytest.mark.parametrize(
+    "kind", sorted(KINDS.keys() - {"fsm", "naive", "by text", "grammar, recogniser"})
+)
 
 
 def vocabularies(draw: Any, language: Language) -> Vocabulary:

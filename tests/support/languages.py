@@ -1,7 +1,8 @@
 """Languages that are known by their texts alone: what may follow a text is found by trying.
 
-Nothing of sfgen has a part in it. Two texts are alike if the same short texts complete both (Nerode 1958, "Linear
-automaton transformations"); what may follow is told for one of all that are alike.
+Nothing of sfgen has a part in it, but for grammars its plain recogniser, which is checked against texts written out.
+Two texts are alike if the same short texts complete both (Nerode 1958, "Linear automaton transformations"); what may
+follow is told for one of all that are alike.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
+
+from sfgen.grammar.rules import Grammar
+from sfgen.reference.recogniser import Position, Recogniser
 
 
 @dataclass
@@ -99,6 +103,26 @@ def regular(pattern: str, alphabet: str, longest: int, banned: str = "(?!)") -> 
 
 def free_text() -> Language:
     return Language("free text", bytes(range(256)), lambda text: True, lambda text: "anything")
+
+
+def grammatical(grammar: Grammar, alphabet: bytes) -> Language:
+    """The language of a grammar, by its recogniser.
+
+    Args:
+        grammar: The rules.
+        alphabet: Bytes of its texts.
+    """
+    recogniser = Recogniser(grammar)
+
+    @cache
+    def residual(text: bytes) -> Position | None:
+        return recogniser.read(recogniser.start, text)
+
+    def accepts(text: bytes) -> bool:
+        position = residual(text)
+        return position is not None and recogniser.accepts_at(position)
+
+    return Language(f"the grammar of {grammar.start}", alphabet, accepts, residual)
 
 
 def brackets() -> Language:

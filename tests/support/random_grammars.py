@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from enumerated_grammars import alphabet_of
 from hypothesis import strategies as st
 
 from sfgen import Dfa
@@ -26,14 +28,15 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
 )
+from sfgen.reference.least import Least
 
 LITERALS = [b"a", b"b", b"ab", b"ba", b",", b"aab", b"\xc3\xa9", b"\xc3"]
 RANGES = [((97, 98),), ((97, 97), (99, 99)), ((98, 98),), ((97, 99),)]
 WIDE_RANGES = [*RANGES, ((0, 255),), ((0x80, 0xBF),), ((0, 33), (35, 255))]
 LEAVES = ["a|b", "[ab]{1,3}", "a*", "é|a", "ab|a", "b+", "(ab)*a?", "aé?b"]
 WIDE_LEAVES = [*LEAVES, '"[^"]*"', ".*", "[^a]", "(?u)\\w+", "[a-z]{2,}"]
-NAMES = ["a|b", "a|ab|b", "[ab]{2}", "a+", "b", "[ab]+,", "é|b"]
-WIDE_NAMES = [*NAMES, '"[^"]*"', "[a-z]+", '"(a|b|ab)"']
+FEW_NAMES = ["a|b", "a|ab|b", "[ab]{2}", "b", "é|b"]
+ENDLESS_NAMES = ["a+", "[ab]+,", '"[ab]*"', "(ab?)+", "é[ab]*"]
 
 ODD: list[Expression] = [EMPTY, EMPTY, Concatenation(()), NOTHING, Literal(b"b")]
 PRINTABLE = bytes(set(range(0x20, 0x7F)) - {ord('"')})
@@ -58,15 +61,16 @@ class _Writer:
     Args:
         draw: Where the choices come from.
         wide: Whether there may be expressions that read most bytes.
+        names: The patterns of distinct texts.
     """
 
-    def __init__(self, draw: st.DrawFn, wide: bool) -> None:
+    def __init__(self, draw: st.DrawFn, wide: bool, names: Sequence[str]) -> None:
         self.draw = draw
         self.wide = wide
         self.rules: dict[str, Expression] = {}
-        self.names = [f"name{number}" for number in range(draw(st.integers(0, 2)))]
+        self.names = [f"name{number}" for number in range(draw(st.integers(0, 2)) if names else 0)]
         for name in self.names:
-            self.rules[name] = Leaf(_automaton(draw, WIDE_NAMES if wide else NAMES))
+            self.rules[name] = Leaf(_automaton(draw, names))
         self.callable = [f"rule{number}" for number in range(draw(st.integers(1, 4)))]
         for rule in self.callable:
             self.rules[rule] = self.rule(rule)
@@ -123,7 +127,6 @@ class _Writer:
             lambda: Series((self.member(self.small()),), Literal(b","), pair()),
             lambda: Concatenation((Literal(b"("), Repeat(pair(), 0, None), Literal(b")"))),
             lambda: Alternation((pair(), Concatenation((pair(), pair(), pair())))),
-            lambda: CountedList(b"[", name(), b",", b"]", *self.bounds()),
         )
 
     def name(self) -> Call:
@@ -235,13 +238,67 @@ def quoted_text(opening: bytes, letters: bytes, two_bytes: bool, minimum: int, m
     )
 
 
+def member(name: str, value: Expression) -> Expression:
+    return Concatenation((Literal(f'"{name}":'.encode()), value))
+
+
+KNOWN: list[Grammar] = [
+    Grammar({
+        "record": Concatenation((Literal(b"{"), Series((
+            Member(member("a", Call("text")), True),
+            Member(member("b", Call("list")), False),
+            Member(member("c", Call("record")), False),
+        ), Literal(b",")), Literal(b"}"))),
+        "text": quoted_text(b'"', b"ab", True, 1, 3),
+        "list": CountedList(b"[", Call("value"), b",", b"]", 0, 2),
+        "value": Alternation((Call("text"), Call("list"), Literal(b"1"), Literal(b"true"))),
+    }, "record"),
+    Grammar({
+        "map": Concatenation((Literal(b"{"), Series((), Literal(b","), Call("pair")), Literal(b"}"))),
+        "pair": Concatenation((Literal(b'"'), Bytes(((97, 98),)), Literal(b'":'), Call("value"))),
+        "value": Alternation((Call("map"), Call("number"))),
+        "number": Leaf(_dfa("-?(0|[1-9][0-9]{0,2})")),
+    }, "value"),
+    Grammar({
+        "map": Concatenation((Literal(b"{"), Series((
+            Member(member("a", Literal(b"1")), False),
+        ), Literal(b","), Concatenation((Call("name", distinct=True), Literal(b":"), Call("value")))), Literal(b"}"))),
+        "name": Leaf(_dfa('"[bc]*"')),
+        "value": Alternation((Literal(b"1"), Call("map"))),
+    }, "map"),
+    Grammar({"sum": Alternation((
+        Concatenation((Call("sum"), Literal(b"+"), Call("sum"))), Literal(b"a"), Literal(b"aa"),
+    ))}, "sum"),
+    Grammar({"odd": Alternation((Concatenation((Literal(b"a"), Call("odd"), Literal(b"a"))), Literal(b"a")))}, "odd"),
+]  # fmt: skip
+"""Some that are like those that schemas have, and two that can be read in many ways."""
+
+
+def letters_of(grammar: Grammar) -> bytes:
+    """The first letters that are read in a grammar, twelve at most; some where it reads most bytes."""
+    found = alphabet_of(grammar.rules.values())
+    liked = [byte for byte in b'ab,"\xc3\xa9[]{}:c1+' if byte in found]
+    return bytes([*liked, *sorted(found - set(liked))][:12]) or b"a"
+
+
 @st.composite
-def grammars(draw: st.DrawFn, wide: bool = True) -> Grammar:
+def grammars(draw: st.DrawFn, wide: bool = True, names: Sequence[str] = (*FEW_NAMES, *ENDLESS_NAMES)) -> Grammar:
     """Grammars of one to four rules; some have no text, some are left-recursive through several rules.
 
     Args:
         draw: Given by hypothesis.
         wide: Whether there may be expressions that read most bytes.
+        names: The patterns of texts that are to be distinct; none: there are no distinct calls.
     """
-    writer = _Writer(draw, wide)
-    return Grammar(writer.rules, draw(st.sampled_from([*writer.callable, writer.callable[0]])))
+    writer = _Writer(draw, wide, names)
+    return Grammar(_without_empty_items(writer.rules), draw(st.sampled_from([*writer.callable, writer.callable[0]])))
+
+
+def _without_empty_items(rules: dict[str, Expression]) -> dict[str, Expression]:
+    """The rules, with something before each item that would be empty: a counted list has none."""
+    least, found = Least(Grammar(rules, "")), dict(rules)
+    for rule, expression in rules.items():
+        if isinstance(expression, CountedList) and least.of_rule(expression.item.rule) == 0:
+            found["item"] = Alternation((Concatenation((Literal(b"a"), expression.item)), Literal(b"b")))
+            found[rule] = replace(expression, item=Call("item"))
+    return found

@@ -164,9 +164,9 @@ class Completion:
 
     def _entered(self, way: Way, register: Register) -> Register | None:
         """The register behind a way; ``None`` where the count forbids it."""
-        if way.is_fresh:
-            return 0
         kind = self._network.kinds[way.state]
+        if way.is_fresh:
+            register = 0
         if not isinstance(register, int) or kind not in (COUNTS, CLOSES):
             return register
         least, most = int(self._network.minimum[way.state]), int(self._network.maximum[way.state])

@@ -65,7 +65,8 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
     while True:
         base = np.full(len(network), FAR, dtype=np.int64)
         _sweep(
-            base, unit * needs, network.table, classes, network.accepting, *network.flat,
+            base, unit * needs, _missing_behind(network, unit, needs), network.table, classes, network.accepting,
+            *network.flat,
         )  # fmt: skip
         found = np.zeros_like(unit)
         for states in counting:
@@ -73,6 +74,14 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
         if np.array_equal(found, unit):
             return Distances(base, unit, needs)
         unit = found
+
+
+def _missing_behind(network: Network, unit: NDArray[np.int64], needs: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The bytes that are missing to the minimum behind a first step into each state; ``FAR`` where it is dead."""
+    counts, closes = network.kinds == COUNTS, network.kinds == CLOSES
+    missing = unit * np.maximum(0, needs - counts)
+    missing[(closes & (network.minimum > 0)) | (counts & (network.owes + 1 > network.maximum))] = FAR
+    return missing
 
 
 def _before_closing(network: Network) -> list[NDArray[np.intp]]:
@@ -115,7 +124,7 @@ def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], 
 
 @kernel
 def _sweep(
-    base: Int64sOut, missing: Int64s, table: Int32Table, usable: Flags, accepting: Flags,
+    base: Int64sOut, missing: Int64s, behind: Int64s, table: Int32Table, usable: Flags, accepting: Flags,
     action_starts: Int32s, way_states: Int32s, way_is_fresh: UInt8s, push_starts: Int32s, push_states: Int32s,
     push_flags: UInt8s,
 ) -> Int:  # fmt: skip
@@ -124,6 +133,7 @@ def _sweep(
     Args:
         base: Where the distances go.
         missing: What a register of 0 lacks, in bytes, of each state.
+        behind: What is missing where a rule's first byte leads to a state.
         table: This and ``accepting``: as in ``Network``.
         usable: The byte classes that may be used.
         action_starts: This and the rest: see ``Network.flat``.
@@ -149,7 +159,7 @@ def _sweep(
                     for way in range(action_starts[-2 - entry], action_starts[-1 - entry]):
                         total = 1 + base[way_states[way]]
                         if way_is_fresh[way]:
-                            total += missing[way_states[way]]
+                            total += behind[way_states[way]]
                         for place in range(push_starts[way], push_starts[way + 1]):
                             total += base[push_states[place]]
                             if push_flags[place] & 1 == 0:

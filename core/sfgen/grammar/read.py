@@ -6,7 +6,7 @@ This is the plain definition of what a network reads. Masks are made by kernels 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from sfgen.grammar.distances import Distances, distances_of
@@ -49,8 +49,8 @@ class Reader:
         for byte in data:
             found: Found = {}
             label = self._classes[byte]
-            for state, register, node in position:
-                self._step(found, state, register, node, label, byte)
+            for configuration in self._with_returns(position):
+                self._step(found, *configuration, label, byte)
             if not found:
                 return None
             position = tuple(
@@ -70,7 +70,7 @@ class Reader:
 
     def accepts(self, position: Position) -> bool:
         """Whether the text may end at a position."""
-        return any(self._may_end(configuration) for configuration in position)
+        return any(self._accepting[state] and not node.frames for state, _, node in self._with_returns(position))
 
     def is_final(self, position: Position) -> bool:
         """Whether nothing can follow: the text must end."""
@@ -90,30 +90,31 @@ class Reader:
 
     def _alive(self, position: Position) -> Iterator[int]:
         """The byte classes that can be read at a position; one by one, for mostly the first two tell enough."""
-        for label in sorted({label for configuration in position for label in self._labels(configuration)}):
+        for label in sorted(self._labels(position)):
             if self.read(position, bytes([self._classes.find(label)])) is not None:
                 yield label
 
-    def _labels(self, configuration: Configuration) -> set[int]:
-        """The byte classes that a configuration reads if nothing is counted and no texts must differ."""
-        found, waiting = set[int](), [configuration]
-        while waiting:
-            state, _, node = waiting.pop()
+    def _labels(self, position: Position) -> set[int]:
+        """The byte classes that a position reads if nothing is counted and no texts must differ."""
+        found = set[int]()
+        for state, _, _ in self._with_returns(position):
             row = self._table[state * self._width : (state + 1) * self._width].tolist()
             found |= {label for label, entry in enumerate(row) if entry != DEAD}
-            if self._accepting[state]:
-                waiting += [Configuration(*frame) for frame in node.frames]
         return found
 
-    def _may_end(self, configuration: Configuration) -> bool:
-        waiting = [configuration]
+    def _with_returns(self, position: Position) -> Sequence[Configuration]:
+        """The configurations, and those that rules return to which may end there; each once, for a stack is a graph."""
+        waiting = [each for each in position if self._accepting[each.state] and each.node.frames]
+        if not waiting:
+            return position
+        found = dict.fromkeys(position)
         while waiting:
-            state, _, node = waiting.pop()
+            state, register, node = waiting.pop()
             if self._accepting[state]:
-                if not node.frames:
-                    return True
-                waiting += [Configuration(*frame) for frame in node.frames]
-        return False
+                new = [back for back in self._returns(register, node) if back not in found]
+                found |= dict.fromkeys(new)
+                waiting += new
+        return list(found)
 
     # ---- one byte --------------------------------------------------------------------------------------------------
 
@@ -130,9 +131,6 @@ class Reader:
                     below = self.stacks.push(push.state, keeps if push.keeps else 0, below, push.is_distinct)
                 fresh: Register = b"" if way.pushes and way.pushes[-1].is_distinct else 0
                 self._enter(found, way.state, fresh, below, byte)
-        if self._accepting[state]:
-            for back in self._returns(register, node):
-                self._step(found, *back, label, byte)
 
     def _enter(self, found: Found, state: int, register: Register, node: Node, byte: int) -> None:
         """Add to ``found`` the configuration of a state that a byte leads to, and return from ends."""

@@ -238,6 +238,8 @@ def _counted_list(name: str, items: CountedList) -> RuleAutomaton:
     opening, separator, closing = items.opening, items.separator, items.closing
     if not (opening and separator and closing) or separator[0] == closing[0]:
         raise InternalError("a counted list needs brackets and separators that differ at their first byte")
+    if items.item.distinct:
+        raise InternalError("items that are counted cannot be distinct: the register has the count")
     opened = len(opening)
     after = opened + 1
     again = after + len(separator)

@@ -207,7 +207,7 @@ class TokenPositions:
             return packed(np.array(ends, dtype=np.int32), len(self.vocabulary))
         found = self._masks_of(position)
         if found is None:
-            return plain & self._packed(self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
+            return self._only(plain, self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
         # By bytes: each is a token, so that no text takes more tokens than bytes.
         growth = max(masked.growth for masked in found)
         if self.distance(position) + growth + self._slack(position) + _SLACK * self._has_doubts(found) <= room - 1:
@@ -222,11 +222,14 @@ class TokenPositions:
         tokens = np.flatnonzero(np.array(fits)[places.group_of])
         alone = self._looked_at_alone(position, places)
         tokens = np.setdiff1d(tokens, alone, assume_unique=True) if alone.size else tokens
-        return plain & self._packed(np.append(tokens, self._one_by_one(position, alone, room - 1)), position)
+        return self._only(plain, np.append(tokens, self._one_by_one(position, alone, room - 1)), position)
 
-    def _packed(self, tokens: NDArray[np.integer], position: Position) -> Mask:
+    def _only(self, plain: Mask, tokens: NDArray[np.integer], position: Position) -> Mask:
+        """Of a mask only these tokens, and the end tokens; read-only."""
         ends = self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
-        return packed(np.append(tokens, ends).astype(np.int32), len(self.vocabulary))
+        mask: Mask = plain & packed(np.append(tokens, ends).astype(np.int32), len(self.vocabulary))
+        mask.setflags(write=False)
+        return mask
 
     def _has_doubts(self, found: list[TokenMask]) -> bool:
         return any(masked.doubts.size for masked in found)

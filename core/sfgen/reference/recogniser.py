@@ -50,6 +50,7 @@ class Recogniser:
 
     Attributes:
         start: The position of the empty text.
+        left_recursive: The rules that call themselves before they read a byte.
 
     Raises:
         UsageError: A rule that is called is missing, the grammar has no text at all, or several rules call each other
@@ -80,6 +81,7 @@ class Recogniser:
         self._after: dict[tuple[Frame, int], set[Frame]] = {}
         leading = {rule: list(self._leading_calls(rule)) for rule in reachable}
         _refuse_circles({rule: {called for called, _ in found} - {rule} for rule, found in leading.items()})
+        self.left_recursive = {rule for rule, found in leading.items() if any(called == rule for called, _ in found)}
         self._after_itself = {
             rule: [remainder for called, remainder in found if called == rule and remainder[0] is not None]
             for rule, found in leading.items()

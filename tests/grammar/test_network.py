@@ -1,0 +1,115 @@
+"""Networks read what the recogniser reads, and are as far from an end."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, event, given, settings
+from random_grammars import ENDLESS_NAMES, grammars, quoted_text
+
+from sfgen import Dfa
+from sfgen.errors import InternalError, UsageError
+from sfgen.grammar.network import network_of
+from sfgen.grammar.read import Reader
+from sfgen.grammar.rules import (
+    EMPTY,
+    Alternation,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    Expression,
+    Grammar,
+    Leaf,
+    Literal,
+    Repeat,
+)
+from sfgen.grammar.stack import Position
+from sfgen.reference import Recogniser
+from sfgen.reference import recogniser as oracle
+
+LETTERS = b'ab\xc3\xa9,"[]()c '
+MOST = 30
+
+
+def both(grammar: Grammar) -> tuple[Recogniser, Reader]:
+    """The recogniser and the reader of a grammar; what the first refuses, the second refuses too."""
+    try:
+        recogniser = Recogniser(grammar)
+    except UsageError as error:
+        with pytest.raises(UsageError):
+            network_of(grammar)
+        event("no text" if "no text" in error.message else "left recursion through other rules")
+        assume(False)
+        raise
+    try:
+        return recogniser, Reader(network_of(grammar))
+    except UsageError as error:  # left recursion is taken where a branch of the rule begins with the call, plainly
+        if "calls itself before" not in error.message or not recogniser.left_recursive:
+            raise
+        event("left recursion behind something empty")
+        assume(False)
+        raise
+
+
+def check(recogniser: Recogniser, reader: Reader, *, distances: bool = True) -> None:
+    """Everything about the shortest texts."""
+    waiting: list[tuple[bytes, oracle.Position, Position]] = [(b"", recogniser.start, reader.start)]
+    for text, theirs, ours in waiting:
+        steps = {byte: recogniser.step(theirs, byte) for byte in LETTERS}
+        assert reader.accepts(ours) is recogniser.accepts_at(theirs), text
+        assert reader.is_final(ours) is not any(steps.values()), text
+        if distances:
+            assert reader.stacks.distance(ours) == recogniser.least_bytes(theirs), text
+        only = reader.only_step(ours)
+        if only is not None:
+            assert [byte for byte in LETTERS if steps[byte]] == list(only[0])
+            assert only[1] == reader.read(ours, only[0])
+        for byte in LETTERS:
+            longer, after, read = text + bytes([byte]), steps[byte], reader.read(ours, bytes([byte]))
+            assert (read is None) is (after is None), longer
+            if after is not None and read is not None and len(waiting) < MOST:
+                waiting.append((longer, after, read))
+
+
+@settings(max_examples=200, deadline=None)
+@given(grammars(names=()))
+def test_short_texts(grammar: Grammar) -> None:
+    check(*both(grammar))
+
+
+@settings(max_examples=150, deadline=None)
+@given(grammars(wide=False, names=ENDLESS_NAMES))
+def test_texts_that_differ(grammar: Grammar) -> None:
+    """How far the end is tells the distance without names that are taken already."""
+    check(*both(grammar), distances=False)
+
+
+R, Q = Call("r"), Call("q")
+FOUND: dict[str, dict[str, Expression]] = {
+    "the whole text may end where a rule that calls itself does": {
+        "r": Alternation((Concatenation((Literal(b"b"), R, Literal(b"a"))), Literal(b"b"), Bytes(((97, 97), (99, 99)))))
+    },
+    "a list without items": {"r": CountedList(b"[", R, b"a", b"]", 0, 0)},
+    "the empty text only": {"r": EMPTY},
+    "a call of what is empty": {"r": Concatenation((Q, Literal(b"a"), Q)), "q": Repeat(Literal(b"b"), 0, 0)},
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_read_wrong_once(name: str) -> None:
+    check(*both(Grammar(FOUND[name], "r")))
+
+
+@pytest.mark.parametrize("opening", [b"", b'"'])
+def test_a_text_that_counts_its_first_byte(opening: bytes) -> None:
+    text = quoted_text(opening, b"ab", False, 3, 4)
+    check(*both(Grammar({"r": CountedList(b"[", Q, b"a", b"]", 3, None), "q": text}, "r")))
+
+
+def test_distinct_items_are_refused() -> None:
+    rules: dict[str, Expression] = {
+        "r": CountedList(b"[", Call("q", distinct=True), b",", b"]", 0, 2),
+        "q": Leaf(Dfa.from_regex("a+")),
+    }
+    with pytest.raises(InternalError, match="distinct"):
+        network_of(Grammar(rules, "r"))
