@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from sfgen.schema.document import SchemaDocument
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.read import read_schema
-from sfgen.schema.strict_json import parse
 from sfgen.schema.validity import Validity
 
 _OPTIONS = {
@@ -125,7 +123,7 @@ _INSTANCES = {name: schema for name, schema in SCHEMAS.items() if name not in _U
 
 
 def _closed(schema: Any) -> Any:
-    """A schema whose objects have no names but those that it gives, where it has properties and says nothing of others."""
+    """A schema whose objects have the names that it gives only, where it has properties and is silent about others."""
     if isinstance(schema, list):
         return [_closed(part) for part in schema]
     if not isinstance(schema, dict):
@@ -185,19 +183,15 @@ def test_what_is_valid_and_in_written_form_is_accepted(schema: Any, data: st.Dat
     value = data.draw(from_schema(_closed(schema)))
     constraint = JsonSchema(schema)
     text = json.dumps(_written(value, schema, constraint.document), ensure_ascii=False)
-    assume(_is_plain(parse(text)) and Validity(constraint.document).is_valid(text))
+    assume(_is_plain(text) and Validity(constraint.document).is_valid(text))
     assert constraint.accepts(text), text
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(text: str) -> bool:
     """Whether all numbers are such as are written: of few digits, without exponent, integers without a point."""
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
-    if isinstance(value, Decimal):
-        return value != value.to_integral_value() and "E" not in str(value) and len(str(value)) < 20
-    return not isinstance(value, int) or abs(value) < 10**20
+    numbers: list[str] = []
+    json.loads(text, parse_float=numbers.append, parse_int=numbers.append)
+    return all(len(number) < 20 and "e" not in number.lower() and not number.endswith(".0") for number in numbers)
 
 
 def test_what_refers_to_itself_is_written_to_any_depth() -> None:
