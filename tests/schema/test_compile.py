@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Iterable
@@ -130,7 +131,7 @@ def _closed(schema: Any) -> Any:
         return schema
     closed = {keyword: part if keyword in ("enum", "const") else _closed(part) for keyword, part in schema.items()}
     if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
-        named = {name: {} for name in schema.get("required", ()) if name not in schema["properties"]}
+        named: dict[str, Any] = {name: {} for name in schema.get("required", ()) if name not in schema["properties"]}
         closed |= {"properties": {**closed["properties"], **named}, "additionalProperties": False}
     return closed
 
@@ -305,6 +306,24 @@ def test_large_counts_are_counted_and_small_ones_copied() -> None:
         for most in (3, 16, 17, 500)
     }
     assert kinds == {3: False, 16: False, 17: True, 500: True}
+
+
+@pytest.mark.parametrize("options", _OPTIONS.values(), ids=_OPTIONS)
+def test_arrays_have_exactly_the_lengths_that_the_schema_allows(options: WritingOptions) -> None:
+    for prefix, minimum, maximum in itertools.product((0, 1, 2, 18), (0, 1, 3, 20), (2, 3, 17, 40, None)):
+        if maximum is not None and maximum < minimum:
+            continue
+        limits = {"minItems": minimum} | ({} if maximum is None else {"maxItems": maximum})
+        for rest in ({"type": "integer"}, False):
+            if rest is False and minimum > prefix:
+                continue
+            schema = {"type": "array", "items": rest, **limits} | (
+                {"prefixItems": [{"const": 0}] * prefix} if prefix else {}
+            )
+            constraint = JsonSchema(schema, spacing=options.spacing, indent=options.indent)
+            lengths = {n for n in range(45) if constraint.accepts(_layout_of([0] * n, options))}
+            most = 44 if maximum is None else maximum
+            assert lengths == set(range(minimum, min(most, prefix if rest is False else most) + 1)), schema
 
 
 def test_equal_values_share_a_rule_and_rules_have_the_names_of_what_they_are() -> None:
