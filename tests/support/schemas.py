@@ -136,6 +136,11 @@ SCHEMAS: dict[str, Any] = {
     "union of constants": {"anyOf": [{"const": "a"}, {"const": "b"}, {"enum": ["b", 1]}]},
     "all of one": {"allOf": [_PERSON]},
     "all of several": {"allOf": [{"type": ["integer", "string"]}, {"minimum": 3}, {"type": "integer", "maximum": 9}]},
+    "names of one and others of another": {
+        "type": "object",
+        "allOf": [{"properties": {"a": {}, "b": STRING}}, {"additionalProperties": {"type": ["integer", "string"]}}],
+    },
+    "same at two depths": an_object({"a": an_object({"x": INTEGER}), "b": an_object({"a": an_object({"x": INTEGER})})}),
     "one of one": {"oneOf": [INTEGER]},
     "harmless": {
         **a_list(an_object({"a": INTEGER}, minProperties=0, patternProperties={}, dependentRequired={})),

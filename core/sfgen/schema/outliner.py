@@ -24,7 +24,7 @@ from sfgen.schema.options import WritingOptions
 from sfgen.schema.outline import Content, Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.scalars import bare_name, scalar_expression, why_nothing
 
-MAX_RULES = 20_000
+MAX_RULES = 10_000
 """The most rules of a schema."""
 
 MAX_PARTS = 100_000
