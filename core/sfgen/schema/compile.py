@@ -26,7 +26,7 @@ from sfgen.schema.outline import Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.outliner import Outliner
 from sfgen.schema.plain_words import described
 from sfgen.schema.sharing import shared
-from sfgen.schema.strings import StringLimits, string_rule
+from sfgen.schema.strings import StringLimits, is_clean, string_rule
 from sfgen.schema.written_text import names_except, write
 
 
@@ -141,8 +141,8 @@ class _Compiler:
                 return object_expression(named, more, layout, depth)
             case Group():
                 assert outline.expression is not None
-                is_counted = isinstance(outline.expression, CountedText)
-                self._watches_banned |= is_counted and self._options.banned is not None
+                if isinstance(outline.content.limits, StringLimits):
+                    self._watches_banned |= not is_clean(outline.content.limits)
                 return outline.expression
 
     def _names(self, declared: tuple[str, ...]) -> Dfa:
@@ -150,11 +150,10 @@ class _Compiler:
         names = names_except(declared)
         if self._options.banned is None:
             return names
-        clean = string_rule(StringLimits(banned=self._options.banned))
-        if isinstance(clean, CountedText):
-            self._watches_banned = True
-            return names
-        return names & clean.dfa
+        limits = StringLimits(banned=self._options.banned)
+        clean = string_rule(limits)
+        self._watches_banned |= not is_clean(limits)
+        return names if isinstance(clean, CountedText) else names & clean.dfa
 
 
 def _keep_needed(outlines: Outlines, start: str) -> None:
