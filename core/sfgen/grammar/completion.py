@@ -138,7 +138,8 @@ class Completion:
             byte, way, after = self._best_step(state, register)
             found.append(byte)
             if way.pushes:
-                found += self._called(byte, way, after)
+                called, after = self._called(byte, way, after)
+                found += called
                 state, register = way.pushes[0].state, after
             else:
                 state, register = way.state, after
@@ -182,15 +183,19 @@ class Completion:
     def _text_of(self, byte: int, way: Way, after: Register) -> bytes:
         if not way.pushes:
             return self.rest(way.state, after)
-        return self._called(byte, way, after) + self.rest(way.pushes[0].state, after)
+        called, after = self._called(byte, way, after)
+        return called + self.rest(way.pushes[0].state, after)
 
-    def _called(self, byte: int, way: Way, register: Register) -> bytes:
-        """What is read behind the byte of a way until its outermost call returns."""
-        texts = register if way.pushes == way.pushes[:1] and isinstance(register, frozenset) else NO_TEXTS
+    def _called(self, byte: int, way: Way, register: Register) -> tuple[bytes, Register]:
+        """What is read behind the byte of a way until its outermost call returns, and the register then."""
+        is_distinct = len(way.pushes) == 1 and way.pushes[0].is_distinct
+        texts = register if is_distinct and isinstance(register, frozenset) else NO_TEXTS
         found = bytearray(self._new_rest(way.state, bytes([byte]), texts))
+        if is_distinct:
+            return bytes(found), texts | {bytes([byte, *found])}
         for push in way.pushes[:0:-1]:
             found += self.rest(push.state, 0)
-        return bytes(found)
+        return bytes(found), register
 
     def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
         """The shortest rest of a leaf with which its text is none of ``texts``: a search by length, then bytes."""

@@ -79,7 +79,7 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
 def _missing_behind(network: Network, unit: NDArray[np.int64], needs: NDArray[np.int32]) -> NDArray[np.int64]:
     """The bytes that are missing to the minimum behind a first step into each state; ``FAR`` where it is dead."""
     counts, closes = network.kinds == COUNTS, network.kinds == CLOSES
-    missing = unit * np.maximum(0, needs - counts)
+    missing: NDArray[np.int64] = unit * np.maximum(0, needs - counts)
     missing[(closes & (network.minimum > 0)) | (counts & (network.owes + 1 > network.maximum))] = FAR
     return missing
 

@@ -38,7 +38,8 @@ class Call:
     Args:
         rule: Its name.
         distinct: Whether all texts that calls with this mark read within one text of the calling rule differ from each
-            other. Only a ``Leaf`` may be called so.
+            other. Only a ``Leaf`` may be called so, in a rule that counts nothing. The shortest texts are found on the
+            assumption that such calls can be left out but for a few.
     """
 
     rule: str

@@ -30,7 +30,7 @@ _KEPT_PLACES = 64
 """Positions near a limit whose tokens are kept by where they lead."""
 
 _SLACK = 8
-"""Bytes by which a text that must be distinct may be longer than the shortest one, for a quick look at the limit."""
+"""Bytes by which texts that must be distinct may be longer than the shortest one, for a quick look at the limit."""
 
 
 class TokenPositions:
@@ -58,6 +58,8 @@ class TokenPositions:
         self._masks = Masks(network, self.vocabulary, distances)
         self._completion = Completion(network, distances, self.vocabulary)
         self._ids = TokenIds()
+        has_distinct = any(push.is_distinct for ways in network.actions for way in ways for push in way.pushes)
+        self._slack = _SLACK if has_distinct else 0
         self._kept: dict[Position, Mask] = {}
         self._places: dict[Position, Places] = {}
         self._lock = threading.Lock()
@@ -74,7 +76,7 @@ class TokenPositions:
         found = self._masks_of(position)
         if found is None:
             return self._remembered(position, lambda: self._plain_mask(position))
-        if len(found) == 1 and not found[0].doubts.size and not self._slack(position):
+        if len(found) == 1 and not found[0].doubts.size and not _has_texts(position):
             return found[0].mask
         return self._remembered(position, lambda: self._joined(position, found))
 
@@ -191,13 +193,9 @@ class TokenPositions:
         """Whether the text can be completed from a position with ``room`` tokens."""
         if room is None:
             return self.distance(position) < FAR
-        if self.distance(position) + self._slack(position) <= room:
+        if self.distance(position) + self._slack <= room:
             return True
         return self.tokens_left(position) <= room
-
-    def _slack(self, position: Position) -> int:
-        """More bytes than ``distance`` tells, where texts must be told apart."""
-        return _SLACK if any(node.remembers or not isinstance(register, int) for _, register, node in position) else 0
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
         """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
@@ -210,14 +208,14 @@ class TokenPositions:
             return self._only(plain, self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
         # By bytes: each is a token, so that no text takes more tokens than bytes.
         growth = max(masked.growth for masked in found)
-        if self.distance(position) + growth + self._slack(position) + _SLACK * self._has_doubts(found) <= room - 1:
+        if self.distance(position) + growth + self._slack <= room - 1:
             return plain
         places = self._places_of(position)
         fits = [
             configuration is not None and self._place_fits(configuration, room - 1)
             for configuration in places.configurations
         ]
-        if not self._slack(position) and all(fits[FIRST_GROUP:]) and not self._has_alone(places):
+        if not _has_texts(position) and all(fits[FIRST_GROUP:]) and not self._has_alone(places):
             return plain
         tokens = np.flatnonzero(np.array(fits)[places.group_of])
         alone = self._looked_at_alone(position, places)
@@ -230,9 +228,6 @@ class TokenPositions:
         mask: Mask = plain & packed(np.append(tokens, ends).astype(np.int32), len(self.vocabulary))
         mask.setflags(write=False)
         return mask
-
-    def _has_doubts(self, found: list[TokenMask]) -> bool:
-        return any(masked.doubts.size for masked in found)
 
     def _has_alone(self, places: Places) -> bool:
         return bool((places.group_of == ALONE).any())
@@ -267,7 +262,7 @@ class TokenPositions:
         """
         group_of = places.group_of
         alone = group_of == ALONE
-        if self._slack(position):
+        if _has_texts(position):
             # Tokens that do not leave the rule keep its register, but for the text of a name.
             nodes = {node for _, register, node in position if not isinstance(register, frozenset)}
             inside = [place is not None and place.node in nodes for place in places.configurations]
@@ -320,3 +315,8 @@ class TokenPositions:
                 details=(f"  for example {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}",),
                 hint=f"Allow at least {least} tokens.",
             )
+
+
+def _has_texts(position: Position) -> bool:
+    """Whether there are texts from which others must differ."""
+    return any(node.remembers or not isinstance(register, int) for _, register, node in position)
