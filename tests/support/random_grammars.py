@@ -10,7 +10,7 @@ import numpy as np
 from enumerated_grammars import alphabet_of
 from hypothesis import strategies as st
 
-from sfgen import Dfa
+from sfgen import Dfa, Vocabulary
 from sfgen.grammar.rules import (
     EMPTY,
     NOTHING,
@@ -28,6 +28,7 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
 )
+from sfgen.reference import Recogniser
 from sfgen.reference.least import Least
 
 LITERALS = [b"a", b"b", b"ab", b"ba", b",", b"aab", b"\xc3\xa9", b"\xc3"]
@@ -302,3 +303,40 @@ def _without_empty_items(rules: dict[str, Expression]) -> dict[str, Expression]:
             found["item"] = Alternation((Concatenation((Literal(b"a"), expression.item)), Literal(b"b")))
             found[rule] = replace(expression, item=Call("item"))
     return found
+
+
+def random_text(draw: st.DrawFn, grammar: Grammar, longest: int) -> bytes:
+    """The beginning of a text of a grammar."""
+    recogniser, letters = Recogniser(grammar), letters_of(grammar)
+    text, position = b"", recogniser.start
+    for _ in range(draw(st.integers(1, longest))):
+        following = [byte for byte in letters if recogniser.step(position, byte) is not None]
+        if not following:
+            break
+        text += bytes([draw(st.sampled_from(following))])
+        position = recogniser.step(position, text[-1]) or position
+    return text
+
+
+def random_vocabulary(draw: st.DrawFn, grammar: Grammar, every_byte: bool) -> Vocabulary:
+    """Tokens for a grammar: parts of its texts that may cut characters and go on over several rules, and others.
+
+    Args:
+        draw: Given by hypothesis.
+        grammar: The rules, which have a text.
+        every_byte: Whether all bytes are tokens by themselves; else some letters are missing.
+    """
+    letters = letters_of(grammar)
+    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    if not every_byte:
+        tokens = [bytes([byte]) for byte in letters if draw(st.integers(0, 8))]
+    for _ in range(draw(st.integers(1, 3))):
+        text = random_text(draw, grammar, 12)
+        for _ in range(draw(st.integers(1, 4))):
+            start = draw(st.integers(0, len(text)))
+            tokens.append(text[start : start + draw(st.integers(2, 8))] or None)
+    tokens += draw(st.lists(st.lists(st.sampled_from(letters), min_size=2, max_size=4).map(bytes), max_size=3))
+    tokens += draw(st.lists(st.sampled_from(tokens), max_size=2))
+    first = len(tokens)
+    tokens += [None] * draw(st.integers(0, 3))
+    return Vocabulary(tokens, list(range(first, first + draw(st.integers(0, len(tokens) - first)))))

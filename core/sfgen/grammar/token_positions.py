@@ -111,7 +111,7 @@ class TokenPositions:
         return found
 
     def _joined(self, position: Position, found: list[TokenMask]) -> Mask:
-        """The union of masks, without tokens that repeat a text that must be distinct."""
+        """The union of masks, without tokens that repeat a text that must be distinct, and ends right behind one."""
         mask = found[0].mask
         if len(found) > 1:
             mask = mask.copy()
@@ -124,6 +124,8 @@ class TokenPositions:
             if mask.item(token >> 5) >> (token & 31) & 1
             and self.reader.read(position, self.vocabulary.tokens[token] or b"") is None
         ]
+        if not self.reader.accepts(position):
+            repeated += [token for token in self.vocabulary.end_token_ids if mask.item(token >> 5) >> (token & 31) & 1]
         if repeated and not mask.flags.writeable:
             mask = mask.copy()
         for token in repeated:
@@ -210,7 +212,10 @@ class TokenPositions:
         growth = max(masked.growth for masked in found)
         if self.distance(position) + growth + self._slack <= room - 1:
             return plain
-        places = self._places_of(position)
+        try:
+            places = self._places_of(position)
+        except TooManyWays:
+            return self._only(plain, self._one_by_one(position, self.allowed_tokens(plain), room - 1), position)
         fits = [
             configuration is not None and self._place_fits(configuration, room - 1)
             for configuration in places.configurations

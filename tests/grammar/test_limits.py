@@ -1,0 +1,118 @@
+"""With a limit every walk by allowed tokens ends complete; steps back leave nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_networks import Pair, pairs
+
+from sfgen.errors import DeadEnd, LimitTooSmall
+from sfgen.grammar.guide import NetworkGuide
+from sfgen.grammar.network import network_of
+from sfgen.grammar.rules import Grammar, Literal
+from sfgen.grammar.token_network import TokenNetwork
+from sfgen.index.distance import UNREACHABLE
+from sfgen.vocabulary import Vocabulary
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.booleans().flatmap(pairs), st.data())
+def test_complete_at_every_limit(pair: Pair, data: st.DataObject) -> None:
+    least = pair.tokens.guide().tokens_left()
+    assert 0 <= least < UNREACHABLE
+    if least:
+        with pytest.raises(LimitTooSmall, match=str(least)):
+            pair.tokens.guide(least - 1)
+    ends = set(pair.vocabulary.end_token_ids)
+    for limit in range(least, least + 5):
+        guide, text = pair.tokens.guide(limit), b""
+        for taken in range(limit + 1):
+            allowed = guide.allowed_tokens().tolist()
+            tokens = [token for token in allowed if token not in ends]
+            may_stop = pair.recogniser.accepts(text)
+            assert guide.is_accepting is may_stop
+            assert allowed or may_stop, (limit, text)
+            if not tokens or (may_stop and data.draw(st.booleans())):
+                break
+            token = data.draw(st.sampled_from(tokens))
+            guide.advance(token)
+            text += pair.vocabulary.tokens[token] or b""
+            assert guide.tokens_left() <= limit - taken - 1
+        assert pair.recogniser.accepts(text), (limit, text)
+        assert pair.tokens.refusal(text) is None
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.booleans().flatmap(pairs), st.data())
+def test_the_bound_falls_with_some_token(pair: Pair, data: st.DataObject) -> None:
+    """From any position the text is complete after as many tokens as are told."""
+    guide, text = pair.tokens.guide(), b""
+    for _ in range(data.draw(st.integers(0, 6))):
+        tokens = [token for token in guide.allowed_tokens().tolist() if token not in pair.vocabulary.end_token_ids]
+        if not tokens:
+            break
+        token = data.draw(st.sampled_from(tokens))
+        guide.advance(token)
+        text += pair.vocabulary.tokens[token] or b""
+    limit = guide.tokens_left()
+    assert limit < UNREACHABLE
+    limited = pair.tokens.guide(max(limit, pair.tokens.guide().tokens_left()))
+    limited.advance_bytes(text)
+    for _ in range(limit):
+        if (now := limited.tokens_left()) == 0:
+            break
+        for token in limited.allowed_tokens().tolist():
+            limited.advance(token)
+            if limited.tokens_left() < now:
+                text += pair.vocabulary.tokens[token] or b""
+                break
+            limited.rollback(1)
+        else:
+            pytest.fail(f"no token is nearer to an end than {now} tokens: {text!r}")
+    assert limited.is_accepting
+    assert pair.recogniser.accepts(text)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.booleans().flatmap(pairs), st.data())
+def test_steps_back_and_forks(pair: Pair, data: st.DataObject) -> None:
+    """A guide that went other ways stands as a new one that took the same tokens."""
+    least = pair.tokens.guide().tokens_left()
+    limit = data.draw(st.none() | st.integers(least, least + 8))
+    guide, taken = pair.tokens.guide(limit), list[int]()
+    for _ in range(data.draw(st.integers(1, 12))):
+        allowed = guide.allowed_tokens().tolist()
+        if taken and (not allowed or data.draw(st.integers(0, 3)) == 0):
+            count = data.draw(st.integers(1, len(taken)))
+            guide.rollback(count)
+            del taken[-count:]
+        elif allowed:
+            other, token = guide.fork(), data.draw(st.sampled_from(allowed))
+            other.advance(data.draw(st.sampled_from(allowed)))
+            assert guide.allowed_tokens().tolist() == allowed
+            guide.advance(token)
+            taken.append(token)
+            if data.draw(st.booleans()):
+                other.rollback(1)
+                other.advance(token)
+                assert stands(other) == stands(guide)
+                guide = other
+        new = TokenNetwork(pair.tokens.network, pair.vocabulary).guide(limit)
+        for token in taken:
+            new.advance(token)
+        assert stands(guide)[1:] == stands(new)[1:]
+        same = pair.tokens.guide(limit)
+        for token in taken:
+            same.advance(token)
+        assert stands(guide) == stands(same)
+
+
+def stands(guide: NetworkGuide) -> tuple[object, ...]:
+    allowed = guide.allowed_tokens().tolist()
+    return guide.position, allowed, guide.tokens_left(), guide.is_accepting, guide.is_finished, guide.forced_bytes()
+
+
+def test_a_vocabulary_that_cannot_write() -> None:
+    with pytest.raises(DeadEnd):
+        TokenNetwork(network_of(Grammar({"s": Literal(b"ab")}, "s")), Vocabulary([b"a"]))

@@ -1,0 +1,122 @@
+"""Masks of networks have the tokens that the recogniser can read, each tried."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_grammars import KNOWN, quoted_text
+from random_networks import Pair, pairs
+from real_tokenizers import loaded
+
+from sfgen import Dfa
+from sfgen.grammar.network import network_of
+from sfgen.grammar.rules import Call, Concatenation, Grammar, Leaf, Literal, Series
+from sfgen.grammar.token_network import TokenNetwork
+from sfgen.reference import RecogniserIndex
+
+STEPS = 12
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs(), st.data())
+def test_every_mask_of_a_walk(pair: Pair, data: st.DataObject) -> None:
+    """Where all bytes are tokens, all that can be read is allowed."""
+    guide, position = pair.tokens.guide(), pair.recogniser.start
+    for _ in range(STEPS):
+        readable = pair.readable(position)
+        if not readable:
+            assert guide.is_accepting
+            assert not pair.vocabulary.end_token_ids
+            break
+        assert guide.allowed_tokens().tolist() == readable
+        token = data.draw(st.sampled_from(readable))
+        guide.advance(token)
+        if token in pair.vocabulary.end_token_ids:
+            break
+        after = pair.recogniser.read(position, pair.vocabulary.tokens[token] or b"")
+        assert after is not None
+        position = after
+
+
+@settings(max_examples=100, deadline=None)
+@given(pairs(every_byte=False), st.data())
+def test_with_bytes_that_are_missing(pair: Pair, data: st.DataObject) -> None:
+    """Only what can be read is allowed, and never nothing: what is allowed can be completed."""
+    guide, position = pair.tokens.guide(), pair.recogniser.start
+    for _ in range(STEPS):
+        allowed = guide.allowed_tokens().tolist()
+        assert set(allowed) <= set(pair.readable(position))
+        ends = set(pair.vocabulary.end_token_ids)
+        assert (set(allowed) & ends == ends) is guide.is_accepting or not ends
+        assert allowed or guide.is_accepting
+        text_tokens = [token for token in allowed if token not in ends]
+        if not text_tokens:
+            break
+        token = data.draw(st.sampled_from(text_tokens))
+        guide.advance(token)
+        position = pair.recogniser.read(position, pair.vocabulary.tokens[token] or b"") or position
+
+
+REAL = {
+    "a record": (KNOWN[0], [b"", b"{", b'{"a":', b'{"a":"', b'{"a":"ab', b'{"a":"ab","b":[', b'{"a":"a","c":{"a":"b"']),
+    "a map": (KNOWN[1], [b"", b"{", b'{"a":', b'{"a":1', b'{"a":{"b":-', b'{"a":{"b":20}']),
+    "names that differ": (KNOWN[2], [b"{", b'{"b":1,"', b'{"b":1,"c":{"', b'{"bcb":{},"bc', b'{"a":1']),
+    "wide text": (
+        Grammar({
+            "list": Concatenation((Literal(b"["), Series((), Literal(b", "), Call("text")), Literal(b"]"))),
+            "text": Leaf(Dfa.from_regex('"[^"\\x00-\\x1f]*"')),
+        }, "list"),
+        [b"[", b'["', b'["a b", "'],
+    ),
+    "counted text": (
+        Grammar({"text": quoted_text(b'"', bytes(range(0x61, 0x7B)) + b" ", True, 10, 300)}, "text"),
+        [b'"', b'"' + b"a" * 8, b'"' + b"a" * 10, b'"' + b"a" * 295, b'"\xc3'],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tokenizer", ["gpt2", "llama3"])
+@pytest.mark.parametrize("name", REAL)
+def test_real_vocabularies(name: str, tokenizer: str, real_tokenizer_directory: Callable[[str], Path]) -> None:
+    _, vocabulary = loaded(real_tokenizer_directory(tokenizer))
+    grammar, texts = REAL[name]
+    tokens, plain = TokenNetwork(network_of(grammar), vocabulary), RecogniserIndex(grammar, vocabulary)
+    assert tokens.has_all_bytes
+    for text in texts:
+        ours, theirs = tokens.guide(), plain.guide()
+        ours.advance_bytes(text)
+        theirs.advance_bytes(text)
+        assert np.array_equal(ours.allowed_tokens(), theirs.allowed_tokens()), text
+
+
+@settings(max_examples=10, deadline=None)
+@given(pairs(), st.integers(0, 10**6))
+def test_threads_share_a_network(pair: Pair, seed: int) -> None:
+    """All come to the same masks, whoever makes them."""
+
+    def walk(tokens: TokenNetwork) -> list[list[int]]:
+        random, found = np.random.default_rng(seed), list[list[int]]()
+        for limited in (False, True):
+            guide = tokens.guide(tokens.tokens_left(tokens.reader.start) + 2 if limited else None)
+            for _ in range(8):
+                found.append(guide.allowed_tokens().tolist())
+                if not found[-1]:
+                    break
+                guide.advance(int(random.choice(found[-1])))
+        return found
+
+    alone = walk(TokenNetwork(network_of(pair.grammar), pair.vocabulary))
+    results = list[list[list[int]]]()
+    together = TokenNetwork(network_of(pair.grammar), pair.vocabulary)
+    threads = [threading.Thread(target=lambda: results.append(walk(together))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [alone] * 4
