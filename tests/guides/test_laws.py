@@ -15,7 +15,7 @@ from guide_walks import check_text, check_walk, take_random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from languages import Language, brackets, free_text, grammatical, regular
-from random_grammars import ENDLESS_NAMES, KNOWN, grammars, letters_of
+from random_grammars import KNOWN, grammars, letters_of
 
 from sfgen import BannedWords, Dfa, Index, Vocabulary
 from sfgen.ban.difference import without_banned
@@ -143,7 +143,7 @@ def of_brackets(draw: Any) -> tuple[Language, Make, bool, bool]:
 def of_grammar(
     engine: Callable[[Grammar, Vocabulary], GuideSource], looks_ahead: bool, draw: Any
 ) -> tuple[Language, Make, bool, bool]:
-    grammar = draw(st.sampled_from([*KNOWN, None, None, None, None])) or draw(grammars(names=ENDLESS_NAMES))
+    grammar = draw(st.sampled_from([*KNOWN, None, None, None, None])) or draw(grammars(names=()))
     try:
         language = grammatical(grammar, letters_of(grammar))
         network_of(grammar)
