@@ -93,6 +93,11 @@ RESULTS = st.builds(
         max_size=2,
     ).map(tuple),
     COUNTS,
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | UNICODE,
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(UNICODE, inner, max_size=2),
+        max_leaves=4,
+    ),
 )
 
 

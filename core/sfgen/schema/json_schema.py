@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,10 @@ from sfgen.grammar.distances import distances_of
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.thompson import GrammarTooLarge
-from sfgen.grammar.token_network import TokenNetwork
+from sfgen.grammar.token_positions import TokenPositions
 from sfgen.schema.compile import Compiled, compile_schema
 from sfgen.schema.document import SchemaDocument
+from sfgen.schema.guide import SchemaGuide
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.read import read_schema
 from sfgen.schema.validity import Fault, Validity
@@ -88,7 +89,7 @@ class JsonSchema:
         self._lock = threading.RLock()
         self._compiled: Compiled | None = None
         self._reader: Reader | None = None
-        self._networks: WeakKeyDictionary[Vocabulary, TokenNetwork] = WeakKeyDictionary()
+        self._networks: WeakKeyDictionary[Vocabulary, TokenPositions] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         """One line, with the beginning of the schema.
@@ -206,6 +207,14 @@ class JsonSchema:
         """
         return json.loads(text)
 
+    def readings(self, text: bytes) -> list[str]:
+        r"""The strings and names in a text, with their escapes undone.
+
+        >>> JsonSchema("name").readings(b'{"name": "say \\"hi\\""}')
+        ['name', 'say "hi"']
+        """
+        return list(strings_in(json.loads(text)))
+
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
 
@@ -214,10 +223,10 @@ class JsonSchema:
             DeadEnd: No tokens write any text.
         """
         with self._lock:
-            tokens = self._networks.get(vocabulary)
-            if tokens is None:
-                tokens = self._networks[vocabulary] = TokenNetwork(self.network, vocabulary)
-        return tokens.guide(max_tokens)
+            network = self._networks.get(vocabulary)
+            if network is None:
+                network = self._networks[vocabulary] = TokenPositions(self.network, vocabulary)
+        return SchemaGuide(network, self.compiled, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """The constraint of the texts whose strings, and names that are not declared, have no banned match.
@@ -277,6 +286,23 @@ class JsonSchema:
             raise SchemaTooLarge(
                 f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
             ) from None
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """The strings and names in a value of JSON, in their order.
+
+    >>> list(strings_in({"a": ["b", {"c": 1}]}))
+    ['a', 'b', 'c']
+    """
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting += [part for pair in reversed(value.items()) for part in reversed(pair)]
+        elif isinstance(value, list):
+            waiting += reversed(value)
 
 
 def _plain(value: Any) -> Any:
