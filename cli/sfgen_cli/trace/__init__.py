@@ -31,6 +31,8 @@ would give them if it could). A capitalized type is an object with the keys that
     banned_patterns?   list of text     Banned patterns; []: none.
     seed?              whole or null    What the text is drawn from, however large; null: nothing is drawn.
     line?              whole or null    The line of --input that has the prompt, from 1; null: there is no such file.
+    schema?            text or null     What people call the schema that the text is written by; null: no schema.
+    schema_json?       text or null     That schema with the options of how it is written, as JSON; null: no schema.
 
 **Every other line**::
 

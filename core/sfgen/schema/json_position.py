@@ -118,7 +118,7 @@ class JsonPosition:
 
     def _between(self, byte: int) -> JsonPosition:
         """Read a byte that is in no string, number or word."""
-        if byte == _QUOTE or self.expects not in (Expects.COLON, Expects.MORE) and byte not in b"[]{}":
+        if byte == _QUOTE or (self.expects not in (Expects.COLON, Expects.MORE) and byte not in b"[]{}"):
             expects = Expects.NAME if self.expects is Expects.NAME else Expects.VALUE
             return replace(self, expects=expects, token=bytes([byte]))
         if byte in b"{[":
