@@ -57,7 +57,8 @@ class Request:
             check_stepping()
         if options.stop and self.constraint:
             raise UsageError(
-                "--stop cannot be used with a pattern, choices, a schema or an index: they already say where the text ends",
+                "--stop cannot be used with a pattern, choices, a schema or an index: "
+                "they already say where the text ends",
                 hint="Leave --stop out, or let the pattern end there.",
             )
         if options.stop:

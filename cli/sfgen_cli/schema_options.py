@@ -53,12 +53,12 @@ class SchemaOptions:
 
     def check(self, schema: str | None) -> None:
         """Refuse them where there is no schema to write by: raise ``UsageError``."""
-        for name, value in self.given.items():
-            if schema is None:
-                raise UsageError(
-                    f"--{name.replace('_', '-')} says how a schema is written, and there is none",
-                    hint="Leave it out, or give a schema with --schema.",
-                )
+        if self.given and schema is None:
+            name = next(iter(self.given)).replace("_", "-")
+            raise UsageError(
+                f"--{name} says how a schema is written, and there is none",
+                hint="Leave it out, or give a schema with --schema.",
+            )
 
     @property
     def given(self) -> dict[str, Any]:

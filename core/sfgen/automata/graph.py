@@ -24,10 +24,11 @@ TITLE_WIDTH = 80
 
 
 class GraphState(NamedTuple):
-    """A state that is drawn, and whether the text may end in it."""
+    """A state that is drawn, whether the text may end in it, and what stands in it if that is not its number."""
 
     number: int
     accepting: bool
+    label: str = ""
 
 
 class GraphEdge(NamedTuple):

@@ -1,7 +1,8 @@
 """The last look at a finished text: the promises are checked by other means than those that kept them.
 
 The constraint's own judges are asked (``re`` of a pattern), banned words and stop strings are searched for in the plain
-text, and banned words in what else a reader finds in it, such as the strings of JSON. What is found here is a fault of sfgen, and an error with all that a report needs; the text is never a result.
+text, and banned words in what else a reader finds in it, such as the strings of JSON. What is found here is a fault of
+sfgen, and an error with all that a report needs; the text is never a result.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class JsonSchema:
     @property
     def network(self) -> Network:
         """The automata of the rules; raises as :attr:`compiled`."""
-        return self._read.network
+        return self.reader.network
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one that is written under the options; bytes are its UTF-8."""
@@ -151,7 +151,7 @@ class JsonSchema:
                 text = text.encode()
             except UnicodeEncodeError:
                 return False
-        reader = self._read
+        reader = self.reader
         position = reader.read(reader.start, arguments.data("text", text))
         return position is not None and reader.accepts(position)
 
@@ -161,7 +161,7 @@ class JsonSchema:
         >>> JsonSchema("name, age int").shortest()
         b'{"name": "", "age": 0}'
         """
-        reader = self._read
+        reader = self.reader
         return Completion(reader.network, distances_of(reader.network), None).text(reader.start)
 
     def to_dict(self) -> dict[str, Any]:
@@ -256,7 +256,8 @@ class JsonSchema:
         return Validity(self._document)
 
     @property
-    def _read(self) -> Reader:
+    def reader(self) -> Reader:
+        """Reads bytes through the network; raises as :attr:`compiled`."""
         with self._lock:
             if self._reader is None:
                 self._reader = Reader(self._network_of(self.compiled))
