@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from functools import cache
 
 from sfgen.automata.examples import examples as texts_of_automaton
+from sfgen.grammar.completion import Completion
+from sfgen.grammar.distances import distances_of
 from sfgen.grammar.network import network_of
+from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import (
     Alternation,
     Bytes,
@@ -28,8 +30,6 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
 )
-from sfgen.grammar.token_positions import TokenPositions
-from sfgen.vocabulary import Vocabulary
 
 _MOST_VALUES = 50  # that are shown of one automaton
 
@@ -193,18 +193,12 @@ class _Texts:
 def _value(expression: Leaf | CountedText, number: int) -> bytes:
     """One of the texts of an automaton."""
     if isinstance(expression, CountedText):
-        tokens = TokenPositions(network_of(Grammar({"text": expression}, "text")), _single_bytes())
-        return tokens.shortest(tokens.reader.start)
+        reader = Reader(network_of(Grammar({"text": expression}, "text")))
+        return Completion(reader.network, distances_of(reader.network), None).text(reader.start)
     if not number:
         return expression.dfa.shortest()
     texts = texts_of_automaton(expression.dfa, number + 1)
     return texts[number % len(texts)].encode()
-
-
-@cache
-def _single_bytes() -> Vocabulary:
-    """A vocabulary by which a shortest text is one of the fewest bytes."""
-    return Vocabulary([bytes([byte]) for byte in range(256)])
 
 
 def _calls(expression: Expression) -> Iterator[str]:
