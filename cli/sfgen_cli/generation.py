@@ -154,9 +154,10 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
     elif constraint:
         say(f"reading the {'pattern' if constraint.schema is None else 'schema'}")
     _ = request.pattern  # tells what is wrong with a saved index
-    made: Dfa | JsonSchema | None = constraint.json_schema
-    if made is not None:
-        _check_schema(made, quiet=options.quiet)
+    schema = constraint.json_schema
+    made: Dfa | JsonSchema | None = schema
+    if schema is not None:
+        _check_schema(schema, quiet=options.quiet)
     elif request.reference is None:
         made = constraint.dfa() if constraint and constraint.index_file is None else None
     elif constraint.pattern is not None:

@@ -77,8 +77,9 @@ Schema = Annotated[
     str | None,
     typer.Option(
         metavar="SCHEMA",
-        help="JSON Schema: a file ([bold]-[/] is stdin), JSON itself, which begins with [bold]{[/], or names and types "
-        "as in [bold]'name, age int'[/].",
+        help="JSON Schema: a file ([bold]-[/] is stdin), or the schema itself: JSON, which begins with [bold]{[/] or "
+        "is [bold]true[/], or names and types as in [bold]'name, age int, tags str[][/]'. It is a file if there is one "
+        "of that name, if it ends in .json, or if it has a / but no comma and no colon with a blank behind it.",
         rich_help_panel=_CONSTRAINT,
     ),
 ]
