@@ -9,7 +9,18 @@ _OUTPUT = ("--json", "--live", "--trace", "--input", "--output", "--quiet")
 
 MOST_USED = {
     "gen": (
-        *("PROMPT", "--schema", "--regex", "--choices", "--index", "--ban-words", "--model", "--chat", *_SAMPLING, "--stop"),
+        *(
+            "PROMPT",
+            "--schema",
+            "--regex",
+            "--choices",
+            "--index",
+            "--ban-words",
+            "--model",
+            "--chat",
+            *_SAMPLING,
+            "--stop",
+        ),
         *_OUTPUT,
     ),
     "ban": (

@@ -1,4 +1,4 @@
-"""``sfgen index --schema``: the rules of a schema as a tree, as data or as a graph; texts of it; and a file to keep it."""
+"""``sfgen index --schema``: the rules of a schema as a tree, data or a graph; texts of it; a file to keep it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_schema(
             vocabulary = vocabularies.load()
             schema = schema or load(file or DEFAULT_FILE, vocabulary)
         else:
-            vocabularies.refuse(looks.name if looks.name.startswith("--") else "a tree of rules")
+            vocabularies.refuse("--schema without --save")
             schema, vocabulary = constraint.json_schema, None
         assert schema is not None, "there is a schema or a file"
         _ = schema.network

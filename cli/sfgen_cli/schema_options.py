@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sfgen.errors import UsageError
+from sfgen_cli.options import CONSTRAINT
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema
-
-_WRITTEN = "How a schema is written"
 
 
 @dataclass(frozen=True)
@@ -22,9 +21,9 @@ class SchemaOptions:
     spacing: Annotated[
         Literal["spaced", "compact", "any"] | None,
         typer.Option(
-            help='spaced: a blank after each comma and colon, as in {"a": 1, "b": 2}; compact: none; any: the model '
-            "chooses. Default: spaced.",
-            rich_help_panel=_WRITTEN,
+            help="With --schema. spaced: a blank after each comma and colon; compact: none; any: the model chooses. "
+            "Default: spaced.",
+            rich_help_panel=CONSTRAINT,
             show_default=False,
         ),
     ] = None
@@ -33,22 +32,24 @@ class SchemaOptions:
         typer.Option(
             metavar="N",
             min=0,
-            help="Each property and item on a line of its own, N blanks further in at each depth.",
-            rich_help_panel=_WRITTEN,
+            help="With --schema: each property and item on a line of its own, N blanks further in at each depth.",
+            rich_help_panel=CONSTRAINT,
         ),
     ] = None
     extra_properties: Annotated[
         bool,
         typer.Option(
             "--extra-properties",
-            help="Let objects have properties that the schema neither names nor rules out. Without this only those of "
-            "objects without any property of their own, or with additionalProperties, are written.",
-            rich_help_panel=_WRITTEN,
+            help="With --schema: let objects have properties that it neither names nor rules out. Without this an "
+            "object with properties has others only where additionalProperties allows them.",
+            rich_help_panel=CONSTRAINT,
         ),
     ] = False
     require_all: Annotated[
         bool,
-        typer.Option("--require-all", help="Write all properties that the schema names.", rich_help_panel=_WRITTEN),
+        typer.Option(
+            "--require-all", help="With --schema: write all properties that it names.", rich_help_panel=CONSTRAINT
+        ),
     ] = False
 
     def check(self, schema: str | None) -> None:

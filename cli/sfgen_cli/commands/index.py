@@ -61,7 +61,7 @@ def index(
     looks: Looks,
     quiet: options.Quiet = False,
 ) -> None:
-    r"""Show which tokens each state of a pattern allows, or the rules of a schema, and keep that for later runs.
+    r"""Show which tokens a pattern allows, or the rules of a schema; keep them for later runs.
 
     All states, and the tokens that each allows:
         sfgen index --regex '(hot|cold|hotel)'

@@ -14,8 +14,9 @@ end was killed.
 Types: ``whole`` is a whole number from 0 to 2⁶³-1 if nothing else is told; ``share`` a number from 0 to 1, up to
 rounding (what is no finite number is written as 0); ``truth`` is ``true`` or ``false``; ``T or null`` may be ``null``;
 ``list of T`` is a list, ``JSON`` any value. ``text`` is a string; what is not Unicode text, that is bytes that are no
-UTF-8 and text with lone surrogates, is an object ``{"hex": "e8a9"}`` with the bytes in hexadecimal digits (of surrogates
-those that UTF-8 would give them if it could). A capitalized type is an object with the keys that are listed under its name.
+UTF-8 and text with lone surrogates, is an object ``{"hex": "e8a9"}`` with the bytes in hexadecimal digits (of
+surrogates those that UTF-8 would give them if it could). A capitalized type is an object with the keys that are listed
+under its name.
 
 **The first line of a sample**::
 

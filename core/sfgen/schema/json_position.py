@@ -75,8 +75,16 @@ class JsonPosition:
 
     @property
     def last_name(self) -> str | None:
-        """The name of the property before the one whose name comes next; ``None`` if there is none."""
-        return self.open[-1].last if self.open else None
+        """The last property of the object around it that is whole; ``None`` if there is none."""
+        if not self.open:
+            return None
+        key, last = self.open[-1]
+        return key if self.expects is Expects.MORE and isinstance(key, str) else last
+
+    @property
+    def is_in_array(self) -> bool:
+        """Whether the text is an item of an array, or stands between two."""
+        return bool(self.open) and isinstance(self.open[-1].key, int)
 
     @property
     def is_whole(self) -> bool:

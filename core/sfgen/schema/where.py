@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from sfgen.grammar.rules import Alternation, Call
 from sfgen.schema.compile import Compiled
@@ -26,11 +26,14 @@ def expected_at(compiled: Compiled, there: JsonPosition, running: Collection[str
     rules = [rule for rule in rules if rule in running] or rules
     match there.expects:
         case Expects.NAME:
-            return _names(part for rule in rules for part in _following(compiled.parts[rule], there))
+            return _names(part for rule in rules for part in _following(compiled, rule, there))
         case Expects.COLON:
             return "a colon"
         case Expects.MORE:
-            return "nothing more" if there.is_whole else "a comma or the end"
+            if there.is_whole:
+                return "nothing more"
+            has_more = any(_following(compiled, rule, there) for rule in rules)
+            return "a comma or the end" if has_more or there.is_in_array else "the end"
         case _:
             return alternatives(compiled.descriptions[rule] for rule in rules)
 
@@ -83,11 +86,16 @@ def is_union(compiled: Compiled, rule: str) -> bool:
     return isinstance(expression, Alternation) and all(isinstance(branch, Call) for branch in expression.branches)
 
 
-def _following(parts: Sequence[Part], there: JsonPosition) -> list[Part]:
+def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[Part]:
     """The properties of an object whose names may come next: those behind the last one, up to one that is needed."""
-    labels = [part.label for part in parts if not part.name]
-    first = labels.index(there.last_name) + 1 if there.last_name in labels else 0
-    behind = [*parts[first:]] if there.last_name is None or first else [part for part in parts if part.name]
+    parts = compiled.parts[rule]
+    names = [part.label for part in parts if not part.name]
+    if there.last_name is None:
+        behind = list(parts)
+    elif there.last_name in names:
+        behind = list(parts[names.index(there.last_name) + 1 :])
+    else:
+        behind = [part for part in parts if part.name]
     needed = next((number for number, part in enumerate(behind) if part.is_needed), len(behind))
     return [part for part in behind[: needed + 1] if part.name or write(part.label).startswith(there.token)]
 
