@@ -61,7 +61,7 @@ def index(
     looks: Looks,
     quiet: options.Quiet = False,
 ) -> None:
-    r"""Show which tokens a pattern allows, or the rules of a schema; keep them for later runs.
+    r"""Show which tokens a pattern allows, or the rules of a schema; keep them.
 
     All states, and the tokens that each allows:
         sfgen index --regex '(hot|cold|hotel)'

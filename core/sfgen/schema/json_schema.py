@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,14 @@ from sfgen.schema.guide import SchemaGuide
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.read import read_schema
 from sfgen.schema.validity import Fault, Validity
+from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen.protocols import Guide
-    from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # characters of a schema in a repr
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class JsonSchema:
@@ -175,7 +177,7 @@ class JsonSchema:
             "require_all": options.require_all,
         }
 
-    def validate(self, data: Any) -> list[Fault]:
+    def validate(self, data: object) -> list[Fault]:
         """What the schema does not allow in a document; nothing if it is valid.
 
         Args:
@@ -192,20 +194,32 @@ class JsonSchema:
         """Ask the package jsonschema and a strict parser about a finished text.
 
         Returns:
-            ``None`` if the text is valid; else the schema, who refuses, where and why.
+            ``None`` if the text is valid, or nested too deep for them to tell; else the schema, who refuses, where and
+            why.
         """
-        if self._validity.is_valid(arguments.data("data", data)):
+        data = arguments.data("data", data)
+        if self._validity.is_valid(data) or self._validity.is_too_deep(data):
             return None
         fault = self._validity.errors(data)[0]
         return {"schema": repr(self), "refused by": "jsonschema", "path": fault.path, "expected": fault.expected}
 
     def value(self, text: str | bytes) -> Any:
-        """The parsed JSON of a text.
+        """The parsed JSON of a text; ``None``, too, where it is nested too deep for Python's parser.
+
+        Raises:
+            UsageError: It is not JSON.
 
         >>> JsonSchema("name, age int").value('{"name": "Ada", "age": 36}')["age"]
         36
         """
-        return json.loads(text)
+        if not isinstance(text, str | bytes | bytearray):
+            raise arguments.refusal("text", "a text or bytes", text)
+        try:
+            return json.loads(text)
+        except RecursionError:
+            return None
+        except ValueError as error:
+            raise UsageError(f"text is not JSON: {error}") from None
 
     def readings(self, text: bytes) -> list[str]:
         r"""The strings and names in a text, with their escapes undone.
@@ -213,7 +227,10 @@ class JsonSchema:
         >>> JsonSchema("name").readings(b'{"name": "say \\"hi\\""}')
         ['name', 'say "hi"']
         """
-        return list(strings_in(json.loads(text)))
+        try:
+            return [json.loads(found) for found in _STRING.findall(arguments.data("text", text))]
+        except ValueError as error:
+            raise UsageError(f"text is not JSON: {error}") from None
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
@@ -222,6 +239,7 @@ class JsonSchema:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
+        arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         with self._lock:
             network = self._networks.get(vocabulary)
             if network is None:
@@ -243,6 +261,10 @@ class JsonSchema:
         Raises:
             BannedWordsError: Every text has a banned match.
         """
+        from sfgen.ban import BannedWords
+
+        arguments.instance("banned", banned, BannedWords)
+        arguments.data("prompt", prompt)
         options = self._options
         made = object.__new__(JsonSchema)
         made._set(
@@ -287,23 +309,6 @@ class JsonSchema:
             raise SchemaTooLarge(
                 f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
             ) from None
-
-
-def strings_in(value: Any) -> Iterator[str]:
-    """The strings and names in a value of JSON, in their order.
-
-    >>> list(strings_in({"a": ["b", {"c": 1}]}))
-    ['a', 'b', 'c']
-    """
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            waiting += [part for pair in reversed(value.items()) for part in reversed(pair)]
-        elif isinstance(value, list):
-            waiting += reversed(value)
 
 
 def _plain(value: Any) -> Any:
