@@ -127,9 +127,9 @@ def test_banned_words_are_looked_for_in_what_a_reader_finds() -> None:
     constraint = Quoting(Dfa.from_regex("t~lk|w~lk"))
     result = generate(MODEL, index=constraint, banned=["talk!"], sampler=Sampler(temperature=1, seed=1))
     assert result.value == 4
+    alone = Quoting(Dfa.from_regex("t~lk"))
     with pytest.raises(InternalError, match="what is read in the text has the banned word 'talk'"):
-        for seed in range(9):
-            generate(MODEL, index=constraint, banned=["talk"], sampler=Sampler(temperature=1, seed=seed))
+        generate(MODEL, index=alone, banned=["talk"])
 
 
 def test_without_a_constraint_that_tells_there_is_no_value() -> None:
