@@ -45,7 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def written(done: Any) -> list[Any]:
     assert (done.code, done.err) == (0, "")
-    return [json.loads(line) for line in done.out.splitlines()]
+    return [json.loads(line) for line in done.out.removesuffix("\n").split("\n")]  # a string may have U+2028 in it
 
 
 # ---- gen -------------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def to_dot(graph: Graph) -> str:
         f"edge [{style}]",
         "start [shape=point, style=invis]",
     ]
-    lines += [_node(state) for state in graph.states]
+    lines += [_node(state, label) for state, label in graph.labelled]
     if graph.note:
         lines.append(f"more [shape=box, style=dashed, label={_quoted(f'… {graph.note}')}]")
     lines.append(f"start -> {graph.states[0].number}")
@@ -53,9 +53,9 @@ def to_dot(graph: Graph) -> str:
     return "digraph {\n" + "".join(f"  {line};\n" for line in lines) + "}\n"
 
 
-def _node(state: GraphState) -> str:
-    if state.label:
-        return f"{state.number} [shape=box, label={_quoted(state.label)}]"
+def _node(state: GraphState, label: str) -> str:
+    if label:
+        return f"{state.number} [shape=box, label={_quoted(label)}]"
     return f"{state.number}{' [shape=doublecircle]' if state.accepting else ''}"
 
 

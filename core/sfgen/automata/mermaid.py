@@ -20,10 +20,10 @@ def to_mermaid(graph: Graph) -> str:
       s1 -->|"[0-9]"| s1
       style start fill:none,stroke:none
     """
-    first, *others = map(_node, graph.states)
+    first, *others = (_node(state, label) for state, label in graph.labelled)
     lines = [f'start[" "] --> {first}', *others]
     for edge in graph.edges:
-        label = f"|{_quoted(edge.label)}|" if edge.label else ""
+        label = f"|{_quoted(edge.label)}|" if edge.label or not graph.labels else ""
         lines.append(f"s{edge.source} -->{label} s{edge.target}")
     if graph.note:
         lines.append(f"more[{_quoted(f'… {graph.note}')}]")
@@ -33,9 +33,9 @@ def to_mermaid(graph: Graph) -> str:
     return "flowchart LR\n" + "".join(f"  {line}\n" for line in lines)
 
 
-def _node(state: GraphState) -> str:
-    if state.label:
-        return f"s{state.number}[{_quoted(state.label)}]"
+def _node(state: GraphState, label: str) -> str:
+    if label:
+        return f"s{state.number}[{_quoted(label)}]"
     return f's{state.number}((("{state.number}")))' if state.accepting else f's{state.number}(("{state.number}"))'
 
 

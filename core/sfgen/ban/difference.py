@@ -119,7 +119,7 @@ def _(source: Index, banned: BannedWords, prompt: bytes = b"") -> Index | None:
     if not isinstance(constraint, TakesOutBans):
         return None
     clean = constraint.without_banned(banned, prompt)
-    return None if clean is None else index_of(clean, source.vocabulary)
+    return None if clean is None else Index(clean, source.vocabulary)
 
 
 class _Start:

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sfgen.protocols import Guide
 
 _SHOWN = 60  # characters of a schema in a repr
+_KEPT = 16  # schemas without banned words
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -265,13 +266,17 @@ class JsonSchema:
 
         arguments.instance("banned", banned, BannedWords)
         arguments.data("prompt", prompt)
+        return _without_banned(self, banned)
+
+    def _with_bans(self, banned: BannedWords) -> JsonSchema:
+        """The same schema, written without banned words."""
         options = self._options
         made = object.__new__(JsonSchema)
         made._set(
             self._document,
             WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all, banned),
         )
-        return None if made.compiled.watches_banned else made
+        return made
 
     @cached_property
     def _validity(self) -> Validity:
@@ -309,6 +314,13 @@ class JsonSchema:
             raise SchemaTooLarge(
                 f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
             ) from None
+
+
+@lru_cache(maxsize=_KEPT)
+def _without_banned(schema: JsonSchema, banned: BannedWords) -> JsonSchema | None:
+    """Each question is answered once: the same is asked for each of many texts."""
+    made = schema._with_bans(banned)
+    return None if made.compiled.watches_banned else made
 
 
 def _plain(value: Any) -> Any:
