@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
+from sfgen_cli.index_options import DEFAULT_FILE
 from sfgen_cli.output import note, on_one_line, visible, write, write_json
 from sfgen_cli.progress import progress
 from sfgen_cli.schema_options import in_options
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from sfgen.schema.walk import Walk
     from sfgen_cli.constraints import ConstraintOptions
     from sfgen_cli.index_options import Looks, Vocabularies
-
-DEFAULT_FILE = Path("sfgen-index.safetensors")
 
 
 def run_schema(

@@ -92,7 +92,7 @@ def in_options(text: str) -> str:
     """What the library says of its parameters, in the words of the command line.
 
     >>> in_options("require_all asks for all properties; spacing='any' leaves it open")
-    "--require-all asks for all properties; --spacing any leaves it open"
+    '--require-all asks for all properties; --spacing any leaves it open'
     """
     text = text.replace("spacing='any'", "--spacing any").replace("indent fixes", "--indent fixes")
     text = text.replace("indent is at most", "--indent is at most")

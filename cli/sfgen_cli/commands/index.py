@@ -12,7 +12,7 @@ from sfgen.errors import UsageError
 from sfgen_cli import options
 from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.flatten import flattened
-from sfgen_cli.index_options import Looks, Vocabularies
+from sfgen_cli.index_options import DEFAULT_FILE, Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 from sfgen_cli.progress import PREPARING, progress
 from sfgen_cli.prompts import reader_of_stdin
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sfgen import Dfa
     from sfgen.index import DfaIndex
 
-DEFAULT_FILE = Path("sfgen-index.safetensors")
 _SAVED = "Saved indexes"
 
 

@@ -62,7 +62,7 @@ def walk(schema: JsonSchema, text: str) -> Walk:
 
     >>> found = walk(JsonSchema("name, age int"), '{"name": "Ada", "age": "36"}')
     >>> found.stopped, found.stretches[-1].path, found.stretches[-1].expected, found.follows
-    (23, '$.age', 'an integer', '[-0-9]')
+    (23, '$.age', 'an integer', '[0-9-]')
     """
     reader, compiled = schema.reader, schema.compiled
     names, rule_of = schema.network.names, schema.network.rule_of
