@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
 from sfgen_cli.output import note, visible
 from sfgen_cli.prompts import read_stdin, read_text
+from sfgen_cli.schema_options import SchemaOptions
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Dfa, Vocabulary
-    from sfgen.index import DfaIndex
+    from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
     from sfgen.protocols import GuideSource
     from sfgen_cli.options import BanOptions, ReferenceName
 
@@ -33,12 +34,16 @@ class ConstraintOptions:
         choices: The texts to choose from.
         index_file: A saved index.
         schema: A JSON Schema: JSON, the short form, or the name of a file, as ``sfgen.schema.read_schema`` takes it.
+        schema_name: What people call it.
+        writing: How the values of the schema are written.
     """
 
     pattern: str | None = None
     choices: tuple[str, ...] | None = None
     index_file: Path | None = None
     schema: str | None = None
+    schema_name: str | None = None
+    writing: SchemaOptions = field(default_factory=SchemaOptions)
 
     def __bool__(self) -> bool:
         given = (self.pattern, self.choices, self.index_file, self.schema)
@@ -52,13 +57,45 @@ class ConstraintOptions:
             return Dfa.from_regex(self.pattern)
         return Dfa.from_choices(self.choices or ())
 
-    def index(self, vocabulary: Vocabulary, dfa: Dfa | None = None) -> DfaIndex | None:
-        """The index over a vocabulary; ``None`` for free text. ``dfa``: the automaton, if it was made before."""
-        from sfgen import Index
+    @cached_property
+    def json_schema(self) -> JsonSchema | None:
+        """The schema, also where it is that of a saved file; ``None`` if there is none.
 
-        if self.index_file is not None:
+        Raises:
+            SchemaError: It is no schema.
+            InputError: Its file cannot be read.
+            IndexFileError: There is no such saved file, or it is damaged.
+        """
+        if self.schema is not None:
+            return self.writing.read(self.schema)
+        if self.index_file is None:
+            return None
+        from sfgen.schema.file import saved_schema
+
+        return saved_schema(self.index_file)
+
+    def made(self) -> Dfa | JsonSchema:
+        """What the text must match, without tokens."""
+        return self.json_schema or self.dfa()
+
+    def index(self, vocabulary: Vocabulary, made: Dfa | JsonSchema | None = None) -> Index | None:
+        """The index over a vocabulary; ``None`` for free text. ``made``: what ``made()`` gave, if it was asked before.
+
+        Raises:
+            IndexFileError: The saved file is damaged, or of another vocabulary.
+        """
+        if not self:
+            return None
+        from sfgen.index import Index, index_of
+
+        if self.index_file is None:
+            made = made or self.made()
+            return index_of(made, vocabulary) if self.json_schema is not None else Index(made, vocabulary)
+        if self.json_schema is None:
             return Index.load(self.index_file, vocabulary)
-        return Index(dfa or self.dfa(), vocabulary) if self else None
+        from sfgen.schema.file import load
+
+        return index_of(load(self.index_file, vocabulary), vocabulary)
 
     def reference_index(self, vocabulary: Vocabulary, engine: ReferenceName) -> GuideSource:
         """The pattern, or the choices as alternatives, under one of the engines that are for comparison."""
@@ -75,6 +112,7 @@ def read_constraint(
     choices_file: Path | None,
     index_file: Path | None = None,
     schema: str | None = None,
+    writing: SchemaOptions | None = None,
 ) -> ConstraintOptions:
     """The one constraint among the options. A schema named ``-`` is read from stdin.
 
@@ -106,9 +144,12 @@ def read_constraint(
         texts = [line for line in read_text(choices_file).splitlines() if line]
     if texts is not None and not texts:
         raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
+    writing = writing or SchemaOptions()
+    writing.check(schema)
+    name = schema
     if schema == _STDIN:
-        schema = read_stdin()
-    return ConstraintOptions(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file, schema)
+        name, schema = "stdin", read_stdin()
+    return ConstraintOptions(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file, schema, name, writing)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:

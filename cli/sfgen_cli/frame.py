@@ -86,12 +86,16 @@ class Layout:
             yield Section("pattern", 6, self._following.rows(moment.tokens, width, _PATTERN_ROWS))
         elif scene.choices is not None:
             yield Section("choices", 6, sections.choices(moment, width))
+        elif scene.schema is not None:
+            yield Section("schema", 6, sections.schema(moment, width))
         if scene.is_ban:
             yield Section("banned", 9, sections.banned(moment, width))
         text_rows = max(_FEWEST_TEXT_ROWS, min(_MOST_TEXT_ROWS, room // 3))
         yield Section("text", 0, sections.text(moment, width, text_rows), keeps_last=True)
         yield Section("step", 2, sections.step(moment, width))
-        if moment.states and (scene.is_guided or moment.has_states):
+        if scene.schema is not None and moment.states:
+            yield Section("where", 2, sections.where(moment, width))
+        elif moment.states and (scene.is_guided or moment.has_states):
             yield Section("states", 7, sections.trail(moment, width))
         if moment.asked is not None:
             side_by_side = width >= _SIDE_BY_SIDE

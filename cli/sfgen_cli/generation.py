@@ -17,7 +17,7 @@ from sfgen_cli.record import record
 from sfgen_cli.request import Request
 
 if TYPE_CHECKING:
-    from sfgen import Dfa, Event, Result, Sampler
+    from sfgen import BannedWords, Dfa, Event, JsonSchema, Result, Sampler
     from sfgen.decoding.loop import Loop
     from sfgen.protocols import GuideSource, Model
     from sfgen_cli.scene import Scene, View
@@ -88,6 +88,8 @@ class Run:
             words=banned.words if banned else (),
             banned_patterns=banned.patterns if banned else (),
             seed=sampler.seed,
+            schema=request.schema_name,
+            schema_json=_json_of(request.constraint.json_schema),
         )
 
     def of_prompt(self, prompt: str) -> Run:
@@ -135,7 +137,7 @@ def load(request: Request) -> tuple[Run, list[Sampler]]:
     return loaded, samplers
 
 
-def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> Dfa | None:
+def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> Dfa | JsonSchema | None:
     """Refuse what can be known to be wrong before torch is imported, which takes seconds.
 
     Args:
@@ -144,35 +146,56 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
         has_prompt: Whether its prompt is known already.
 
     Returns:
-        The automaton of the pattern or the choices, where the text has to match one.
+        The automaton of the pattern or the choices, or the schema, where the text has to match one.
     """
     constraint, options = request.constraint, request.options
     if constraint.index_file is not None:
         say(f"looking at {constraint.index_file}")
     elif constraint:
-        say("reading the pattern")
+        say(f"reading the {'pattern' if constraint.schema is None else 'schema'}")
     _ = request.pattern  # tells what is wrong with a saved index
-    dfa = None
-    if request.reference is None:
-        dfa = constraint.dfa() if constraint and constraint.index_file is None else None
+    schema = constraint.json_schema
+    made: Dfa | JsonSchema | None = schema
+    if schema is not None:
+        _check_schema(schema, quiet=options.quiet)
+    elif request.reference is None:
+        made = constraint.dfa() if constraint and constraint.index_file is None else None
     elif constraint.pattern is not None:
         from sfgen.regex import parse
 
         parse(constraint.pattern)  # tells what is wrong with it
-    if dfa is not None and request.banned is not None and has_prompt and not options.chat:
-        from sfgen.ban.difference import without
-
-        # Tells if every match has a banned word.
-        without(dfa, request.banned, request.prompt.encode("utf-8", "replace"))
+    if made is not None and request.banned is not None and has_prompt and not options.chat:
+        _check_banned(made, request.banned, request.prompt.encode("utf-8", "replace"))
     from sfgen.models.preflight import check_model
 
     say(f"looking for the model {options.model}")
     check_model(options.model, device=options.device, dtype=options.dtype, chat=options.chat, offline=options.offline)
-    return dfa
+    return made
 
 
-def without_weights(request: Request, say: Say, dfa: Dfa | None) -> Run:
-    """Load what a request needs, but for the weights of the model. ``dfa``: what ``check_beforehand`` gave."""
+def _check_schema(schema: JsonSchema, *, quiet: bool) -> None:
+    """Make the rules of a schema, and tell a person what should be known of it."""
+    from sfgen_cli.schema_options import in_options
+
+    _ = schema.network
+    for line in schema.notes:
+        note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
+
+
+def _check_banned(made: Dfa | JsonSchema, banned: BannedWords, prompt: bytes) -> None:
+    """Tell if every text has a banned word: raise ``BannedWordsError``."""
+    from sfgen import JsonSchema
+
+    if isinstance(made, JsonSchema):
+        made.without_banned(banned, prompt)
+        return
+    from sfgen.ban.difference import without
+
+    without(made, banned, prompt)
+
+
+def without_weights(request: Request, say: Say, made: Dfa | JsonSchema | None) -> Run:
+    """Load what a request needs, but for the weights of the model. ``made``: what ``check_beforehand`` gave."""
     constraint, options = request.constraint, request.options
     say(_reading(options))
     from sfgen import load_model
@@ -192,7 +215,7 @@ def without_weights(request: Request, say: Say, dfa: Dfa | None) -> Run:
     vocabulary = vocabulary_of(model)
     index: GuideSource | None
     if request.reference is None:
-        index = constraint.index(vocabulary, dfa)
+        index = constraint.index(vocabulary, made)
     else:
         index = constraint.reference_index(vocabulary, request.reference)
     return Run(request, model, _prompt_for(model, request), index)
@@ -263,6 +286,15 @@ def _views(scene: Scene, options: GenerationOptions, trace: TraceFile | None, *,
 
             views.append(stack.enter_context(live_view(scene, slow=options.slow, step=options.step)))
         yield views
+
+
+def _json_of(schema: JsonSchema | None) -> str | None:
+    """A schema and its options as JSON, for a trace."""
+    if schema is None:
+        return None
+    from sfgen.schema.words import as_json
+
+    return as_json({**schema.to_dict(), "schema": schema.document.root})
 
 
 def wants_live(request: Request) -> bool:

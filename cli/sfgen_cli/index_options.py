@@ -17,6 +17,9 @@ from sfgen_cli.environment import from_environment
 if TYPE_CHECKING:
     from sfgen import Vocabulary
 
+DEFAULT_FILE = Path("sfgen-index.safetensors")
+"""Where an index is saved if no file is named."""
+
 _STATES_SHOWN = 100
 _VOCABULARY = "Vocabulary (one of them; the embedded model's if none)"
 _LOOK = "What to show (the whole index if none)"

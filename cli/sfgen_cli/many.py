@@ -78,7 +78,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
 def _prepared(request: Request, tally: _Tally, say: Say, *, resume: bool) -> tuple[Lines, Iterator[Slot], Run | None]:
     """What is to be done, with everything loaded for it; nothing is loaded where nothing is left to do."""
     sampler = request.samplers()[0]
-    dfa = check_beforehand(request, say, has_prompt=False)
+    made = check_beforehand(request, say, has_prompt=False)
     lines, output = Lines(request, request.options.samples, sampler), tally.output
     if isinstance(output, OutputFile) and resume:
         say(f"comparing {output.path} with {tally.source.name}")
@@ -92,7 +92,7 @@ def _prepared(request: Request, tally: _Tally, say: Say, *, resume: bool) -> tup
         slots = itertools.chain([following], slots)
     else:
         slots = lines.slots(tally.source.entries())
-    run = without_weights(request, say, dfa)
+    run = without_weights(request, say, made)
     if run.index is not None:
         run.index.guide(request.options.max_tokens)  # tells if there is no match that short, whatever the prompt is
     run.load_weights(say)

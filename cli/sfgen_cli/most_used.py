@@ -9,7 +9,18 @@ _OUTPUT = ("--json", "--live", "--trace", "--input", "--output", "--quiet")
 
 MOST_USED = {
     "gen": (
-        *("PROMPT", "--regex", "--choices", "--index", "--ban-words", "--model", "--chat", *_SAMPLING, "--stop"),
+        *(
+            "PROMPT",
+            "--schema",
+            "--regex",
+            "--choices",
+            "--index",
+            "--ban-words",
+            "--model",
+            "--chat",
+            *_SAMPLING,
+            "--stop",
+        ),
         *_OUTPUT,
     ),
     "ban": (
@@ -17,7 +28,7 @@ MOST_USED = {
         *("--model", "--chat", *_SAMPLING, *_OUTPUT),
     ),
     "index": (
-        *("FILE", "--save", "--regex", "--choices", "--model", "--tokenizer", "--vocabulary"),
+        *("FILE", "--save", "--regex", "--choices", "--schema", "--model", "--tokenizer", "--vocabulary"),
         *("--state", "--path", "--against", "--examples", "--format", "--json", "--quiet"),
     ),
     "check": (

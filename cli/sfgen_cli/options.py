@@ -13,7 +13,7 @@ from sfgen_cli import completion
 _PROMPT = "Prompt"
 _MODEL = "Model and sampling"
 _OUTPUT = "Output"
-_CONSTRAINT = "Constraint (one of them, or none)"
+CONSTRAINT = "Constraint (one of them, or none)"
 _BANS = "Bans"
 
 Prompt = Annotated[
@@ -44,7 +44,7 @@ Regex = Annotated[
         metavar="PATTERN",
         help="Python regular expression. The text satisfies [bold]re.fullmatch(PATTERN, text, re.ASCII)[/]: \\w is "
         "a-z, A-Z, 0-9 and _, which is what most patterns mean to let out; (?u) asks for all scripts.",
-        rich_help_panel=_CONSTRAINT,
+        rich_help_panel=CONSTRAINT,
     ),
 ]
 RegexFile = Annotated[
@@ -52,7 +52,7 @@ RegexFile = Annotated[
     typer.Option(
         metavar="FILE",
         help="The pattern from a file, newlines and all; [bold]-[/] is stdin.",
-        rich_help_panel=_CONSTRAINT,
+        rich_help_panel=CONSTRAINT,
     ),
 ]
 Choices = Annotated[
@@ -60,26 +60,27 @@ Choices = Annotated[
     typer.Option(
         metavar="A,B",
         help=r"One of these texts; repeatable, [bold]\,[/] is a comma.",
-        rich_help_panel=_CONSTRAINT,
+        rich_help_panel=CONSTRAINT,
     ),
 ]
 ChoicesFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="One of the lines of a file; [bold]-[/] is stdin.", rich_help_panel=_CONSTRAINT),
+    typer.Option(metavar="FILE", help="One of the lines of a file; [bold]-[/] is stdin.", rich_help_panel=CONSTRAINT),
 ]
 IndexFile = Annotated[
     Path | None,
     typer.Option(
-        "--index", metavar="FILE", help="An index saved by [bold]sfgen index --save[/].", rich_help_panel=_CONSTRAINT
+        "--index", metavar="FILE", help="An index saved by [bold]sfgen index --save[/].", rich_help_panel=CONSTRAINT
     ),
 ]
 Schema = Annotated[
     str | None,
     typer.Option(
         metavar="SCHEMA",
-        help="JSON Schema: a file ([bold]-[/] is stdin), JSON itself, which begins with [bold]{[/], or names and types "
-        "as in [bold]'name, age int'[/].",
-        rich_help_panel=_CONSTRAINT,
+        help="JSON Schema: a file ([bold]-[/] is stdin), or the schema itself: JSON, which begins with [bold]{[/] or "
+        "is [bold]true[/], or names and types as in [bold]'name, age int'[/]. It is a file if there is one "
+        "of that name, if it ends in .json, or if it has a / but no comma and no colon with a blank behind it.",
+        rich_help_panel=CONSTRAINT,
     ),
 ]
 
@@ -92,7 +93,7 @@ Engine = Annotated[
         "the algorithms of Willard and Louf, over an automaton of the interegular package; naive: every token is tried "
         "at every step. The last two are for comparison: they do not look ahead, and so may fail at "
         "[bold]--max-tokens[/]. Default: fast.",
-        rich_help_panel=_CONSTRAINT,
+        rich_help_panel=CONSTRAINT,
         show_default=False,
     ),
 ]
@@ -103,7 +104,7 @@ NoFastForward = Annotated[
         help="Ask the model for each token, also where the pattern leaves one text only and so just the spelling is "
         "open. Without this such text is not asked for, and is spelled as the tokenizer "
         "would.",
-        rich_help_panel=_CONSTRAINT,
+        rich_help_panel=CONSTRAINT,
     ),
 ]
 

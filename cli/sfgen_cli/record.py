@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfgen import Result
+    from sfgen import JsonSchema, Result
     from sfgen_cli.request import Request
 
 RESULT_KEYS = frozenset(
     (
         *("text", "finish_reason", "token_ids", "prompt_tokens", "completion_tokens", "forward_passes"),
-        *("forced_tokens", "seconds", "rollbacks", "moved_blocks"),
+        *("forced_tokens", "seconds", "rollbacks", "moved_blocks", "value"),
     )
 )
 """What a record has that was not known before the text was."""
@@ -29,6 +30,8 @@ def asked(request: Request, *, seed: int | None) -> dict[str, Any]:
         fields["pattern"] = request.pattern
     if request.constraint.choices is not None:
         fields["choices"] = list(request.constraint.choices)
+    if request.schema_name is not None:
+        fields["schema"] = request.schema_name
     if (banned := request.banned) is not None:
         fields["banned"] = {
             "words": list(banned.words),
@@ -46,6 +49,15 @@ def asked(request: Request, *, seed: int | None) -> dict[str, Any]:
     if not request.fast_forward:
         fields["fast_forward"] = False
     return fields
+
+
+def schema_facts(schema: JsonSchema) -> dict[str, Any]:
+    """How a schema is written, and by what it is known again, whatever the name of its file."""
+    from sfgen.schema.words import as_json
+
+    facts = schema.to_dict()
+    facts["schema"] = sha256(as_json(schema.document.root).encode()).hexdigest()[:16]
+    return facts
 
 
 def record(request: Request, result: Result, *, seed: int | None, seconds: float) -> dict[str, Any]:
@@ -71,6 +83,8 @@ def record(request: Request, result: Result, *, seed: int | None, seconds: float
         "seconds": round(seconds, 6),
         **asked(request, seed=seed),  # those of them that are above stay where they are
     }
+    if request.schema_name is not None:
+        fields["value"] = result.value
     if request.banned is not None:
         fields["rollbacks"] = [
             {

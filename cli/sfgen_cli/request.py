@@ -57,7 +57,8 @@ class Request:
             check_stepping()
         if options.stop and self.constraint:
             raise UsageError(
-                "--stop cannot be used with a pattern, choices or an index: they already say where the text ends",
+                "--stop cannot be used with a pattern, choices, a schema or an index: "
+                "they already say where the text ends",
                 hint="Leave --stop out, or let the pattern end there.",
             )
         if options.stop:
@@ -79,6 +80,11 @@ class Request:
             )
         if self.reference is None:
             return
+        if self.constraint.schema is not None:
+            raise UsageError(
+                f"--engine {self.engine} and --schema cannot be used together: it follows patterns only",
+                hint="Leave --engine out.",
+            )
         if self.constraint.index_file is not None:
             raise UsageError(
                 f"--engine {self.engine} and --index cannot be used together: a saved index is one of the engine fast",
@@ -97,11 +103,19 @@ class Request:
         Raises:
             IndexFileError: There is no such index, or it is damaged.
         """
-        if self.constraint.index_file is None:
+        if self.constraint.index_file is None or self.constraint.json_schema is not None:
             return self.constraint.pattern
         from sfgen.index.file import pattern_of
 
         return pattern_of(self.constraint.index_file)
+
+    @property
+    def schema_name(self) -> str | None:
+        """What people call the schema that the text is written by; ``None`` if there is none."""
+        constraint = self.constraint
+        if constraint.schema is None and constraint.index_file is not None and constraint.json_schema is not None:
+            return str(constraint.index_file)
+        return constraint.schema_name
 
     def samplers(self) -> list[Sampler]:
         """How each sample is drawn."""

@@ -23,6 +23,8 @@ class Scene:
         banned_patterns: Banned patterns.
         seed: What the text is drawn from; ``None``: nothing is drawn.
         line: The line of ``--input`` that has the prompt; ``None``: there is no such file.
+        schema: What people call the schema that the text is written by.
+        schema_json: The schema itself with its options, as JSON.
     """
 
     prompt: str
@@ -34,11 +36,13 @@ class Scene:
     banned_patterns: tuple[str, ...] = ()
     seed: int | None = None
     line: int | None = None
+    schema: str | None = None
+    schema_json: str | None = None
 
     @property
     def is_guided(self) -> bool:
         """Whether the text must match something, so that there are states to follow."""
-        return self.pattern is not None or self.choices is not None
+        return self.pattern is not None or self.choices is not None or self.schema is not None
 
     @property
     def is_ban(self) -> bool:

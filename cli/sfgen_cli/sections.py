@@ -61,6 +61,24 @@ def choices(moment: Moment, width: int) -> list[Row]:
     return [fitted_row([(shown + (f" | {CUT}" if len(several) > width // 2 else ""), "")], width)]
 
 
+def schema(moment: Moment, width: int) -> list[Row]:
+    """The schema that the text is written by."""
+    return [fitted_row([(on_one_line(moment.scene.schema or ""), "")], width)]
+
+
+def where(moment: Moment, width: int) -> list[Row]:
+    """Where in the document the text stands, and what is expected there."""
+    if moment.finish_reason is not None:
+        return [fitted_row([("the document is complete", "dim")], width)]
+    way, colon, expected = on_one_line(moment.states[-1]).partition(": ")
+    most = width // 2
+    if columns(way) > most:  # the end of the way tells more than its beginning
+        while columns(way) > most - 1:
+            way = way[1:]
+        way = CUT + way
+    return [fitted_row([(way, "bold"), (colon + expected, "")], width)]
+
+
 def banned(moment: Moment, width: int) -> list[Row]:
     """What the text must not contain."""
     several = (*moment.scene.words, *moment.scene.banned_patterns)
@@ -133,7 +151,7 @@ def step(moment: Moment, width: int) -> list[Row]:
                         )
                     ]
                 ]
-                if moment.has_states
+                if moment.has_states and moment.scene.schema is None
                 else []
             )
             token = [(f"token {event.token_id} ", "green"), (fitted(quoted(event.data), width // 2), "bold")]
@@ -146,7 +164,7 @@ def step(moment: Moment, width: int) -> list[Row]:
                 parts.append([(f"drawn with {_percent(event.probability)}", "green")])
         case RolledBack():
             parts = [[(f"{_UNDO} back to place {event.position}", BACK)]]
-            if moment.has_states:
+            if moment.has_states and moment.scene.schema is None:
                 parts.append([(f"state {event.state}", BACK)])
         case None:
             parts = [] if moment.finish_reason else [[("waiting for the model", "green")]]

@@ -105,7 +105,7 @@ def show(facts: Mapping[str, str], table: Table, last: str = "") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    terminal = _on_a_terminal()
+    terminal = on_a_terminal()
     console = Console(file=sys.stdout or io.StringIO(), width=None if terminal else _PLAIN_WIDTH, highlight=False)
     with console.capture() as captured:
         for name, fact in facts.items():
@@ -125,7 +125,7 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    terminal = _on_a_terminal()
+    terminal = on_a_terminal()
     table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False)
     for number in numbers:
         table.add_column(number, justify="right", no_wrap=True)
@@ -135,7 +135,8 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
     return table
 
 
-def _on_a_terminal() -> bool:
+def on_a_terminal() -> bool:
+    """Whether stdout is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 

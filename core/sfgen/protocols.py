@@ -252,6 +252,41 @@ class GuidingConstraint(Constraint, Protocol):
         """A new guide for one sequence of tokens of a ``sfgen.Vocabulary``; see ``GuideSource.guide``."""
 
 
+@runtime_checkable
+class HasValue(Protocol):
+    """A constraint whose texts stand for values, as those of JSON do."""
+
+    def value(self, text: str | bytes) -> Any:
+        """The value that a finished text stands for."""
+
+
+@runtime_checkable
+class HasReadings(Protocol):
+    """A constraint whose texts say more than their characters: escapes are undone where they are read."""
+
+    def readings(self, text: bytes) -> Sequence[str]:
+        """The texts that a reader of a finished text finds in it, each read alone."""
+
+
+@runtime_checkable
+class TakesOutBans(Protocol):
+    """A constraint that can be made without banned words."""
+
+    def without_banned(self, banned: Any, prompt: bytes = b"") -> GuidingConstraint | None:
+        """The constraint of the texts that have none of the banned words of a ``sfgen.BannedWords``.
+
+        Args:
+            banned: What must not be in a text.
+            prompt: What stands before the text.
+
+        Returns:
+            ``None`` where they cannot be taken out.
+
+        Raises:
+            BannedWordsError: Every text has a banned match.
+        """
+
+
 class GuideSource(Protocol):
     """A constraint over one vocabulary: ``sfgen.Index``, an engine of ``sfgen.reference``, or several in a chain."""
 

@@ -376,7 +376,7 @@ def type_in_words(kind: Any) -> str:
         return f"list of {type_in_words(arguments[0])}"
     if typing.get_origin(kind) is typing.Literal:
         return "text"
-    plain = {int: "whole", str: "text", bytes: "text", float: "share", bool: "truth"}
+    plain = {int: "whole", str: "text", bytes: "text", float: "share", bool: "truth", Any: "JSON"}
     return plain[kind] if kind in plain else str(kind.__name__)
 
 

@@ -12,6 +12,7 @@ import pytest
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream
 from sfgen.errors import InternalError
 from sfgen.models.uniform import UniformModel
+from sfgen.protocols import Guide
 
 MODEL = UniformModel(Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256]))
 
@@ -92,3 +93,45 @@ def test_a_banned_word_that_slipped_through_is_a_report(monkeypatch: pytest.Monk
     with pytest.raises(InternalError, match="the text contains the banned word 'ab'") as caught:
         generate(MODEL, index=index("cabc", "cabc"), banned=banned)
     assert "'cabc'" in str(caught.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Quoting:
+    """A constraint whose texts say more than their characters: ``~`` is read as ``a``."""
+
+    dfa: Dfa
+
+    def accepts(self, text: str | bytes) -> bool:
+        return self.dfa.accepts(text)
+
+    def shortest(self) -> bytes:
+        return self.dfa.shortest()
+
+    def to_dict(self) -> dict[str, object]:
+        return self.dfa.to_dict()
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        return self.dfa.refusal(data)
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        return Index(self.dfa, vocabulary).guide(max_tokens)
+
+    def readings(self, text: bytes) -> list[str]:
+        return [text.decode().replace("~", "a")]
+
+    def value(self, text: str | bytes) -> int:
+        return len(text)
+
+
+def test_banned_words_are_looked_for_in_what_a_reader_finds() -> None:
+    constraint = Quoting(Dfa.from_regex("t~lk|w~lk"))
+    result = generate(MODEL, index=constraint, banned=["talk!"], sampler=Sampler(temperature=1, seed=1))
+    assert result.value == 4
+    alone = Quoting(Dfa.from_regex("t~lk"))
+    with pytest.raises(InternalError, match="what is read in the text has the banned word 'talk'"):
+        generate(MODEL, index=alone, banned=["talk"])
+
+
+def test_without_a_constraint_that_tells_there_is_no_value() -> None:
+    assert generate(MODEL, index="[0-9]").value is None
+    assert generate(MODEL, max_tokens=2).value is None

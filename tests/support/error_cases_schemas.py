@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
-from error_case import Case, files
+import json
+from pathlib import Path
+
+import pytest
+from error_case import Before, Case, files
 
 from sfgen.schema.read import MAX_BYTES
 
 _CHECK = "check --text 1 --schema"
+_INDEX = ["index", "--schema"]
+_MANY_BRANCHES = {"allOf": [{"anyOf": [{"minimum": a * 100 + b} for b in range(50)]} for a in range(2)]}
+_CIRCLE = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}}}
+
+
+def _saved(schema: str = "name", tail: bytes = b"", end: bytes = b"", **changes: str) -> Before:
+    """A saved schema, ``f``, with other facts in its header, under a checksum that is right unless it is given.
+
+    Args:
+        schema: What is saved.
+        tail: What follows the file.
+        end: The last bytes of the file in place of what is right.
+        changes: What the header says instead.
+    """
+
+    def write(_: pytest.MonkeyPatch) -> None:
+        from sfgen import JsonSchema
+        from sfgen.models import load_vocabulary
+        from sfgen.schema import file
+
+        file.save(JsonSchema(schema), load_vocabulary("tiny"), "f", force=True)
+        metadata = json.loads(Path("f").read_bytes()[8:])["__metadata__"] | changes
+        if "checksum" not in changes:
+            metadata["checksum"] = file._digest(metadata)
+        content = file._encoded(metadata)
+        Path("f").write_bytes(content[: len(content) - len(end)] + end + tail)
+
+    return write
+
 
 SCHEMAS = [
     Case(f"{_CHECK} true --regex a", 2, "--regex and --schema cannot be used together"),
@@ -40,4 +73,40 @@ SCHEMAS = [
     Case([*_CHECK.split(), '{"$ref": "#"}'], 2, "goes round in a circle"),
     Case([*_CHECK.split(), '{"allOf": [{"$anchor": "a"}, {"$anchor": "a"}]}'], 2, "has the name a already"),
     Case([*_CHECK.split(), '{"pattern": "a("}'], 2, '"pattern" is no pattern'),
+    # --- what is written by it
+    Case("gen --schema name --engine fsm x", 2, "--engine fsm and --schema cannot be used together"),
+    Case("gen --indent 2 x", 2, "--indent says how a schema is written, and there is none"),
+    Case("gen --schema name --indent 17 x", 2, "--indent is at most 16, not 17"),
+    Case("gen --schema name --indent 2 --spacing any x", 2, "--indent fixes the white space, and --spacing any leaves"),
+    Case("index --schema name --state 1", 2, "--state and --schema cannot be used together"),
+    Case("gen --schema name --ban-words name x", 1, "every text that the schema allows has a banned word"),
+    Case("gen --schema name --max-tokens 2 x", 1, "a limit of 2 tokens is too small: the shortest text takes"),
+    Case([*_INDEX, '{"not": {}}'], 1, "not is not supported yet at /not"),
+    Case([*_INDEX, "false"], 1, "nothing satisfies false at the top"),
+    Case([*_INDEX, '{"minimum": 3, "maximum": 1, "type": "integer"}'], 1, "minimum 3 is above maximum 1"),
+    Case([*_INDEX, '{"type": "array", "items": {"$ref": "#"}}', "--indent", "1"], 1, "a schema without recursion"),
+    Case([*_INDEX, '{"type": "array"}', "--indent", "1"], 1, "indent needs a schema that says what each value is"),
+    Case(
+        [*_INDEX, '{"type": "array", "minItems": 1000000000}'], 1, "minItems 1000000000 passes the limit of 1,000,000"
+    ),
+    Case([*_INDEX, '{"type": "number", "minimum": 1e3000}'], 1, "a number passes the limit of"),
+    Case([*_INDEX, f'{{"enum": ["{"x" * 100_000}", "{"y" * 210_000}"]}}'], 1, "the values of enum pass the limit of"),
+    Case([*_INDEX, f'{{"const": {"[" * 90}{"]" * 90}}}'], 1, "is nested more than 60 deep"),
+    Case([*_INDEX, f"""{'{"anyOf":[' * 150}true{"]}" * 150}"""], 1, "stand in each other more than 100 deep"),
+    Case([*_INDEX, json.dumps({"prefixItems": [{}] * 1100})], 1, "more than 1,000 items one by one"),
+    Case([*_INDEX, json.dumps(_MANY_BRANCHES)], 1, "more than 2,000 branches together"),
+    Case([*_INDEX, '{"type": "string", "pattern": "(?=a)b"}'], 1, "pattern"),
+    Case([*_INDEX, json.dumps({"pattern": "(" * 300 + ")" * 300})], 1, "groups are nested deeper than"),
+    Case([*_INDEX, '{"pattern": "a{99999999}"}'], 1, "a repeat passes the limit of"),
+    Case([*_INDEX, '{"type": "integer", "multipleOf": 1000000007}'], 1, "multipleOf needs more than"),
+    Case([*_INDEX, json.dumps(_CIRCLE)], 1, "a reference leads back to itself, with nothing between"),
+    Case([*_INDEX, f'{{"type": "number", "minimum": 0.{"1" * 1500}}}'], 1, "minimum has more digits than the limit of"),
+    Case("index --schema name --save f", 1, "f exists and holds something else", _saved(schema="age int")),
+    Case("gen --index f x", 1, "f was made for another vocabulary", _saved(vocabulary_fingerprint="0" * 64)),
+    Case("index f", 1, "f is damaged: it is not as long as it says", _saved(tail=b" ")),
+    Case("index f", 1, "f is damaged: its header is not in order", _saved(end=b"x")),
+    Case("index f", 1, "f has the format sfgen-schema-9; this sfgen reads", _saved(format="sfgen-schema-9")),
+    Case("index f", 1, "f is damaged: it does not agree with its checksum", _saved(checksum="0" * 64)),
+    Case("index f", 1, "f is damaged: its vocabulary is not told", _saved(vocabulary_fingerprint="none")),
+    Case("index f", 1, "f is damaged: its options are not in order", _saved(options="[]")),
 ]

@@ -11,6 +11,18 @@ _ASKED_RIGHT = "a run asks for nothing but what was allowed"
 OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("sfgen/arguments.py", "", _LIBRARY),
     ("schema/from_python.py", "", _LIBRARY),
+    ("schema/formats.py", "there is no format", "a format that is not known says nothing"),
+    ("schema/written_text.py", "has a lone surrogate", "schemas with one are refused where they are read"),
+    ("grammar/network.py", "has no text at all", "a schema without a text is refused before"),
+    (
+        "grammar/openings.py",
+        "calls itself before it has read anything",
+        "values of JSON begin with a byte of their own",
+    ),
+    ("reference/recogniser.py", "", _LIBRARY),
+    ("schema/file.py", "is not a schema that sfgen saved", "a command looks first what kind of file it is"),
+    ("schema/json_schema.py", "order 'any' is not supported yet", _LIBRARY),
+    ("schema/json_schema.py", "text is not JSON", _LIBRARY),
     ("automata/arrays.py", "transitions must be states", _LIBRARY),
     ("automata/arrays.py", "byte_classes must be", _LIBRARY),
     ("automata/arrays.py", "accepting must say", _LIBRARY),

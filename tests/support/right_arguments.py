@@ -139,6 +139,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "row": lambda: index().row(0),
     "sampler": sfgen.Sampler,
     "rows": lambda: 1,
+    "schema": lambda: {"type": "integer"},
     "scores": lambda: np.array([0.5, 1.0, 0.25]),
     "source": lambda: io.StringIO("talk\nlisten\n"),
     "start": lambda: 0,
@@ -162,6 +163,9 @@ RIGHT: dict[str, Callable[[], Any]] = {
 
 RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
+    "sfgen.schema.json_schema.JsonSchema.readings.text": lambda: b'{"name": "Ada"}',
+    "sfgen.schema.json_schema.JsonSchema.value.text": lambda: '{"name": "Ada"}',
+    "sfgen.schema.read.read_schema.source": lambda: "name, age int",
     "sfgen.index.index.Index.load.path": lambda: stored_index() and Path("stored.safetensors"),
     "sfgen.index.index.DfaIndex.load.path": lambda: stored_index() and Path("stored.safetensors"),
     "sfgen.index.index.DfaIndex.save.path": lambda: Path("written.safetensors"),
@@ -205,6 +209,7 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "NaiveIndex": lambda: reference.NaiveIndex("ab+", vocabulary()),
     "ReferenceGuide": lambda: reference.NaiveIndex("ab+", vocabulary()).guide(),
     "SeamMatcher": lambda: sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"]).matcher(b"a"),
+    "JsonSchema": lambda: sfgen.JsonSchema("name"),
     "Sampler": lambda: sfgen.Sampler(temperature=1, seed=0),
     "TokenTrie": lambda: vocabulary().trie,
     "TransformersModel": tiny,
@@ -290,6 +295,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "Collection[int]": _all(_is_int),
     "Dfa": _is(sfgen.Dfa),
     "FSM": _is(FSM),
+    "Mapping[str, Any]": _is(Mapping),
     "Found": lambda value: False,
     "GuideSource": _is(sfgen.Index),
     "Index": _is(sfgen.Index),
@@ -340,6 +346,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "bytes": _is(bytes, bytearray),
     "float": _is_float,
     "int": _is_int,
+    "object": lambda value: True,
     "np.random.Generator": _is(np.random.Generator),
     "str": _is(str),
 }

@@ -42,6 +42,7 @@ COUNTS = st.one_of(st.integers(0, 9), st.integers(0, 2**63 - 1))
 SHARES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 5e-324, 1.0]))
 WORDS = st.lists(TEXTS, max_size=3).map(tuple)
 NO = st.none()
+PLAIN = st.text(max_size=4)
 
 Run = tuple[Scene, list[tuple[float, Event]], SfgenError | None]
 
@@ -58,6 +59,8 @@ def scenes(draw: DrawFn) -> Scene:
         banned_patterns=draw(WORDS),
         seed=draw(NO | COUNTS | st.just(10**30)),
         line=draw(NO | COUNTS),
+        schema=draw(NO | TEXTS),
+        schema_json=draw(NO | TEXTS),
     )
 
 
@@ -93,6 +96,11 @@ RESULTS = st.builds(
         max_size=2,
     ).map(tuple),
     COUNTS,
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | PLAIN,
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(PLAIN, inner, max_size=2),
+        max_leaves=4,
+    ),
 )
 
 

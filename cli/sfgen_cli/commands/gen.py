@@ -13,6 +13,7 @@ from sfgen_cli.many_options import ManyOptions
 from sfgen_cli.output import note
 from sfgen_cli.prompts import pattern_hint, read_prompt, reader_of_stdin
 from sfgen_cli.request import Request
+from sfgen_cli.schema_options import SchemaOptions
 
 
 @flattened
@@ -23,17 +24,22 @@ def gen(
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
     index: options.IndexFile = None,
+    schema: options.Schema = None,
     *,
+    writing: SchemaOptions,
     engine: options.Engine = None,
     no_fast_forward: options.NoFastForward = False,
     bans: Annotated[options.BanOptions, Named("ban-")],
     generation: options.GenerationOptions,
     many: ManyOptions,
 ) -> None:
-    r"""Write text that matches a pattern, or free text.
+    r"""Write text that matches a pattern or a JSON Schema, or free text.
 
-    A JSON record, of which jq takes the name:
-        sfgen gen --regex '\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}' 'A person: ' | jq .name
+    A JSON record, of which jq takes the age:
+        sfgen gen --schema 'name, age int' 'Ada Lovelace, 36, is a mathematician in London.' | jq .age
+
+    A text that matches a pattern:
+        sfgen gen --regex '[A-Z][a-z]{2,9} is [1-9][0-9] years old\.' 'A person: '
 
     One of some answers:
         sfgen gen --choices hot,cold,hotel 'It is very '
@@ -47,13 +53,14 @@ def gen(
     files = {
         "--regex-file": regex_file,
         "--choices-file": choices_file,
+        "--schema": schema,
         "--ban-words-file": bans.words_file,
         "--input": many.input,
         "--prompt-file": generation.prompt_file,
     }
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation)
-    constraint = read_constraint(regex, regex_file, choices, choices_file, index)
+    constraint = read_constraint(regex, regex_file, choices, choices_file, index, schema, writing)
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)

@@ -12,10 +12,11 @@ from sfgen.errors import UsageError
 from sfgen_cli import options
 from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.flatten import flattened
-from sfgen_cli.index_options import Looks, Vocabularies
+from sfgen_cli.index_options import DEFAULT_FILE, Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 from sfgen_cli.progress import PREPARING, progress
 from sfgen_cli.prompts import reader_of_stdin
+from sfgen_cli.schema_options import SchemaOptions
 from sfgen_cli.stopwatch import Stopwatch
 from sfgen_cli.usage import quoted
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sfgen import Dfa
     from sfgen.index import DfaIndex
 
-DEFAULT_FILE = Path("sfgen-index.safetensors")
 _SAVED = "Saved indexes"
 
 
@@ -42,7 +42,9 @@ def index(
     regex_file: options.RegexFile = None,
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
+    schema: options.Schema = None,
     *,
+    writing: SchemaOptions,
     vocabularies: Vocabularies,
     save: Annotated[
         bool,
@@ -58,7 +60,7 @@ def index(
     looks: Looks,
     quiet: options.Quiet = False,
 ) -> None:
-    r"""Show which tokens each state of a pattern allows, and keep that for later runs.
+    r"""Show which tokens a pattern allows, or the rules of a schema; keep them.
 
     All states, and the tokens that each allows:
         sfgen index --regex '(hot|cold|hotel)'
@@ -72,14 +74,22 @@ def index(
     The way of a text through the states:
         sfgen index --regex '([0-9]+)?\.[0-9]+' --path 23.37
 
+    The rules of a JSON Schema, and texts that show them:
+        sfgen index --schema 'name, tags str[]' && sfgen index --schema 'name, tags str[]' --examples 5
+
     A text that one pattern matches and another does not:
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
-    reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file})
-    constraint = read_constraint(regex, regex_file, choices, choices_file)
+    reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file, "--schema": schema})
+    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema, writing=writing)
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
     vocabularies.check()
+    if _shows_a_schema(constraint, file, save=save):
+        from sfgen_cli.schema_index import run_schema
+
+        run_schema(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
+        return
     if looks.engine == "fsm" and constraint.pattern is not None:
         _show_fsm(constraint.pattern, vocabularies, looks)
         return
@@ -101,9 +111,10 @@ def index(
         tokens = vocabularies.load()
         _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
     import_module("sfgen.index.masks.all_states")  # and so all that builds an index
+    from sfgen import Index
+
     with clock:
-        built = (constraint or ConstraintOptions(index_file=file)).index(tokens, dfa)
-    assert built is not None, "there is a constraint or a file"
+        built = Index.load(file, tokens) if file is not None and dfa is None else Index(dfa or constraint.dfa(), tokens)
     if looks.at_automaton:
         _show_automaton(built.dfa, looks, quiet=quiet)
     elif save:
@@ -120,6 +131,13 @@ def index(
             write(f"{destination}\n")
     else:
         _show(built, looks, clock, is_loaded=not constraint, quiet=quiet)
+
+
+def _shows_a_schema(constraint: ConstraintOptions, file: Path | None, *, save: bool) -> bool:
+    """Whether it is a schema, or a saved one, that is shown or saved."""
+    if constraint.schema is not None or save or constraint or file is None:
+        return constraint.schema is not None
+    return ConstraintOptions(index_file=file).json_schema is not None
 
 
 def _check_source(constraint: ConstraintOptions, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:

@@ -13,9 +13,10 @@ end was killed.
 
 Types: ``whole`` is a whole number from 0 to 2⁶³-1 if nothing else is told; ``share`` a number from 0 to 1, up to
 rounding (what is no finite number is written as 0); ``truth`` is ``true`` or ``false``; ``T or null`` may be ``null``;
-``list of T`` is a list. ``text`` is a string; what is not Unicode text, that is bytes that are no UTF-8 and text with
-lone surrogates, is an object ``{"hex": "e8a9"}`` with the bytes in hexadecimal digits (of surrogates those that UTF-8
-would give them if it could). A capitalized type is an object with the keys that are listed under its name.
+``list of T`` is a list, ``JSON`` any value. ``text`` is a string; what is not Unicode text, that is bytes that are no
+UTF-8 and text with lone surrogates, is an object ``{"hex": "e8a9"}`` with the bytes in hexadecimal digits (of
+surrogates those that UTF-8 would give them if it could). A capitalized type is an object with the keys that are listed
+under its name.
 
 **The first line of a sample**::
 
@@ -31,6 +32,8 @@ would give them if it could). A capitalized type is an object with the keys that
     banned_patterns?   list of text     Banned patterns; []: none.
     seed?              whole or null    What the text is drawn from, however large; null: nothing is drawn.
     line?              whole or null    The line of --input that has the prompt, from 1; null: there is no such file.
+    schema?            text or null     What people call the schema that the text is written by; null: no schema.
+    schema_json?       text or null     That schema with the options of how it is written, as JSON; null: no schema.
 
 **Every other line**::
 
@@ -114,6 +117,7 @@ would give them if it could). A capitalized type is an object with the keys that
     forced_tokens      whole            Tokens that were not asked for, since nothing else was allowed.
     rollbacks?         list of RolledBack  Every rollback again, in order, with the keys of rolled_back; []: none.
     moved_blocks?      whole            How often a block got too long; 0: never.
+    value?             JSON             The parsed text where it is written by a schema; null: there is none.
 
 **error**, the end of a sample that failed::
 

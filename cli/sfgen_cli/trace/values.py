@@ -54,7 +54,9 @@ def to_json(value: object) -> Any:
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple):
+    if isinstance(value, dict):
+        return {name: to_json(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     if isinstance(value, bytes):
         try:
@@ -97,6 +99,8 @@ def take(fields: dict[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _read(kind: Any, value: object, path: str) -> object:
+    if kind is Any:  # it was JSON before
+        return value
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         (some,) = (argument for argument in arguments if argument is not type(None))

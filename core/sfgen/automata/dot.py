@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 
-from sfgen.automata.graph import Graph
+from sfgen.automata.graph import Graph, GraphState
 from sfgen.automata.label import number
 from sfgen.automata.svg_text import NOT_IN_XML, for_any_reader
 from sfgen.errors import SfgenError
@@ -44,13 +44,19 @@ def to_dot(graph: Graph) -> str:
         f"edge [{style}]",
         "start [shape=point, style=invis]",
     ]
-    lines += [f"{state.number}{' [shape=doublecircle]' if state.accepting else ''}" for state in graph.states]
+    lines += [_node(state, label) for state, label in graph.labelled]
     if graph.note:
         lines.append(f"more [shape=box, style=dashed, label={_quoted(f'… {graph.note}')}]")
     lines.append(f"start -> {graph.states[0].number}")
     lines += [f"{edge.source} -> {edge.target} [label={_quoted(edge.label)}]" for edge in graph.edges]
     lines += [f"{state} -> more [style=dashed]" for state in graph.continuing]
     return "digraph {\n" + "".join(f"  {line};\n" for line in lines) + "}\n"
+
+
+def _node(state: GraphState, label: str) -> str:
+    if label:
+        return f"{state.number} [shape=box, label={_quoted(label)}]"
+    return f"{state.number}{' [shape=doublecircle]' if state.accepting else ''}"
 
 
 def _quoted(text: str) -> str:

@@ -51,6 +51,7 @@ class Graph:
         continuing: The states that are drawn with edges that are not, since these lead to states left out.
         edges_left_out: How many such edges there are.
         states_left_out: How many states are not drawn.
+        labels: What stands in each state in place of its number; empty: the numbers.
     """
 
     title: str
@@ -59,6 +60,12 @@ class Graph:
     continuing: tuple[int, ...] = ()
     edges_left_out: int = 0
     states_left_out: int = 0
+    labels: tuple[str, ...] = ()
+
+    @property
+    def labelled(self) -> list[tuple[GraphState, str]]:
+        """The states with what stands in them in place of their numbers; empty: the number."""
+        return list(zip(self.states, self.labels or [""] * len(self.states), strict=True))
 
     @property
     def note(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfgen.automata.graph import Graph
+from sfgen.automata.graph import Graph, GraphState
 
 _PLAIN = frozenset(" ,[]!=/'")  # besides letters and digits; all else may mean something, to Mermaid, HTML or Markdown
 
@@ -20,18 +20,23 @@ def to_mermaid(graph: Graph) -> str:
       s1 -->|"[0-9]"| s1
       style start fill:none,stroke:none
     """
-    first, *others = (
-        f's{state.number}((("{state.number}")))' if state.accepting else f's{state.number}(("{state.number}"))'
-        for state in graph.states
-    )
+    first, *others = (_node(state, label) for state, label in graph.labelled)
     lines = [f'start[" "] --> {first}', *others]
-    lines += [f"s{edge.source} -->|{_quoted(edge.label)}| s{edge.target}" for edge in graph.edges]
+    for edge in graph.edges:
+        label = f"|{_quoted(edge.label)}|" if edge.label or not graph.labels else ""
+        lines.append(f"s{edge.source} -->{label} s{edge.target}")
     if graph.note:
         lines.append(f"more[{_quoted(f'… {graph.note}')}]")
         lines += [f"s{state} -.-> more" for state in graph.continuing]
         lines.append("style more stroke-dasharray:4")
     lines.append("style start fill:none,stroke:none")
     return "flowchart LR\n" + "".join(f"  {line}\n" for line in lines)
+
+
+def _node(state: GraphState, label: str) -> str:
+    if label:
+        return f"s{state.number}[{_quoted(label)}]"
+    return f's{state.number}((("{state.number}")))' if state.accepting else f's{state.number}(("{state.number}"))'
 
 
 def _quoted(text: str) -> str:

@@ -31,7 +31,7 @@ from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge
 from sfgen.index import DfaIndex, Index, index_of
 from sfgen.kernels import Int, Int32s, Int32sOut, Int32Table, Int32TableOut, Int64sOut, kernel
-from sfgen.protocols import GuideSource
+from sfgen.protocols import GuideSource, TakesOutBans
 
 MAX_STEPS = 30_000
 """How often the matcher is asked: a few microseconds each time."""
@@ -111,6 +111,15 @@ def _(source: DfaIndex, banned: BannedWords, prompt: bytes = b"") -> Index | Non
     if dfa is None or dfa is source.dfa:
         return None if dfa is None else source
     return index_of(dfa, source.vocabulary)
+
+
+@without_banned.register
+def _(source: Index, banned: BannedWords, prompt: bytes = b"") -> Index | None:
+    constraint = source.constraint
+    if not isinstance(constraint, TakesOutBans):
+        return None
+    clean = constraint.without_banned(banned, prompt)
+    return None if clean is None else Index(clean, source.vocabulary)
 
 
 class _Start:

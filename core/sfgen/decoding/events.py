@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,6 +226,7 @@ class Result:
         forced_tokens: Tokens that were not asked for, since nothing else could follow.
         rollbacks: Every rollback, in order.
         moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
+        value: What the text stands for, where the constraint tells: the parsed JSON of a ``sfgen.JsonSchema``.
     """
 
     text: str
@@ -236,6 +237,7 @@ class Result:
     forced_tokens: int
     rollbacks: tuple[RolledBack, ...] = field(default=())
     moved_blocks: int = 0
+    value: Any = None
 
 
 Event: TypeAlias = TokenChosen | RolledBack | BlockMoved | BlockClosed | TextReleased | Finished

@@ -21,7 +21,7 @@ from sfgen.decoding.strategies import strategy as make_strategy
 from sfgen.decoding.verify import Promises
 from sfgen.errors import InputError, InternalError, LimitTooSmall, UsageError
 from sfgen.index import UnconstrainedGuide
-from sfgen.protocols import Constraint, Guide, GuideSource, Model, Scores
+from sfgen.protocols import Constraint, Guide, GuideSource, HasValue, Model, Scores
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ def prepare(
                 source_of_guide, guide = clean, clean_guide
             else:
                 ban.clean = clean_guide
+    constraint = getattr(source, "constraint", None)
     forward = FastForward(source_of_guide, model) if fast_forward and source_of_guide is not None else None
     return Loop(
         Text(prompt_ids, vocabulary, guide, limit, forward, ban, stops),
@@ -183,6 +184,7 @@ def prepare(
         look=look,
         check=Promises(source, banned, stops, prompt_bytes, model, sampler, limit).check,
         observe_scores=observe_scores,
+        value=constraint.value if isinstance(constraint, HasValue) else None,
     )
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -66,6 +66,7 @@ class Loop:
         look: Somebody looks on: tell what the model finds likely, and what the ban has under way.
         check: Called with the finished bytes; raises if they break a promise.
         observe_scores: Called with the index of a token and the unmasked scores of all tokens there; see ``prepare``.
+        value: Tells what the finished bytes stand for; ``None``: nothing but text.
     """
 
     text: Text
@@ -75,6 +76,7 @@ class Loop:
     look: bool = False
     check: Callable[[bytes], None] | None = None
     observe_scores: Callable[[int, Scores], None] | None = None
+    value: Callable[[bytes], Any] | None = None
 
     def __post_init__(self) -> None:
         self.ban = self.text.ban
@@ -366,6 +368,7 @@ class Loop:
             forced_tokens=sum(self.path.forced),
             rollbacks=tuple(self.rollbacks),
             moved_blocks=self.moved_blocks,
+            value=None if self.value is None else self.value(data),
         )
         yield Finished(result)
         return result

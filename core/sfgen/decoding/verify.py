@@ -1,7 +1,8 @@
 """The last look at a finished text: the promises are checked by other means than those that kept them.
 
 The constraint's own judges are asked (``re`` of a pattern), banned words and stop strings are searched for in the plain
-text. What is found here is a fault of sfgen, and an error with all that a report needs; the text is never a result.
+text, and banned words in what else a reader finds in it, such as the strings of JSON. What is found here is a fault of
+sfgen, and an error with all that a report needs; the text is never a result.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sfgen
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.errors import InternalError
-from sfgen.protocols import GuideSource, Model
+from sfgen.protocols import GuideSource, HasReadings, Model
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
@@ -56,14 +57,25 @@ class Promises:
             facts = {name: _shown(fact) for name, fact in refusal.items()}
             raise self._broken("the text does not match the pattern", data, {**facts, "refused by": refused_by})
         if self.banned is not None and data:
-            from sfgen.ban import scan
-
-            found = scan(data, self.banned, prompt=self.prompt)
-            if found:
-                raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
+            self._check_banned(data, self.banned)
         for string in self.stops.strings:
             if string in data:
                 raise self._broken(f"the text contains the stop string {string.decode()!r}", data, {})
+
+    def _check_banned(self, data: bytes, banned: BannedWords) -> None:
+        from sfgen.ban import scan
+
+        found = scan(data, banned, prompt=self.prompt)
+        if found:
+            raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
+        constraint = getattr(self.source, "constraint", None)
+        if not isinstance(constraint, HasReadings):
+            return
+        for reading in constraint.readings(data):
+            found = scan(reading.encode("utf-8", "replace"), banned)
+            if found:
+                facts = {"reading": _shown(reading)}
+                raise self._broken(f"what is read in the text has the banned word {found[0].word!r}", data, facts)
 
     def _broken(self, what: str, data: bytes, more: dict[str, str]) -> InternalError:
         vocabulary, sampler = self.model.vocabulary, self.sampler

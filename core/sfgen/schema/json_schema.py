@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -17,19 +18,22 @@ from sfgen.grammar.distances import distances_of
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.thompson import GrammarTooLarge
-from sfgen.grammar.token_network import TokenNetwork
+from sfgen.grammar.token_positions import TokenPositions
 from sfgen.schema.compile import Compiled, compile_schema
 from sfgen.schema.document import SchemaDocument
+from sfgen.schema.guide import SchemaGuide
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.read import read_schema
 from sfgen.schema.validity import Fault, Validity
+from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen.protocols import Guide
-    from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # characters of a schema in a repr
+_KEPT = 16  # schemas without banned words
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 class JsonSchema:
@@ -88,7 +92,7 @@ class JsonSchema:
         self._lock = threading.RLock()
         self._compiled: Compiled | None = None
         self._reader: Reader | None = None
-        self._networks: WeakKeyDictionary[Vocabulary, TokenNetwork] = WeakKeyDictionary()
+        self._networks: WeakKeyDictionary[Vocabulary, TokenPositions] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         """One line, with the beginning of the schema.
@@ -141,7 +145,7 @@ class JsonSchema:
     @property
     def network(self) -> Network:
         """The automata of the rules; raises as :attr:`compiled`."""
-        return self._read.network
+        return self.reader.network
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one that is written under the options; bytes are its UTF-8."""
@@ -150,7 +154,7 @@ class JsonSchema:
                 text = text.encode()
             except UnicodeEncodeError:
                 return False
-        reader = self._read
+        reader = self.reader
         position = reader.read(reader.start, arguments.data("text", text))
         return position is not None and reader.accepts(position)
 
@@ -160,7 +164,7 @@ class JsonSchema:
         >>> JsonSchema("name, age int").shortest()
         b'{"name": "", "age": 0}'
         """
-        reader = self._read
+        reader = self.reader
         return Completion(reader.network, distances_of(reader.network), None).text(reader.start)
 
     def to_dict(self) -> dict[str, Any]:
@@ -174,7 +178,7 @@ class JsonSchema:
             "require_all": options.require_all,
         }
 
-    def validate(self, data: Any) -> list[Fault]:
+    def validate(self, data: object) -> list[Fault]:
         """What the schema does not allow in a document; nothing if it is valid.
 
         Args:
@@ -191,20 +195,43 @@ class JsonSchema:
         """Ask the package jsonschema and a strict parser about a finished text.
 
         Returns:
-            ``None`` if the text is valid; else the schema, who refuses, where and why.
+            ``None`` if the text is valid, or nested too deep for them to tell; else the schema, who refuses, where and
+            why.
         """
-        if self._validity.is_valid(arguments.data("data", data)):
+        data = arguments.data("data", data)
+        if self._validity.is_valid(data) or self._validity.is_too_deep(data):
             return None
         fault = self._validity.errors(data)[0]
         return {"schema": repr(self), "refused by": "jsonschema", "path": fault.path, "expected": fault.expected}
 
     def value(self, text: str | bytes) -> Any:
-        """The parsed JSON of a text.
+        """The parsed JSON of a text; ``None``, too, where it is nested too deep for Python's parser.
+
+        Raises:
+            UsageError: It is not JSON.
 
         >>> JsonSchema("name, age int").value('{"name": "Ada", "age": 36}')["age"]
         36
         """
-        return json.loads(text)
+        if not isinstance(text, str | bytes | bytearray):
+            raise arguments.refusal("text", "a text or bytes", text)
+        try:
+            return json.loads(text)
+        except RecursionError:
+            return None
+        except ValueError as error:
+            raise UsageError(f"text is not JSON: {error}") from None
+
+    def readings(self, text: bytes) -> list[str]:
+        r"""The strings and names in a text, with their escapes undone.
+
+        >>> JsonSchema("name").readings(b'{"name": "say \\"hi\\""}')
+        ['name', 'say "hi"']
+        """
+        try:
+            return [json.loads(found) for found in _STRING.findall(arguments.data("text", text))]
+        except ValueError as error:
+            raise UsageError(f"text is not JSON: {error}") from None
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
@@ -213,11 +240,12 @@ class JsonSchema:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
+        arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         with self._lock:
-            tokens = self._networks.get(vocabulary)
-            if tokens is None:
-                tokens = self._networks[vocabulary] = TokenNetwork(self.network, vocabulary)
-        return tokens.guide(max_tokens)
+            network = self._networks.get(vocabulary)
+            if network is None:
+                network = self._networks[vocabulary] = TokenPositions(self.network, vocabulary)
+        return SchemaGuide(network, self.compiled, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """The constraint of the texts whose strings, and names that are not declared, have no banned match.
@@ -234,20 +262,29 @@ class JsonSchema:
         Raises:
             BannedWordsError: Every text has a banned match.
         """
+        from sfgen.ban import BannedWords
+
+        arguments.instance("banned", banned, BannedWords)
+        arguments.data("prompt", prompt)
+        return _without_banned(self, banned)
+
+    def _with_bans(self, banned: BannedWords) -> JsonSchema:
+        """The same schema, written without banned words."""
         options = self._options
         made = object.__new__(JsonSchema)
         made._set(
             self._document,
             WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all, banned),
         )
-        return None if made.compiled.watches_banned else made
+        return made
 
     @cached_property
     def _validity(self) -> Validity:
         return Validity(self._document)
 
     @property
-    def _read(self) -> Reader:
+    def reader(self) -> Reader:
+        """Reads bytes through the network; raises as :attr:`compiled`."""
         with self._lock:
             if self._reader is None:
                 self._reader = Reader(self._network_of(self.compiled))
@@ -277,6 +314,13 @@ class JsonSchema:
             raise SchemaTooLarge(
                 f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
             ) from None
+
+
+@lru_cache(maxsize=_KEPT)
+def _without_banned(schema: JsonSchema, banned: BannedWords) -> JsonSchema | None:
+    """Each question is answered once: the same is asked for each of many texts."""
+    made = schema._with_bans(banned)
+    return None if made.compiled.watches_banned else made
 
 
 def _plain(value: Any) -> Any:

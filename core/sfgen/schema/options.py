@@ -46,7 +46,9 @@ class WritingOptions:
         if self.indent is None:
             return
         if arguments.whole_number("indent", self.indent, 0) > MAX_INDENT:
-            raise UsageError(f"indent is at most {MAX_INDENT}, not {self.indent}")
+            raise UsageError(
+                f"indent is at most {MAX_INDENT}, not {self.indent}", hint="It counts the blanks for each depth."
+            )
         if self.spacing == "any":
             raise UsageError(
                 "indent fixes the white space, and spacing='any' leaves it open",

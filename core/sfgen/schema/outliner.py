@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
+from sfgen.ban import scan
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.grammar.rules import NOTHING
 from sfgen.schema.arrays import ArrayLimits
@@ -19,7 +20,7 @@ from sfgen.schema.groups import Group, Groups
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import Satisfaction, as_integer, listed
 from sfgen.schema.numbers import NumberLimits
-from sfgen.schema.objects import ObjectLimits
+from sfgen.schema.objects import ObjectLimits, Property
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.outline import Content, Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.scalars import bare_name, scalar_expression, why_nothing
@@ -176,9 +177,7 @@ class Outliner:
     def _object_parts(self, limits: ObjectLimits, hint: str, depth: int, around: _Around) -> list[Part]:
         needs_all = self._options.require_all
         parts = [
-            Part(
-                one.name, self._value(one.value, one.name or "empty name", depth, around), one.is_required or needs_all
-            )
+            Part(one.name, self._property(one, depth, around), one.is_required or needs_all)
             for one in limits.properties
         ]
         has_declared = any(one.is_declared for one in limits.properties)
@@ -188,6 +187,15 @@ class Outliner:
             value = self._value(limits.additional, f"{hint} value", depth, around)
             parts.append(Part("*", value, False, self._name_rule(names)))
         return parts
+
+    def _property(self, one: Property, depth: int, around: _Around) -> str:
+        """The rule of the value of a property; one without a text where its name has a banned word."""
+        banned = self._options.banned
+        if banned is not None and scan(one.name.encode(), banned):
+            pointer = one.value[0].pointer if one.value else ""
+            why = f"the name {one.name!r} has a banned word", pointer
+            return self._new("banned name", Outline(Union(), depth, pointer, why_empty=why))
+        return self._value(one.value, one.name or "empty name", depth, around)
 
     def _array_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
         parts = [

@@ -12,7 +12,9 @@ from sfgen.schema.document import SchemaDocument
 from sfgen.schema.exact_validator import validator_of
 from sfgen.schema.expected import Expected, expected, json_path
 from sfgen.schema.from_python import from_python
-from sfgen.schema.strict_json import NotJsonError, Positions, escaped, parse, positions
+from sfgen.schema.strict_json import JsonLimitError, NotJsonError, Positions, escaped, parse, positions
+
+_TOO_DEEP = "is nested too deep to be checked by this schema"
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,16 @@ class Validity:
             return False
         return next(self._expected(value), None) is None
 
+    def is_too_deep(self, text: str | bytes) -> bool:
+        """Whether a text passes a limit of those who check it, so that nobody can tell."""
+        try:
+            value = parse(text)
+        except JsonLimitError:
+            return True
+        except NotJsonError:
+            return False
+        return any(each.words == _TOO_DEEP for each in self._expected(value))
+
     def errors(self, text: str | bytes) -> list[Fault]:
         """What is wrong with a text, in its order; nothing if it is valid.
 
@@ -103,7 +115,7 @@ class Validity:
             for error in self._validator.iter_errors(value):
                 yield from expected(error)
         except RecursionError:
-            yield Expected((), "", "is nested too deep to be checked by this schema")
+            yield Expected((), "", _TOO_DEEP)
 
 
 def _fault(each: Expected) -> Fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -44,6 +45,15 @@ def shown(value: Any) -> str:
     """
     text = "".join(_pieces(value))
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON on one line, whole, its numbers as they were.
+
+    >>> as_json({"multipleOf": Decimal("0.10")})
+    '{"multipleOf": 0.10}'
+    """
+    return "".join(_pieces(value, sys.maxsize - 1))
 
 
 def alternatives(words: Iterable[str]) -> str:

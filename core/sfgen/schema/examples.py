@@ -1,0 +1,230 @@
+"""Texts that a schema writes, to show what it means: the shortest, then one for each thing that may be there.
+
+A text is a derivation of the rules. The shortest texts of all rules are found by a fixpoint; a text that has a part in
+it is the shortest way of rules from the start to that part, with the shortest texts around it. Where all parts were
+shown, the same texts come again with other values in them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from sfgen.automata.examples import examples as texts_of_automaton
+from sfgen.grammar.completion import Completion
+from sfgen.grammar.distances import distances_of
+from sfgen.grammar.network import network_of
+from sfgen.grammar.read import Reader
+from sfgen.grammar.rules import (
+    Alternation,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    CountedText,
+    Expression,
+    Grammar,
+    Leaf,
+    Literal,
+    Member,
+    Repeat,
+    Series,
+)
+
+_MOST_VALUES = 50  # that are shown of one automaton
+
+
+def examples(grammar: Grammar, count: int) -> list[str]:
+    """Up to ``count`` different texts: the shortest, then for each call of a rule a shortest text that has it in it.
+
+    Asking for more gives the same texts and others after them.
+
+    >>> from sfgen.schema.json_schema import JsonSchema
+    >>> schema = JsonSchema({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}}})
+    >>> examples(schema.compiled.grammar, 4)
+    ['{}', '{"a": true}', '{"b": null}', '{"a": false}']
+    """
+    texts = dict.fromkeys(itertools.islice(_every_text(grammar), count * 4 + 100))
+    return list(texts)[:count]
+
+
+def _every_text(grammar: Grammar) -> Iterator[str]:
+    seen = set[str]()
+    for number in range(_MOST_VALUES):
+        before = len(seen)
+        for text in _Texts(grammar, number).covering():
+            if text not in seen:
+                seen.add(text)
+                yield text
+        if number and len(seen) == before:
+            return
+
+
+class _Texts:
+    """Texts of a grammar that have the same value wherever a rule is an automaton, or one of several values.
+
+    Args:
+        grammar: The grammar.
+        number: Which of the values: 0 is the shortest.
+    """
+
+    def __init__(self, grammar: Grammar, number: int) -> None:
+        self._rules = grammar.rules
+        self._start = grammar.start
+        self._number = number
+        self._shortest: dict[str, bytes] = {}
+        self._values: dict[int, bytes] = {}  # of automata, by the identity of the expression
+        self._find_shortest()
+
+    def covering(self) -> Iterator[str]:
+        """The shortest text, then one for each call of a rule, the nearest to the start first."""
+        yield self._shortest[self._start].decode()
+        ways: dict[str, list[str]] = {self._start: [self._start]}
+        for rule in (queue := [self._start]):
+            for called in dict.fromkeys(_calls(self._rules[rule])):
+                if called not in ways:
+                    ways[called] = [*ways[rule], called]
+                    queue.append(called)
+                text = self._through([*ways[rule], called])
+                if text is not None:
+                    yield text.decode()
+
+    def _through(self, way: list[str]) -> bytes | None:
+        """A short text that goes down a way of rules, each of which calls the next."""
+        text: bytes | None = self._shortest.get(way[-1])
+        for caller, called in reversed(list(itertools.pairwise(way))):
+            if text is None:
+                return None
+            text = self._with(self._rules[caller], called, text)
+        return text
+
+    # ---- shortest texts --------------------------------------------------------------------------------------------
+
+    def _find_shortest(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for name, expression in self._rules.items():
+                text = self._plain(expression)
+                if text is not None and (name not in self._shortest or len(text) < len(self._shortest[name])):
+                    self._shortest[name], changed = text, True
+
+    def _plain(self, expression: Expression) -> bytes | None:
+        """A shortest text, as far as those of the rules are known."""
+        match expression:
+            case Literal(data):
+                return data
+            case Bytes(ranges):
+                return bytes([ranges[0][0]])
+            case Call(rule):
+                return self._shortest.get(rule)
+            case Leaf() | CountedText():
+                if id(expression) not in self._values:
+                    self._values[id(expression)] = _value(expression, self._number)
+                return self._values[id(expression)]
+            case Concatenation(parts):
+                return _joined([self._plain(part) for part in parts])
+            case Alternation(branches):
+                texts = [self._plain(branch) for branch in branches]
+                is_of_values = self._number > 0 and len(texts) > 1 and not any(_calls(expression))
+                return texts[self._number % len(texts)] if is_of_values else _shorter(texts)
+            case Repeat(child, minimum):
+                return _joined([self._plain(child)] * minimum)
+            case Series(members, separator):
+                return self._series(
+                    [self._plain(member.expression) for member in members if member.is_needed], separator
+                )
+            case CountedList(opening, item, separator, closing, minimum):
+                items = [self._plain(item)] * minimum
+                return self._list(opening, items, separator, closing)
+
+    def _series(self, members: list[bytes | None], separator: Expression) -> bytes | None:
+        between = self._plain(separator)
+        parts = [part for member in members for part in (between, member)][1:]
+        return _joined(parts)
+
+    def _list(self, opening: bytes, items: list[bytes | None], separator: bytes, closing: bytes) -> bytes | None:
+        if any(item is None for item in items):
+            return None
+        return opening + separator.join(item for item in items if item is not None) + closing
+
+    # ---- texts with a part in them ---------------------------------------------------------------------------------
+
+    def _with(self, expression: Expression, rule: str, text: bytes) -> bytes | None:
+        """A short text in which one call of a rule reads ``text``; ``None`` where the expression has no such call."""
+        match expression:
+            case Call(called):
+                return text if called == rule else None
+            case Concatenation(parts):
+                return _shorter(
+                    _joined([*map(self._plain, parts[:at]), inner, *map(self._plain, parts[at + 1 :])])
+                    for at, part in enumerate(parts)
+                    if (inner := self._with(part, rule, text)) is not None
+                )
+            case Alternation(branches):
+                return _shorter(self._with(branch, rule, text) for branch in branches)
+            case Repeat(child, minimum, maximum):
+                inner = None if maximum == 0 else self._with(child, rule, text)
+                return None if inner is None else _joined([inner, *[self._plain(child)] * (minimum - 1)])
+            case Series():
+                return self._series_with(expression, rule, text)
+            case CountedList(opening, item, separator, closing, minimum, maximum):
+                if item.rule != rule or maximum == 0:
+                    return None
+                return self._list(opening, [text, *[self._plain(item)] * (minimum - 1)], separator, closing)
+            case _:
+                return None
+
+    def _series_with(self, series: Series, rule: str, text: bytes) -> bytes | None:
+        members = [*series.members, *([Member(series.more, False)] if series.more is not None else [])]
+        found = []
+        for chosen, member in enumerate(members):
+            inner = self._with(member.expression, rule, text)
+            if inner is not None:
+                written = [
+                    inner if at == chosen else self._plain(other.expression)
+                    for at, other in enumerate(members)
+                    if at == chosen or other.is_needed
+                ]
+                found.append(self._series(written, series.separator))
+        return _shorter(found)
+
+
+def _value(expression: Leaf | CountedText, number: int) -> bytes:
+    """One of the texts of an automaton."""
+    if isinstance(expression, CountedText):
+        reader = Reader(network_of(Grammar({"text": expression}, "text")))
+        return Completion(reader.network, distances_of(reader.network), None).text(reader.start)
+    if not number:
+        return expression.dfa.shortest()
+    texts = texts_of_automaton(expression.dfa, number + 1)
+    return texts[number % len(texts)].encode()
+
+
+def _calls(expression: Expression) -> Iterator[str]:
+    """The rules that an expression calls."""
+    match expression:
+        case Call(rule):
+            yield rule
+        case Concatenation(several) | Alternation(several):
+            for part in several:
+                yield from _calls(part)
+        case Repeat(child):
+            yield from _calls(child)
+        case Series(members, _, more):
+            for member in members:
+                yield from _calls(member.expression)
+            if more is not None:
+                yield from _calls(more)
+        case CountedList(item=item):
+            yield item.rule
+
+
+def _joined(parts: list[bytes | None]) -> bytes | None:
+    """The parts one after the other; ``None`` where one is not known."""
+    return None if any(part is None for part in parts) else b"".join(part for part in parts if part is not None)
+
+
+def _shorter(texts: Iterator[bytes | None] | list[bytes | None]) -> bytes | None:
+    """The shortest of the texts that are known, the first of these."""
+    return min((text for text in texts if text is not None), key=len, default=None)
