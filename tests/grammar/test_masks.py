@@ -18,7 +18,7 @@ from sfgen import Dfa
 from sfgen.grammar.network import network_of
 from sfgen.grammar.rules import Call, Concatenation, Grammar, Leaf, Literal, Series
 from sfgen.grammar.token_network import TokenNetwork
-from sfgen.reference import RecogniserIndex
+from sfgen.reference.recogniser import RecogniserIndex
 
 STEPS = 12
 

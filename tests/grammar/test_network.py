@@ -24,8 +24,8 @@ from sfgen.grammar.rules import (
     Repeat,
 )
 from sfgen.grammar.stack import Position
-from sfgen.reference import Recogniser
 from sfgen.reference import recogniser as oracle
+from sfgen.reference.recogniser import Recogniser
 
 LETTERS = b'ab\xc3\xa9,"[]()c '
 MOST = 30

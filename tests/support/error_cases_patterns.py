@@ -19,7 +19,7 @@ def _tokens(*tokens: str) -> Any:
     return files(v__json=json.dumps(tokens))
 
 
-def _small_tokenizer(_: pytest.MonkeyPatch) -> None:
+def small_tokenizer(_: pytest.MonkeyPatch) -> None:
     """A tokenizer of two letters in the folder ``tok``."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
@@ -79,11 +79,11 @@ PATTERNS = [
     Case(rf"{_UNIFORM} --engine naive -r '[^\s\S]'", 1, "matches no text"),
     Case(f"{_UNIFORM} --engine fsm -r '[]a]'", 1, "interegular"),
     Case(f"{_UNIFORM} --engine naive -r 'a{{9}}' --max-tokens 3", 1, "the limit of 3 tokens is reached"),
-    Case("gen -m uniform --tokenizer tok --engine naive -r xa x", 1, "no token of the vocabulary", _small_tokenizer),
+    Case("gen -m uniform --tokenizer tok --engine naive -r xa x", 1, "no token of the vocabulary", small_tokenizer),
     # --- what the tokens cannot write
     Case("index -r é --vocabulary v.json", 1, "no sequence of tokens of this vocabulary", _tokens("a", "b")),
     Case(f"{_UNIFORM} -r '[a-z]{{9}}' --max-tokens 8", 1, "the shortest match takes 9"),
-    Case("gen -m uniform --tokenizer tok a", 1, "the vocabulary has no token for byte 0x61", _small_tokenizer),
+    Case("gen -m uniform --tokenizer tok a", 1, "the vocabulary has no token for byte 0x61", small_tokenizer),
     # --- words
     Case("ban --words , x", 2, "--words names no word"),
     Case("ban --words '*' x", 1, "a star alone"),

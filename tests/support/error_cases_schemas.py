@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 from error_case import Before, Case, files
+from error_cases_patterns import small_tokenizer
 
 from sfgen.schema.read import MAX_BYTES
 
 _CHECK = "check --text 1 --schema"
 _INDEX = ["index", "--schema"]
 _MANY_BRANCHES = {"allOf": [{"anyOf": [{"minimum": a * 100 + b} for b in range(50)]} for a in range(2)]}
+_NESTED = {"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}
+_LONG = [10**390 + 1, 10**390 + 3, 10**390 + 7]
 _CIRCLE = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}}}
 
 
@@ -101,6 +104,51 @@ SCHEMAS = [
     Case([*_INDEX, '{"type": "integer", "multipleOf": 1000000007}'], 1, "multipleOf needs more than"),
     Case([*_INDEX, json.dumps(_CIRCLE)], 1, "a reference leads back to itself, with nothing between"),
     Case([*_INDEX, f'{{"type": "number", "minimum": 0.{"1" * 1500}}}'], 1, "minimum has more digits than the limit of"),
+    Case([*_INDEX, '{"pattern": "a)"}'], 1, "unbalanced parenthesis"),
+    Case([*_INDEX, json.dumps(_NESTED)[:-1] + f', "const": {"[" * 90}{"]" * 90}}}'], 1, "is nested more than 60 deep"),
+    Case(
+        [*_INDEX, json.dumps({"type": "integer", "allOf": [{"multipleOf": n} for n in _LONG]})], 1, "multipleOf leaves"
+    ),
+    Case(
+        [*_INDEX, '{"type": "integer", "multipleOf": 1000000007, "minimum": 0, "maximum": 1000000000000000}'],
+        1,
+        "multipleOf needs more than 50,000 states in this range",
+    ),
+    Case(
+        [*_INDEX, json.dumps({"properties": {f"p{number}": {} for number in range(100_001)}})],
+        1,
+        "it passes the limit of 100,000 properties",
+    ),
+    Case(
+        [
+            *_INDEX,
+            json.dumps(
+                {
+                    "prefixItems": [
+                        {
+                            "properties": {
+                                f"p{n * 200 + m}": {"required": [f"q{n * 200 + m}"], "type": "object"}
+                                for m in range(200)
+                            }
+                        }
+                        for n in range(60)
+                    ]
+                }
+            ),
+        ],
+        1,
+        "it needs more than 10,000 rules",
+    ),
+    Case(
+        [*_INDEX, json.dumps({"type": "string", "allOf": [{"pattern": f"^(?:a{{{n}}})*$"} for n in (401, 499, 503)]})],
+        1,
+        "the patterns and formats of a string together",
+    ),
+    Case([*_INDEX, '{"type": "string", "pattern": "^[a-z]*$", "minLength": 50000}'], 1, "the lengths of a string"),
+    Case([*_INDEX, json.dumps({"properties": {f"p{number}": {} for number in range(4000)}})], 1, "passes the limit of"),
+    Case(
+        "gen -m uniform --tokenizer tok --schema name x", 1, "no sequence of tokens of this vocabulary", small_tokenizer
+    ),
     Case("index --schema name --save f", 1, "f exists and holds something else", _saved(schema="age int")),
     Case("gen --index f x", 1, "f was made for another vocabulary", _saved(vocabulary_fingerprint="0" * 64)),
     Case("index f", 1, "f is damaged: it is not as long as it says", _saved(tail=b" ")),

@@ -28,8 +28,8 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
 )
-from sfgen.reference import Recogniser
 from sfgen.reference.least import Least
+from sfgen.reference.recogniser import Recogniser
 
 LITERALS = [b"a", b"b", b"ab", b"ba", b",", b"aab", b"\xc3\xa9", b"\xc3"]
 RANGES = [((97, 98),), ((97, 97), (99, 99)), ((98, 98),), ((97, 99),)]

@@ -13,8 +13,7 @@ from sfgen.errors import DeadEnd, UsageError
 from sfgen.grammar.network import network_of
 from sfgen.grammar.rules import Grammar
 from sfgen.grammar.token_network import TokenNetwork
-from sfgen.reference import Recogniser
-from sfgen.reference.recogniser import Position
+from sfgen.reference.recogniser import Position, Recogniser
 
 
 @dataclass

@@ -41,7 +41,8 @@ if not hasattr(conjecture.many, "more"):
 
 def instances(schema: Any) -> st.SearchStrategy[str]:
     """Written texts of values that the schema allows, objects as closed as sfgen writes them."""
-    return from_schema(_closed(schema)).map(lambda value: written(schema, value)).filter(_is_plain)
+    found: st.SearchStrategy[str] = from_schema(_closed(schema)).map(lambda value: written(schema, value))
+    return found.filter(_is_plain)
 
 
 def written(schema: Any, value: Any) -> str:

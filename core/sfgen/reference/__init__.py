@@ -16,7 +16,6 @@ does; ``interegular_machine`` is what interegular makes of a pattern.
 
 from sfgen.reference.fsm import FsmIndex, fsm_table, reference_fsm
 from sfgen.reference.naive import NaiveIndex
-from sfgen.reference.recogniser import Recogniser, RecogniserIndex
 from sfgen.reference.sampling import sample_masked_tokens, sample_tokens
 from sfgen.reference.sub_sequences import Machine, find_sub_sequences, map_states_to_vocab
 from sfgen.reference.words import FSMDecoder
@@ -26,8 +25,6 @@ __all__ = [
     "FsmIndex",
     "Machine",
     "NaiveIndex",
-    "Recogniser",
-    "RecogniserIndex",
     "find_sub_sequences",
     "fsm_table",
     "map_states_to_vocab",
