@@ -26,7 +26,8 @@ from sfgen.grammar.token_network import TokenNetwork
 from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
 from sfgen.protocols import GuideSource
-from sfgen.reference import FsmIndex, NaiveIndex, RecogniserIndex
+from sfgen.reference import FsmIndex, NaiveIndex
+from sfgen.reference.recogniser import RecogniserIndex
 
 Known = tuple[str, str, int]
 """A pattern, its characters, and the number of bytes that tells its texts apart."""

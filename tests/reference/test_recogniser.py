@@ -25,7 +25,7 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
 )
-from sfgen.reference import Recogniser, RecogniserIndex
+from sfgen.reference.recogniser import Recogniser, RecogniserIndex
 
 LONGEST = 5
 
