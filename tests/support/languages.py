@@ -108,6 +108,9 @@ def free_text() -> Language:
 def grammatical(grammar: Grammar, alphabet: bytes) -> Language:
     """The language of a grammar, by its recogniser.
 
+    What names the rest of a text are its short endings: whether they go on, and whether they complete it. It may be the
+    same for texts that longer ones tell apart.
+
     Args:
         grammar: The rules.
         alphabet: Bytes of its texts.
@@ -115,11 +118,18 @@ def grammatical(grammar: Grammar, alphabet: bytes) -> Language:
     recogniser = Recogniser(grammar)
 
     @cache
-    def residual(text: bytes) -> Position | None:
-        return recogniser.read(recogniser.start, text)
+    def endings(position: Position | None, longest: int) -> Hashable | None:
+        if position is None or not longest:
+            return position and recogniser.accepts_at(position)
+        following = [endings(recogniser.step(position, byte), longest - 1) for byte in alphabet]
+        return recogniser.accepts_at(position), tuple(following)
+
+    @cache
+    def residual(text: bytes) -> Hashable | None:
+        return endings(recogniser.read(recogniser.start, text), 3)
 
     def accepts(text: bytes) -> bool:
-        position = residual(text)
+        position = recogniser.read(recogniser.start, text)
         return position is not None and recogniser.accepts_at(position)
 
     return Language(f"the grammar of {grammar.start}", alphabet, accepts, residual)

@@ -39,12 +39,14 @@ class LocalMask(NamedTuple):
         behind: The trie nodes right behind those at which the rule may end, ordered by byte, int32: the caller's.
         doubts: Tokens that have a whole text of a distinct call in them, ascending, int32.
         farthest: The most bytes that the rule's end is away behind any of the tokens; -1 without tokens.
+        doubtful_exits: Whether the rule may end behind a whole text of a distinct call.
     """
 
     mask: Mask
     behind: Int32
     doubts: Int32
     farthest: int
+    doubtful_exits: bool = False
 
 
 class _Counts(NamedTuple):

@@ -22,6 +22,7 @@ from sfgen.grammar.rules import CountedText
 from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.grammar.walk import (
     BELOW,
+    DOUBTFUL_EXITS,
     DOUBTS,
     EXITS,
     FACTS,
@@ -154,10 +155,12 @@ class Masks:
         if local.behind.size:
             doubtful = np.zeros(self._words, dtype=np.uint32)
             starts = [Configuration(*frame) for frame in node.frames]
-            counts = self._walk(mask, doubtful, starts, behind=local.behind)
+            behind = np.zeros(self._words, dtype=np.uint32)
+            counts = self._walk(behind, doubtful, starts, behind=local.behind)
+            mask |= behind
             farthest = max(farthest, int(counts[FARTHEST]))
-            if counts[DOUBTS]:
-                doubts.append(tokens_of_row(doubtful))
+            if counts[DOUBTS] or local.doubtful_exits:
+                doubts.append(tokens_of_row(behind if local.doubtful_exits else doubtful))
         if accepts:
             for frame in node.frames:
                 register_below = frame.register if isinstance(frame.register, int) else 0
@@ -195,7 +198,9 @@ class Masks:
         counts = self._walk(mask, doubtful, [Configuration(state, register, _BELOW)], exits=exits)
         mask.setflags(write=False)
         doubts = tokens_of_row(doubtful) if counts[DOUBTS] else NO_TRIE_NODES
-        return LocalMask(mask, self._behind(exits[: counts[EXITS]]), doubts, int(counts[FARTHEST]))
+        return LocalMask(
+            mask, self._behind(exits[: counts[EXITS]]), doubts, int(counts[FARTHEST]), bool(counts[DOUBTFUL_EXITS])
+        )
 
     def _leaf_mask(self, masks: LeafMasks, state: int, register: int) -> LocalMask:
         """The local mask of a state of a leaf."""

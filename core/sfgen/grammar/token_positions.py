@@ -209,8 +209,11 @@ class TokenPositions:
         if found is None:
             return self._only(plain, self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
         # By bytes: each is a token, so that no text takes more tokens than bytes.
-        growth = max(masked.growth for masked in found)
-        if self.distance(position) + growth + self._slack <= room - 1:
+        farthest = max(
+            self.distance((configuration,)) + masked.growth
+            for configuration, masked in zip(position, found, strict=True)
+        )
+        if farthest + self._slack <= room - 1:
             return plain
         try:
             places = self._places_of(position)

@@ -47,13 +47,16 @@ MOST_CONFIGURATIONS = 1 << 13
 MOST_MADE = 1 << 12
 """Stack nodes that are made on the way to a trie node."""
 
-EXITS, FARTHEST, PLACES, DOUBTS = 0, 1, 2, 3
-FIELDS_OF_COUNTS = 4
+EXITS, FARTHEST, PLACES, DOUBTS, DOUBTFUL_EXITS = 0, 1, 2, 3, 4
+FIELDS_OF_COUNTS = 5
 """What a walk counts: exits; the farthest that a token leads from the end, in bytes; places that tokens lead to;
-doubtful tokens."""
+doubtful tokens; exits behind a whole text of a distinct call."""
 
 ALONE, FIRST_GROUP = 1, 2
 """The group of a token that leads to no single place, and the group of the first place."""
+
+LEAVES_DISTINCT = 2
+"""That a rule may end at a configuration by the end of a text of a distinct call."""
 
 TOO_MANY = -1
 """What a walk returns that was given up: there were too many configurations."""
@@ -148,9 +151,12 @@ def walk(
                         counts[DOUBTS] += 1
             if ends[node] > node + 1 and counts[EXITS] < exits.size:
                 for place in range(marks[4 * depth], top):
-                    if _leaves(place, facts, nodes, frames, sets):
+                    leaves = _leaves(place, facts, nodes, frames, sets)
+                    if leaves != 0:
                         exits[counts[EXITS]] = node
                         counts[EXITS] += 1
+                        if leaves == LEAVES_DISTINCT or marks[4 * depth + 3] != 0:
+                            counts[DOUBTFUL_EXITS] += 1
                         break
             node += 1
     return 0
@@ -168,17 +174,20 @@ def _distance(place: Int, facts: Int32s, distances: Int64s, nodes: Int64s, sets:
 
 
 @kernel(is_part=True)
-def _leaves(place: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64s) -> Flag:
-    """Whether the rule above ``BELOW`` may end at a configuration."""
+def _leaves(place: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64s) -> Int:
+    """Whether the rule above ``BELOW`` may end at a configuration; ``LEAVES_DISTINCT`` where a distinct call does."""
     state, node = sets[3 * place], sets[3 * place + 2]
+    leaves = np.int64(1)
     while facts[FACTS * state + ACCEPTS] != 0:
         if node == BELOW:
-            return True
+            return leaves
         frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
         if frame < 0:
-            return False
+            return np.int64(0)
+        if nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
+            leaves = np.int64(LEAVES_DISTINCT)
         state, node = frames[FRAME_FIELDS * frame + FRAME_STATE], frames[FRAME_FIELDS * frame + FRAME_BELOW]
-    return False
+    return np.int64(0)
 
 
 @kernel(is_part=True)
@@ -207,16 +216,17 @@ def _step_all(
 ) -> Int:  # fmt: skip
     """Read one byte from the configurations ``begin`` to ``end``; the set behind them goes where they end.
 
-    Configurations that wait to be looked at are kept at the other end of ``sets``.
+    What rules return to before the byte is kept at the other end of ``sets``, each once: a stack is a graph.
 
     Returns:
         The end of the new set; its marks are written. -1 where there is no room.
     """
     top = np.int64(end)
     room = np.int64(sets.size // 3)
+    waiting = room
     for place in range(begin, end):
         state, register, node = sets[3 * place], sets[3 * place + 1], sets[3 * place + 2]
-        waiting = room
+        looked_at = waiting
         while True:
             entry = np.int64(table[state * width + label])
             if entry >= 0:
@@ -260,17 +270,24 @@ def _step_all(
                 if frame >= 0 and node >= loaded and nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
                     doubt = np.int64(1)
                 while frame >= 0:
+                    back, kept = (
+                        frames[FRAME_FIELDS * frame + FRAME_STATE],
+                        frames[FRAME_FIELDS * frame + FRAME_REGISTER],
+                    )
+                    below = frames[FRAME_FIELDS * frame + FRAME_BELOW]
+                    frame = frames[FRAME_FIELDS * frame + NEXT_FRAME]
+                    if _is_among(back, kept, below, waiting, room, loaded, nodes, frames, sets):
+                        continue
                     waiting -= 1
                     if waiting <= top:
                         return -1
-                    sets[3 * waiting] = frames[FRAME_FIELDS * frame + FRAME_STATE]
-                    sets[3 * waiting + 1] = frames[FRAME_FIELDS * frame + FRAME_REGISTER]
-                    sets[3 * waiting + 2] = frames[FRAME_FIELDS * frame + FRAME_BELOW]
-                    frame = frames[FRAME_FIELDS * frame + NEXT_FRAME]
-            if waiting == room:
+                    sets[3 * waiting] = back
+                    sets[3 * waiting + 1] = kept
+                    sets[3 * waiting + 2] = below
+            if looked_at == waiting:
                 break
-            state, register, node = sets[3 * waiting], sets[3 * waiting + 1], sets[3 * waiting + 2]
-            waiting += 1
+            looked_at -= 1
+            state, register, node = sets[3 * looked_at], sets[3 * looked_at + 1], sets[3 * looked_at + 2]
     marks[mark] = end
     marks[mark + 1] = top
     marks[mark + 2] = made
@@ -315,16 +332,7 @@ def _enter(
                 sets[3 * waiting + 2] = frames[FRAME_FIELDS * frame + FRAME_BELOW]
                 frame = frames[FRAME_FIELDS * frame + NEXT_FRAME]
         else:
-            is_new = True
-            for place in range(begin, top):
-                if (
-                    sets[3 * place] == state
-                    and sets[3 * place + 1] == register
-                    and _are_equal(sets[3 * place + 2], node, loaded, nodes, frames)
-                ):
-                    is_new = False
-                    break
-            if is_new:
+            if not _is_among(state, register, node, begin, top, loaded, nodes, frames, sets):
                 if top + 1 >= waiting:
                     return np.int64(-1), doubt
                 sets[3 * top] = state
@@ -336,6 +344,21 @@ def _enter(
         state, register, node = sets[3 * waiting], sets[3 * waiting + 1], sets[3 * waiting + 2]
         waiting += 1
     return top, doubt
+
+
+@kernel(is_part=True)
+def _is_among(
+    state: Int, register: Int, node: Int, begin: Int, end: Int, loaded: Int, nodes: Int64s, frames: Int64s, sets: Int64s
+) -> Flag:
+    """Whether a configuration is among those of ``sets`` from ``begin`` to ``end``."""
+    for place in range(begin, end):
+        if (
+            sets[3 * place] == state
+            and sets[3 * place + 1] == register
+            and _are_equal(sets[3 * place + 2], node, loaded, nodes, frames)
+        ):
+            return True
+    return False
 
 
 @kernel(is_part=True)
