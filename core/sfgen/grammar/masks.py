@@ -155,9 +155,10 @@ class Masks:
         if local.behind.size:
             doubtful = np.zeros(self._words, dtype=np.uint32)
             starts = [Configuration(*frame) for frame in node.frames]
-            behind = np.zeros(self._words, dtype=np.uint32)
+            behind = np.zeros(self._words, dtype=np.uint32) if local.doubtful_exits else mask
             counts = self._walk(behind, doubtful, starts, behind=local.behind)
-            mask |= behind
+            if local.doubtful_exits:
+                mask |= behind
             farthest = max(farthest, int(counts[FARTHEST]))
             if counts[DOUBTS] or local.doubtful_exits:
                 doubts.append(tokens_of_row(behind if local.doubtful_exits else doubtful))
