@@ -20,7 +20,7 @@ from sfgen.grammar.network import DEAD, Network
 from sfgen.grammar.openings import Way
 from sfgen.grammar.read import NO_TEXTS, Reader
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
-from sfgen.grammar.stack import Configuration, Node, Position, Register, Shortest
+from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
 from sfgen.index.distance import UNREACHABLE
 from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, kernel
 from sfgen.vocabulary import Vocabulary
@@ -87,7 +87,7 @@ class Completion:
             yield self.rest(state, register), self._below(node)
             return
         text = cast(bytes, register)
-        for frame in node.frames:
+        for frame in self._open(node):
             texts = frame.register if isinstance(frame.register, frozenset) else NO_TEXTS
             rest = self._new_rest(state, text, texts)
             yield rest, self._of(Configuration(frame.state, texts | {text + rest}, frame.below))
@@ -100,15 +100,25 @@ class Completion:
             if last.shortest is None and not last.frames:
                 last.shortest = Shortest(b"", np.zeros(1, dtype=np.int32))
             if last.shortest is None:
-                unknown = [frame.below for frame in last.frames if frame.below.shortest is None]
+                unknown = [frame.below for frame in self._open(last) if frame.below.shortest is None]
                 if unknown:
                     waiting += unknown
                     continue
-                found = [self._of(Configuration(*frame)) for frame in last.frames]
+                found = [self._of(Configuration(*frame)) for frame in self._open(last)]
                 last.shortest = min(found, key=lambda shortest: _by_length(shortest.text))
             waiting.pop()
         assert node.shortest is not None
         return node.shortest
+
+    def _open(self, node: Node) -> list[Frame]:
+        """The frames from which there is a way to the end; where bytes are missing some have none."""
+        if len(node.frames) == 1:
+            return list(node.frames)
+        return [
+            frame
+            for frame in node.frames
+            if self._distances.of(frame.state, frame.register) + frame.below.distance < FAR
+        ]
 
     def _before(self, rest: bytes, below: Shortest) -> Shortest:
         """A text before another one that is known."""

@@ -79,6 +79,7 @@ class LeafMasks:
     def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> None:
         self._dfa = dfa
         self._vocabulary = vocabulary
+        self._has_all_goals = goal is None
         self._walk = TrieWalk(dfa, vocabulary, goal, with_ends=False)
         self._known: dict[int, tuple[Mask, Int32]] = {}
         self._counted: dict[tuple[int, bytes], _Counts] = {}
@@ -133,6 +134,8 @@ class LeafMasks:
         bits = np.zeros((len(fits) + 31) // 32 * 32, dtype=np.bool_)
         bits[: len(fits)] = fits
         mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+        if not self._has_all_goals:
+            mask &= self.mask(state)[0]
         mask.setflags(write=False)
         return mask, counts.exits[(counts.of_exit >= missing) & (counts.of_exit <= room)]
 
