@@ -14,9 +14,9 @@ from random_grammars import KNOWN, quoted_text
 from random_networks import Pair, pairs
 from real_tokenizers import loaded
 
-from sfgen import Dfa
+from sfgen import Dfa, Vocabulary
 from sfgen.grammar.network import network_of
-from sfgen.grammar.rules import Call, Concatenation, Grammar, Leaf, Literal, Series
+from sfgen.grammar.rules import Alternation, Call, Concatenation, Expression, Grammar, Leaf, Literal, Series
 from sfgen.grammar.token_network import TokenNetwork
 from sfgen.reference.recogniser import RecogniserIndex
 
@@ -120,3 +120,50 @@ def test_threads_share_a_network(pair: Pair, seed: int) -> None:
     for thread in threads:
         thread.join()
     assert results == [alone] * 4
+
+
+BYTES: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+N, S = Call("n", distinct=True), Call("s")
+PAIR = Concatenation((N, Literal(b"c"), N))
+
+
+@pytest.mark.parametrize(
+    ("rules", "text", "more", "allowed"),
+    [
+        # The end right behind a text that was written before.
+        ({"s": PAIR, "n": Leaf(Dfa.from_regex("(ab?)+"))}, b"aca", [], [b"a", b"b"]),
+        # The rule ends with a repeated text inside a token.
+        (
+            {
+                "s": Alternation((Concatenation((S, Literal(b"c"))), Call("r"))),
+                "r": PAIR,
+                "n": Leaf(Dfa.from_regex("a+")),
+            },
+            b"ac",
+            [b"ac", b"aac"],
+            [b"a", b"aac"],
+        ),
+        # As many ways to read it as there are trees.
+        (
+            {"s": Alternation((Concatenation((S, Literal(b"+"), S)), Literal(b"a")))},
+            b"a+" * 30,
+            [b"a+a", b"+a"],
+            [b"a", b"a+a"],
+        ),
+    ],
+)
+def test_what_was_allowed_wrongly_once(
+    rules: dict[str, Expression], text: bytes, more: list[bytes | None], allowed: list[bytes]
+) -> None:
+    vocabulary = Vocabulary([*BYTES, *more, None], [256 + len(more)])
+    guide = TokenNetwork(network_of(Grammar(rules, "s")), vocabulary).guide()
+    guide.advance_bytes(text)
+    assert [vocabulary.tokens[token] for token in guide.allowed_tokens().tolist()] == allowed
+
+
+def test_a_character_that_cannot_be_finished() -> None:
+    """A counted text where the second byte of a letter is no token."""
+    vocabulary = Vocabulary([b'"', b"a", b"\xc3", b"a\xc3", b'a"', None], [5])
+    guide = TokenNetwork(network_of(Grammar({"s": quoted_text(b'"', b"a", True, 1, 3)}, "s")), vocabulary).guide()
+    guide.advance(0)
+    assert guide.allowed_tokens().tolist() == [1, 4]
