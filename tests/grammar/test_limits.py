@@ -10,10 +10,23 @@ from random_networks import Pair, pairs
 from sfgen.errors import DeadEnd, LimitTooSmall
 from sfgen.grammar.guide import NetworkGuide
 from sfgen.grammar.network import network_of
-from sfgen.grammar.rules import Grammar, Literal
+from sfgen.grammar.rules import (
+    EMPTY,
+    Alternation,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    Expression,
+    Grammar,
+    Literal,
+    Repeat,
+)
 from sfgen.grammar.token_network import TokenNetwork
 from sfgen.index.distance import UNREACHABLE
 from sfgen.vocabulary import Vocabulary
+
+S = Call("s")
 
 
 @settings(max_examples=80, deadline=None)
@@ -116,3 +129,30 @@ def stands(guide: NetworkGuide) -> tuple[object, ...]:
 def test_a_vocabulary_that_cannot_write() -> None:
     with pytest.raises(DeadEnd):
         TokenNetwork(network_of(Grammar({"s": Literal(b"ab")}, "s")), Vocabulary([b"a"]))
+
+
+def test_of_two_ways_to_read_one_is_longer() -> None:
+    """The end is within the limit by one way to read the text, and beyond it by the one that reads the token."""
+    nested = Alternation((Concatenation((Literal(b"x"), S, Bytes(((0, 255),)))), EMPTY))
+    rules: dict[str, Expression] = {
+        "r": Concatenation((Literal(b"a"), Repeat(S, 0, 1), Literal(b"xaaba"))),
+        "s": nested,
+    }
+    tokens = TokenNetwork(network_of(Grammar(rules, "r")), Vocabulary([b"a", b"x", b":", b"b"]))
+    guide = tokens.guide(6)
+    for token in (0, 1):
+        guide.advance(token)
+    assert guide.room == tokens.distance(guide.position) == 4
+    assert guide.allowed_tokens().tolist() == [0]
+
+
+def test_a_return_from_which_there_is_no_way() -> None:
+    """ "[" is read as a list, and as a letter before "ba"; without a token for "b" the latter has no end."""
+    item = Alternation((Concatenation((Bytes(((0, 255),)), S, Literal(b"ba"))), Literal(b","), Call("list")))
+    rules: dict[str, Expression] = {"s": item, "list": CountedList(b"[", S, b", ", b"]", 1, 9)}
+    tokens = TokenNetwork(network_of(Grammar(rules, "s")), Vocabulary([b"[", b",", b"]", b" ", b"a"]))
+    guide = tokens.guide(5)
+    for byte in b"[[,":
+        guide.advance(b"[,".index(byte))
+    assert guide.tokens_left() == 2
+    assert guide.allowed_tokens().tolist() == [2]
