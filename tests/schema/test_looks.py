@@ -58,12 +58,18 @@ def test_examples_are_texts_of_the_schema(name: str, options: dict[str, Any]) ->
 
 
 def test_examples_reach_every_optional_part() -> None:
-    values = [json.loads(text) for text in examples(JsonSchema(SCHEMAS["record"]).compiled.grammar, 16)]
+    values = [json.loads(text) for text in examples(JsonSchema(SCHEMAS["record"]).compiled.grammar, 24)]
     assert {name for value in values for name in value} >= {"name", "on", "list", "tags"}
     assert any(set(value) - {"name", "on", "list", "tags"} for value in values)
     assert {value["on"] for value in values if "on" in value} >= {None, True, False}
     assert any("next" in value.get("list", {}) for value in values)
     assert {item for value in values for item in value.get("tags", [])} == {"a", "b"}
+
+
+def test_examples_reach_parts_that_look_alike() -> None:
+    texts = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}
+    shown = examples(JsonSchema({"type": "array", "items": texts}).compiled.grammar, 4)
+    assert any("a" in item for text in shown for item in json.loads(text)), shown
 
 
 def test_a_schema_of_few_texts_has_few_examples() -> None:

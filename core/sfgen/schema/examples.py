@@ -35,7 +35,7 @@ _MOST_VALUES = 50  # that are shown of one automaton
 
 
 def examples(grammar: Grammar, count: int) -> list[str]:
-    """Up to ``count`` different texts: the shortest, then for each call of a rule a shortest text that has it in it.
+    """Up to ``count`` different texts: the shortest, then for each member and branch a shortest text that has it in it.
 
     Asking for more gives the same texts and others after them.
 
@@ -69,7 +69,7 @@ class _Texts:
     """
 
     def __init__(self, grammar: Grammar, number: int) -> None:
-        self._rules = grammar.rules
+        self._rules = _with_places(grammar)
         self._start = grammar.start
         self._number = number
         self._shortest: dict[str, bytes] = {}
@@ -77,7 +77,7 @@ class _Texts:
         self._find_shortest()
 
     def covering(self) -> Iterator[str]:
-        """The shortest text, then one for each call of a rule, the nearest to the start first."""
+        """The shortest text, then one for each part that a text may have, the nearest to the start first."""
         yield self._shortest[self._start].decode()
         ways: dict[str, list[str]] = {self._start: [self._start]}
         for rule in (queue := [self._start]):
@@ -188,6 +188,46 @@ class _Texts:
                 ]
                 found.append(self._series(written, series.separator))
         return _shorter(found)
+
+
+def _with_places(grammar: Grammar) -> dict[str, Expression]:
+    """The rules, with a rule of its own for each place that a text may come through.
+
+    These are calls, members of series, what is repeated, and branches that are more than values. Equal calls in two
+    places are told apart so.
+    """
+    rules = dict[str, Expression]()
+
+    def place(expression: Expression) -> Call:
+        name = f"place {len(rules)}"  # a name that no rule has: those are other rules' keys below
+        while name in grammar.rules:
+            name += "'"
+        rules[name] = expression
+        return Call(name)
+
+    def read(expression: Expression) -> Expression:
+        match expression:
+            case Call():
+                return place(expression)
+            case Concatenation(parts):
+                return Concatenation(tuple(map(read, parts)))
+            case Alternation(branches) if any(_calls(expression)):
+                return Alternation(tuple(place(read(branch)) for branch in branches))
+            case Repeat(child, minimum, maximum):
+                return Repeat(place(read(child)), minimum, maximum)
+            case Series(members, separator, more):
+                return Series(
+                    tuple(Member(place(read(member.expression)), member.is_needed) for member in members),
+                    separator,
+                    None if more is None else place(read(more)),
+                )
+            case CountedList(opening, item, separator, closing, minimum, maximum):
+                return CountedList(opening, place(item), separator, closing, minimum, maximum)
+            case _:
+                return expression
+
+    found = {name: read(expression) for name, expression in grammar.rules.items()}
+    return {**found, **rules}
 
 
 def _value(expression: Leaf | CountedText, number: int) -> bytes:
