@@ -29,6 +29,14 @@ WARM_UP: tuple[Schema, ...] = (
     closed({"warm": {"type": "string", "maxLength": 9}, "up": {"type": "array", "items": WHOLE, "maxItems": 40}}, ()),
     closed({"warm": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "up": {"enum": ["one", "two"]}}),
     {"type": "object", "additionalProperties": {"type": "number", "minimum": 3, "maximum": 17}},
+    closed(
+        {
+            "warm": {"type": "number"},
+            "up": {"type": "string", "pattern": "^up+[xy]{2}$"},
+            "on": {"type": "string", "format": "duration"},
+            "off": {"type": "integer", "multipleOf": 12},
+        }
+    ),
 )
 """Schemas that are no item of the benchmark."""
 MEMORY = 8 * 2**30
