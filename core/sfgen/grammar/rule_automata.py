@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,19 +14,16 @@ from sfgen.automata.character_map import distinct
 from sfgen.automata.determinize import subset_automaton
 from sfgen.automata.minimize import equal_states, numbered
 from sfgen.errors import InternalError, PatternTooLarge
+from sfgen.grammar.fixpoint import Part, rules_with
 from sfgen.grammar.rules import (
-    Alternation,
     Bytes,
     Call,
-    Concatenation,
     CountedList,
     CountedText,
     Expression,
     Grammar,
     Leaf,
     Literal,
-    Repeat,
-    Series,
 )
 from sfgen.grammar.thompson import BYTES, GrammarTooLarge, RulesAutomaton
 
@@ -86,7 +83,7 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
     Raises:
         GrammarTooLarge: One passes a limit.
     """
-    nullable = nullable_rules(grammar)
+    nullable = rules_with(grammar.rules, _has_empty)
     found, together = list[RuleAutomaton](), dict[str, Expression]()
     for name, expression in grammar.rules.items():
         match expression:
@@ -108,34 +105,10 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
     return found
 
 
-def nullable_rules(grammar: Grammar) -> set[str]:
-    """The rules that have the empty text."""
-    found: set[str] = set()
-    while True:
-        more = {name for name, body in grammar.rules.items() if name not in found and _has_empty(body, found)}
-        if not more:
-            return found
-        found |= more
-
-
-def _has_empty(expression: Expression, nullable: set[str]) -> bool:
-    match expression:
-        case Call(rule):
-            return rule in nullable
-        case Concatenation(parts):
-            return all(_has_empty(part, nullable) for part in parts)
-        case Alternation(branches):
-            return any(_has_empty(branch, nullable) for branch in branches)
-        case Repeat(child, minimum):
-            return minimum == 0 or _has_empty(child, nullable)
-        case Series(members, separator):
-            needed = [member.expression for member in members if member.is_needed]
-            return all(_has_empty(item, nullable) for item in needed) and (
-                len(needed) < 2 or _has_empty(separator, nullable)
-            )
-        case Leaf(dfa):
-            return bool(dfa.accepting[0])
-        case CountedText(dfa):
+def _has_empty(part: Part, nullable: Collection[str]) -> bool:
+    """Whether the empty text is among those of a part."""
+    match part:
+        case Leaf(dfa) | CountedText(dfa):
             return bool(dfa.accepting[0])
         case Literal(data):
             return not data

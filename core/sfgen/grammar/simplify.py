@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from sfgen.grammar.fixpoint import Part, has, rules_with
 from sfgen.grammar.rules import (
     EMPTY,
     NOTHING,
@@ -79,28 +80,16 @@ def productive(rules: Rules) -> dict[str, Expression]:
 
     A member of a series that has no text is left out; the series has no text if the member is needed.
     """
-    found: set[str] = set()
-    while True:
-        more = {name for name, expression in rules.items() if name not in found and _has_text(expression, found)}
-        if not more:
-            break
-        found |= more
+    found = rules_with(rules, _part_has_text)
     return {name: _pruned(rules[name], found) for name in rules if name in found}
 
 
-def _has_text(expression: Expression, found: set[str]) -> bool:
-    match expression:
-        case Call(rule):
-            return rule in found
-        case Concatenation(items):
-            return all(_has_text(item, found) for item in items)
-        case Alternation(branches):
-            return any(_has_text(branch, found) for branch in branches)
-        case Repeat(child, minimum):
-            return minimum == 0 or _has_text(child, found)
-        case Series(members, separator):
-            needed = [member.expression for member in members if member.is_needed]
-            return all(_has_text(item, found) for item in needed) and (len(needed) < 2 or _has_text(separator, found))
+def _has_text(expression: Expression, found: Collection[str]) -> bool:
+    return has(expression, found, _part_has_text)
+
+
+def _part_has_text(part: Part, found: Collection[str]) -> bool:
+    match part:
         case Leaf(dfa):
             return not dfa.is_empty
         case CountedList(item=item, minimum=minimum, maximum=maximum):

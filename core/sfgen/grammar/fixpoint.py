@@ -1,0 +1,59 @@
+"""Properties of rules that follow from those of their parts: found by a least fixpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TypeAlias
+
+from sfgen.grammar.rules import (
+    Alternation,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    CountedText,
+    Expression,
+    Leaf,
+    Literal,
+    Repeat,
+    Rules,
+    Series,
+)
+
+Part: TypeAlias = Literal | Bytes | Leaf | CountedList | CountedText
+"""What is told by itself, or by the items of a list."""
+
+Holds: TypeAlias = Callable[[Part, Collection[str]], bool]
+"""Whether a part has the property, if these rules have it."""
+
+
+def rules_with(rules: Rules, holds: Holds) -> set[str]:
+    """The rules with a property that a sequence has if all its parts do, and a choice if one of its branches does.
+
+    What may be left out has it. Rules are taken to lack it until the contrary is seen.
+    """
+    found: set[str] = set()
+    while True:
+        more = {name for name, body in rules.items() if name not in found and has(body, found, holds)}
+        if not more:
+            return found
+        found |= more
+
+
+def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
+    """Whether an expression has the property, if the rules ``found`` have it."""
+    match expression:
+        case Call(rule):
+            return rule in found
+        case Concatenation(parts):
+            return all(has(part, found, holds) for part in parts)
+        case Alternation(branches):
+            return any(has(branch, found, holds) for branch in branches)
+        case Repeat(child, minimum):
+            return minimum == 0 or has(child, found, holds)
+        case Series(members, separator):
+            needed = [member.expression for member in members if member.is_needed]
+            between = () if len(needed) < 2 else (separator,)
+            return all(has(part, found, holds) for part in (*needed, *between))
+        case _:
+            return holds(expression, found)
