@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bounded_recogniser import BoundedIndex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_grammars import KNOWN, quoted_text
@@ -18,7 +19,6 @@ from sfgen import Dfa, Vocabulary
 from sfgen.grammar.network import network_of
 from sfgen.grammar.rules import Alternation, Call, Concatenation, Expression, Grammar, Leaf, Literal, Series
 from sfgen.grammar.token_network import TokenNetwork
-from sfgen.reference.recogniser import RecogniserIndex
 
 STEPS = 12
 
@@ -86,7 +86,7 @@ REAL = {
 def test_real_vocabularies(name: str, tokenizer: str, real_tokenizer_directory: Callable[[str], Path]) -> None:
     _, vocabulary = loaded(real_tokenizer_directory(tokenizer))
     grammar, texts = REAL[name]
-    tokens, plain = TokenNetwork(network_of(grammar), vocabulary), RecogniserIndex(grammar, vocabulary)
+    tokens, plain = TokenNetwork(network_of(grammar), vocabulary), BoundedIndex(grammar, vocabulary)
     assert tokens.has_all_bytes
     for text in texts:
         ours, theirs = tokens.guide(), plain.guide()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bounded_recogniser import BoundedRecogniser
 from hypothesis import assume, event, given, settings
 from random_grammars import ENDLESS_NAMES, grammars, quoted_text
 
@@ -34,7 +35,7 @@ MOST = 30
 def both(grammar: Grammar) -> tuple[Recogniser, Reader]:
     """The recogniser and the reader of a grammar; what the first refuses, the second refuses too."""
     try:
-        recogniser = Recogniser(grammar)
+        recogniser = BoundedRecogniser(grammar)
     except UsageError as error:
         with pytest.raises(UsageError):
             network_of(grammar)

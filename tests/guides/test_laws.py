@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bounded_recogniser import BoundedIndex
 from brackets import Brackets
 from guide_conformance import Case, Walk, check_as_new, check_position
 from guide_walks import check_text, check_walk, take_random
@@ -27,7 +28,6 @@ from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
 from sfgen.protocols import GuideSource
 from sfgen.reference import FsmIndex, NaiveIndex
-from sfgen.reference.recogniser import RecogniserIndex
 
 Known = tuple[str, str, int]
 """A pattern, its characters, and the number of bytes that tells its texts apart."""
@@ -168,7 +168,7 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "chain": of_chain,
     "brackets": of_brackets,
     "grammar": partial(of_grammar, token_network, True),
-    "grammar, recogniser": partial(of_grammar, RecogniserIndex, False),
+    "grammar, recogniser": partial(of_grammar, BoundedIndex, False),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_kind_that_looks_ahead = pytest.mark.parametrize(

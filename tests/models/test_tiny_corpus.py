@@ -132,9 +132,9 @@ class TestCorpus:
             for line in file.read_text(encoding="utf-8").splitlines():
                 line = re.sub(r"echo '[^']*' > ", "", line)  # a file, no prompt
                 if re.search(r"sfgen (gen|ban)\b", line):
-                    quoted = re.findall(r"(words )?'([^']*)'", line)
+                    quoted = re.findall(r"(words |schema |jq -c )?'([^']*)'", line)
                     shown |= {
-                        text for words, text in quoted if not words and re.fullmatch(r"\w[^\\\[|]* [^\\\[|]*", text)
+                        text for other, text in quoted if not other and re.fullmatch(r"\w[^\\\[|]* [^\\\[|]*", text)
                     }
                 shown |= set(re.findall(r'sfgen\.(?:generate|stream)\(model, "([^"]*)"', line))
         assert {"A person: ", "Can we talk?", "Date: "} <= shown

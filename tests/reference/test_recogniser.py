@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bounded_recogniser import BoundedRecogniser
 from enumerated_grammars import Enumerated
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ LONGEST = 5
 
 def recogniser_of(grammar: Grammar) -> Recogniser:
     try:
-        return Recogniser(grammar)
+        return BoundedRecogniser(grammar)
     except UsageError as error:
         event("no text" if "no text" in error.message else "left recursion through other rules")
         assume(False)

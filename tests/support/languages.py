@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 
+from bounded_recogniser import BoundedRecogniser
+
 from sfgen.grammar.rules import Grammar
-from sfgen.reference.recogniser import Position, Recogniser
+from sfgen.reference.recogniser import Position
 
 
 @dataclass
@@ -115,7 +117,7 @@ def grammatical(grammar: Grammar, alphabet: bytes) -> Language:
         grammar: The rules.
         alphabet: Bytes of its texts.
     """
-    recogniser = Recogniser(grammar)
+    recogniser = BoundedRecogniser(grammar)
 
     @cache
     def endings(position: Position | None, longest: int) -> Hashable | None:

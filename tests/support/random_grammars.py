@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from bounded_recogniser import BoundedRecogniser
 from enumerated_grammars import alphabet_of
 from hypothesis import strategies as st
 
@@ -29,7 +30,6 @@ from sfgen.grammar.rules import (
     Series,
 )
 from sfgen.reference.least import Least
-from sfgen.reference.recogniser import Recogniser
 
 LITERALS = [b"a", b"b", b"ab", b"ba", b",", b"aab", b"\xc3\xa9", b"\xc3"]
 RANGES = [((97, 98),), ((97, 97), (99, 99)), ((98, 98),), ((97, 99),)]
@@ -307,7 +307,7 @@ def _without_empty_items(rules: dict[str, Expression]) -> dict[str, Expression]:
 
 def random_text(draw: st.DrawFn, grammar: Grammar, longest: int) -> bytes:
     """The beginning of a text of a grammar."""
-    recogniser, letters = Recogniser(grammar), letters_of(grammar)
+    recogniser, letters = BoundedRecogniser(grammar), letters_of(grammar)
     text, position = b"", recogniser.start
     for _ in range(draw(st.integers(1, longest))):
         following = [byte for byte in letters if recogniser.step(position, byte) is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bounded_recogniser import BoundedRecogniser
 from hypothesis import assume
 from hypothesis import strategies as st
 from random_grammars import ENDLESS_NAMES, KNOWN, grammars, random_vocabulary
@@ -50,7 +51,7 @@ def pairs(draw: st.DrawFn, every_byte: bool = True) -> Pair:
     names = ENDLESS_NAMES if every_byte else ()
     grammar = draw(st.sampled_from([*known, None, None, None, None, None])) or draw(grammars(names=names))
     try:
-        recogniser, network = Recogniser(grammar), network_of(grammar)
+        recogniser, network = BoundedRecogniser(grammar), network_of(grammar)
         vocabulary = random_vocabulary(draw, grammar, every_byte)
         return Pair(grammar, recogniser, TokenNetwork(network, vocabulary))
     except (UsageError, DeadEnd):  # see test_network, and test_limits

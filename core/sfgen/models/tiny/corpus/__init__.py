@@ -52,6 +52,8 @@ KINDS: dict[str, tuple[Callable[[Random], str], int]] = {
 DEMONSTRATION_PROMPTS = (
     "Can we talk?",
     "A person: ",
+    "Ada Lovelace, 36, is a mathematician in London.",
+    "Three dice: ",
     "In our shop: ",
     "Date: ",
     "Where can I listen to pink floyd songs",

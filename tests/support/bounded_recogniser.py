@@ -1,0 +1,30 @@
+"""The recogniser for random grammars: it keeps each stack by itself, and some grammars have too many of them."""
+
+from __future__ import annotations
+
+from hypothesis import assume
+
+from sfgen import Vocabulary
+from sfgen.grammar.rules import Grammar
+from sfgen.reference.recogniser import Position, Recogniser, RecogniserIndex
+
+MOST = 300
+"""Stacks by which a text is read; a test case with more is given up."""
+
+
+class BoundedRecogniser(Recogniser):
+    """A recogniser that rejects a test case in which a text can be read in too many ways."""
+
+    def step(self, position: Position, byte: int) -> Position | None:
+        """The position after a byte."""
+        after = super().step(position, byte)
+        assume(after is None or len(after) <= MOST)
+        return after
+
+
+class BoundedIndex(RecogniserIndex):
+    """The same as a source of guides."""
+
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
+        super().__init__(grammar, vocabulary)
+        self.recogniser = BoundedRecogniser(grammar)
