@@ -229,19 +229,26 @@ def _count_tokens(
 ) -> Int:  # fmt: skip
     """Fill in what each token counts that ``state`` reads; see ``_Counts``. Return the highest count."""
     stack[0] = state
-    node, highest = np.int64(0), np.int64(0)
-    while node < labels.size:
-        depth = depths[node]
-        target = transitions[stack[depth - 1], byte_classes[labels[node]]]
+    node, end, highest = np.uintp(0), np.uintp(labels.size), np.int64(0)
+    while node < end:
+        depth = np.uintp(depths[node])
+        before = np.uintp(stack[depth - np.uintp(1)])
+        target = transitions[before, np.uintp(byte_classes[np.uintp(labels[node])])]
         if target < 0:
-            node = np.int64(subtree_ends[node])
+            node = np.uintp(subtree_ends[node])
             continue
+        there = np.uintp(target)
         stack[depth] = target
-        sums[depth] = sums[depth - 1] + (1 if counts[target] else 0)
-        count = np.int64(sums[depth]) + owes[target]
-        for place in range(token_starts[node], token_starts[node + 1]):
-            found[token_ids[place]] = min(count, np.int64(254))
-            closes[token_ids[place]] = accepting[target]
-        highest = max(highest, count)
-        node += 1
+        total = np.int32(sums[depth - np.uintp(1)] + np.int32(counts[there]))
+        sums[depth] = total
+        first, last = np.uintp(token_starts[node]), np.uintp(token_starts[node + np.uintp(1)])
+        if first < last:
+            count = np.int64(total + owes[there])
+            highest = max(highest, count)
+            while first < last:
+                token = np.uintp(token_ids[first])
+                found[token] = min(count, np.int64(254))
+                closes[token] = accepting[there]
+                first += np.uintp(1)
+        node += np.uintp(1)
     return highest
