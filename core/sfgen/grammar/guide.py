@@ -85,8 +85,8 @@ class NetworkGuide(BaseGuide[Position]):
         return self.tokens.allowed_tokens(self.mask())
 
     def is_ready(self) -> bool:
-        """Whether the mask here is made."""
-        return self.tokens.is_made(self._positions[-1])
+        """Whether the mask here is made; where no token is left for the text, none has to be."""
+        return self._ended or self.room == 0 or self.tokens.is_made(self._positions[-1])
 
     def _after(self, token_id: int) -> Position | None:
         vocabulary, room = self.vocabulary, self.room

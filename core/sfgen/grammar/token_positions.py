@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,10 @@ class TokenPositions:
 
     def mask(self, position: Position) -> Mask:
         """The token mask of a position, end tokens included, whatever the limit; read-only."""
-        found = self._masks_of(position)
+        return self._unbounded(position, self._masks_of(position))
+
+    def _unbounded(self, position: Position, found: list[TokenMask] | None) -> Mask:
+        """The mask of a position, from those of its configurations."""
         if found is None:
             return self._remembered(position, lambda: self._plain_mask(position))
         if len(found) == 1 and not found[0].doubts.size and not _has_texts(position):
@@ -134,14 +137,16 @@ class TokenPositions:
 
     def _repeating(self, position: Position) -> Iterator[Int32]:
         """The tokens that complete a text that must be distinct to one that was written before."""
+        return map(self._tokens_beginning_with, self._rests_of_others(position))
+
+    def _rests_of_others(self, position: Position) -> Iterator[bytes]:
+        """How the texts go on that begin as the one at a position does, from which it must differ."""
         for _, text, node in position:
-            if not isinstance(text, bytes):
-                continue
-            for frame in node.frames:
-                texts = frame.register if isinstance(frame.register, frozenset) else ()
-                for other in texts:
-                    if other.startswith(text):
-                        yield self._tokens_beginning_with(other[len(text) :])
+            if isinstance(text, bytes):
+                for frame in node.frames:
+                    for other in frame.register if isinstance(frame.register, frozenset) else ():
+                        if other.startswith(text):
+                            yield other[len(text) :]
 
     def _tokens_beginning_with(self, data: bytes) -> Int32:
         """The tokens that begin with some bytes."""
@@ -174,8 +179,11 @@ class TokenPositions:
             if (after := self.reader.read(position, self.vocabulary.tokens[token] or b"")) is not None
             and self.distance(after) < FAR
         ]
-        ends = self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
-        return packed(np.array([*fits, *ends], dtype=np.int32), len(self.vocabulary)).copy()
+        return packed(np.array([*fits, *self._ends(position)], dtype=np.int32), len(self.vocabulary)).copy()
+
+    def _ends(self, position: Position) -> Sequence[int]:
+        """The end tokens where the text may end."""
+        return self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
@@ -201,11 +209,10 @@ class TokenPositions:
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
         """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
-        plain = self.mask(position)
         if room == 0:
-            ends = self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
-            return packed(np.array(ends, dtype=np.int32), len(self.vocabulary))
+            return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
         found = self._masks_of(position)
+        plain = self._unbounded(position, found)
         if found is None:
             return self._only(plain, self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
         # By bytes: each is a token, so that no text takes more tokens than bytes.
@@ -223,22 +230,18 @@ class TokenPositions:
             configuration is not None and self._place_fits(configuration, room - 1)
             for configuration in places.configurations
         ]
-        if not _has_texts(position) and all(fits[FIRST_GROUP:]) and not self._has_alone(places):
+        alone = self._looked_at_alone(position, places)
+        if not _has_texts(position) and all(fits[FIRST_GROUP:]) and not alone.size:
             return plain
         tokens = np.flatnonzero(np.array(fits)[places.group_of])
-        alone = self._looked_at_alone(position, places)
         tokens = np.setdiff1d(tokens, alone, assume_unique=True) if alone.size else tokens
         return self._only(plain, np.append(tokens, self._one_by_one(position, alone, room - 1)), position)
 
     def _only(self, plain: Mask, tokens: NDArray[np.integer], position: Position) -> Mask:
         """Of a mask only these tokens, and the end tokens; read-only."""
-        ends = self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
-        mask: Mask = plain & packed(np.append(tokens, ends).astype(np.int32), len(self.vocabulary))
+        mask: Mask = plain & packed(np.append(tokens, self._ends(position)).astype(np.int32), len(self.vocabulary))
         mask.setflags(write=False)
         return mask
-
-    def _has_alone(self, places: Places) -> bool:
-        return bool((places.group_of == ALONE).any())
 
     def _places_of(self, position: Position) -> Places:
         """Where tokens lead from a position; the last few are kept: within a text it is mostly the same one."""
@@ -275,20 +278,11 @@ class TokenPositions:
             nodes = {node for _, register, node in position if not isinstance(register, frozenset)}
             inside = [place is not None and place.node in nodes for place in places.configurations]
             alone = (group_of > 0) & ~np.array(inside)[group_of]
-            for token in self._going_on(position):
-                alone[token] = group_of[token] > 0
+            # Inside of a text, what goes on as another one does.
+            for rest in self._rests_of_others(position):
+                for token in self._tokens_of_beginnings(rest):
+                    alone[token] = group_of[token] > 0
         return np.flatnonzero(alone).astype(np.int32)
-
-    def _going_on(self, position: Position) -> set[int]:
-        """The tokens with which the text at a position goes on as one does that it must differ from."""
-        found = set[int]()
-        for _, text, node in position:
-            if isinstance(text, bytes):
-                for frame in node.frames:
-                    for other in frame.register if isinstance(frame.register, frozenset) else ():
-                        if other.startswith(text):
-                            found |= self._tokens_of_beginnings(other[len(text) :])
-        return found
 
     def _tokens_of_beginnings(self, data: bytes) -> set[int]:
         """The tokens that are the beginning of some bytes, the whole included."""
