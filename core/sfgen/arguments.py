@@ -119,6 +119,20 @@ def data(name: str, value: object, *, error: type[SfgenError] = UsageError) -> b
     raise refusal(name, "bytes", value, hint=hint, error=error)
 
 
+def utf8(name: str, value: object, *, error: type[SfgenError] = UsageError) -> bytes | None:
+    """Bytes, or the UTF-8 of a text; ``None`` for a text with a lone surrogate, which has none.
+
+    >>> utf8("text", "é"), utf8("text", chr(0xD800))
+    (b'\\xc3\\xa9', None)
+    """
+    if not isinstance(value, str):
+        return data(name, value, error=error)
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        return None
+
+
 def token_ids(
     name: str, value: object, wanted: str = "a list of token ids", *, error: type[SfgenError] = UsageError
 ) -> list[int]:

@@ -159,12 +159,10 @@ class Dfa:
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether the whole text is in the language; a string with a lone surrogate is no text and never is."""
-        if isinstance(text, str):
-            try:
-                text = text.encode()
-            except UnicodeEncodeError:
-                return False
-        state = self.walk(arguments.data("text", text))
+        data = arguments.utf8("text", text)
+        if data is None:
+            return False
+        state = self.walk(data)
         return state >= 0 and bool(self.accepting[state])
 
     def shortest(self) -> bytes:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
-from sfgen.kernels import Flags, Int, Int32s, Int32Table, Int64s, Int64sOut, UInt8s, kernel
+from sfgen.kernels import Flags, Int, Int32s, Int64s, Int64sOut, kernel
 
 FAR = 1 << 40
 """The distance of a state from which there is no way to the end."""
@@ -65,8 +65,7 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
     while True:
         base = np.full(len(network), FAR, dtype=np.int64)
         _sweep(
-            base, unit * needs, _missing_behind(network, unit, needs), network.table, classes, network.accepting,
-            *network.flat,
+            base, unit * needs, _missing_behind(network, unit, needs), classes, network.accepting, *network.flat,
         )  # fmt: skip
         found = np.zeros_like(unit)
         for states in counting:
@@ -124,9 +123,7 @@ def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], 
 
 @kernel
 def _sweep(
-    base: Int64sOut, missing: Int64s, behind: Int64s, table: Int32Table, usable: Flags, accepting: Flags,
-    action_starts: Int32s, way_states: Int32s, way_is_fresh: UInt8s, push_starts: Int32s, push_states: Int32s,
-    push_flags: UInt8s,
+    base: Int64sOut, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags, table: Int32s, actions: Int32s,
 ) -> Int:  # fmt: skip
     """Fill ``base``, in which there is no way yet; return the number of sweeps.
 
@@ -134,11 +131,11 @@ def _sweep(
         base: Where the distances go.
         missing: What a register of 0 lacks, in bytes, of each state.
         behind: What is missing where a rule's first byte leads to a state.
-        table: This and ``accepting``: as in ``Network``.
         usable: The byte classes that may be used.
-        action_starts: This and the rest: see ``Network.flat``.
+        accepting: As in ``Network``.
+        table: This and ``actions``: see ``Network.flat``.
     """
-    states, classes = table.shape
+    states, classes = len(accepting), len(usable)
     sweeps = np.int64(0)
     changed = True
     while changed:
@@ -150,20 +147,26 @@ def _sweep(
                 best = np.int64(0)
             else:
                 for label in range(classes):
-                    entry = table[state, label]
+                    entry = np.int64(table[state * classes + label])
                     if entry == -1 or not usable[label]:
                         continue
                     if entry >= 0:
                         best = min(best, 1 + base[entry])
                         continue
-                    for way in range(action_starts[-2 - entry], action_starts[-1 - entry]):
-                        total = 1 + base[way_states[way]]
-                        if way_is_fresh[way]:
-                            total += behind[way_states[way]]
-                        for place in range(push_starts[way], push_starts[way + 1]):
-                            total += base[push_states[place]]
-                            if push_flags[place] & 1 == 0:
-                                total += missing[push_states[place]]
+                    at = -2 - entry
+                    ways = actions[at]
+                    at += 1
+                    for _ in range(ways):
+                        target, is_fresh, pushes = actions[at], actions[at + 1], actions[at + 2]
+                        at += 3
+                        total = 1 + base[target]
+                        if is_fresh:
+                            total += behind[target]
+                        for _push in range(pushes):
+                            total += base[actions[at]]
+                            if actions[at + 1] & 1 == 0:
+                                total += missing[actions[at]]
+                            at += 2
                         best = min(best, total)
             if best < base[state]:
                 base[state] = best

@@ -101,9 +101,9 @@ class Masks:
         self._goal = None if (distances.base < FAR).all() else distances.base < FAR
         self._facts = _facts(network, distances)
         self._lengths = np.stack([distances.base, distances.unit], axis=1).reshape(-1)
-        self._actions, table = _numbered_actions(network)
+        table, actions = network.flat
         self._network_arguments: tuple[Any, ...] = (
-            table, network.table.shape[1], network.byte_classes, self._facts, self._lengths, self._actions,
+            table, network.table.shape[1], network.byte_classes, self._facts, self._lengths, actions,
         )  # fmt: skip
         self._trie_arguments: tuple[Any, ...] = (
             trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens, trie.token_starts, trie.token_ids,
@@ -381,20 +381,3 @@ def _facts(network: Network, distances: Distances) -> NDArray[np.int32]:
     for number, column in enumerate(columns):
         facts[:, number] = column
     return facts.reshape(-1)
-
-
-def _numbered_actions(network: Network) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The actions end to end, int32, and the table whose entries are places in it; see ``walk``."""
-    numbers, places = list[int](), list[int]()
-    for ways in network.actions:
-        places.append(len(numbers))
-        numbers.append(len(ways))
-        for way in ways:
-            numbers += [way.state, way.is_fresh, len(way.pushes)]
-            for push in way.pushes:
-                numbers += [push.state, push.keeps + 2 * push.is_distinct]
-    table = network.table.reshape(-1).copy()
-    actions = np.flatnonzero(table < -1)
-    if actions.size:
-        table[actions] = -2 - np.array(places, dtype=np.int32)[-2 - table[actions]]
-    return np.array(numbers, dtype=np.int32), table

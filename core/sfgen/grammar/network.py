@@ -34,24 +34,18 @@ MAX_CELLS = 60_000_000
 """The entries of the table of a network."""
 
 
-class FlatActions(NamedTuple):
-    """Actions as arrays.
+class FlatTable(NamedTuple):
+    """A table and its actions for kernels.
 
     Attributes:
-        action_starts: The ways of action ``a`` are those from ``action_starts[a]`` to ``action_starts[a + 1]``, int32.
-        way_states: The next state of each way, int32.
-        way_is_fresh: Whether its register begins anew, uint8.
-        push_starts: The pushes of way ``w`` are those from ``push_starts[w]`` to ``push_starts[w + 1]``, int32.
-        push_states: The state that each returns to, int32.
-        push_flags: 1 if the frame keeps the register, 2 if the call is distinct, 3 for both; uint8.
+        table: The network's table, flat, int32; an entry ``-2 - at`` is the action at ``at`` in ``actions``.
+        actions: The actions end to end, int32. Of each the number of its ways, and of each way its state, whether its
+            register begins anew, the number of its pushes, and of each push the state that it returns to, and 1 if
+            the frame keeps the register, 2 if the call is distinct, 3 for both.
     """
 
-    action_starts: NDArray[np.int32]
-    way_states: NDArray[np.int32]
-    way_is_fresh: NDArray[np.uint8]
-    push_starts: NDArray[np.int32]
-    push_states: NDArray[np.int32]
-    push_flags: NDArray[np.uint8]
+    table: NDArray[np.int32]
+    actions: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,18 +89,21 @@ class Network:
         return len(self.accepting)
 
     @cached_property
-    def flat(self) -> FlatActions:
-        """The actions as arrays, for kernels."""
-        ways = [way for action in self.actions for way in action]
-        pushes = [push for way in ways for push in way.pushes]
-        return FlatActions(
-            np.cumsum([0, *map(len, self.actions)]).astype(np.int32),
-            np.array([way.state for way in ways], dtype=np.int32),
-            np.array([way.is_fresh for way in ways], dtype=np.uint8),
-            np.cumsum([0, *(len(way.pushes) for way in ways)]).astype(np.int32),
-            np.array([push.state for push in pushes], dtype=np.int32),
-            np.array([push.keeps + 2 * push.is_distinct for push in pushes], dtype=np.uint8),
-        )
+    def flat(self) -> FlatTable:
+        """The table and the actions for kernels."""
+        numbers, places = list[int](), list[int]()
+        for ways in self.actions:
+            places.append(len(numbers))
+            numbers.append(len(ways))
+            for way in ways:
+                numbers += [way.state, way.is_fresh, len(way.pushes)]
+                for push in way.pushes:
+                    numbers += [push.state, push.keeps + 2 * push.is_distinct]
+        table = self.table.reshape(-1).copy()
+        actions = np.flatnonzero(table < DEAD)
+        if actions.size:
+            table[actions] = -2 - np.array(places, dtype=np.int32)[-2 - table[actions]]
+        return FlatTable(table, np.array(numbers, dtype=np.int32))
 
     def __repr__(self) -> str:
         """One line."""

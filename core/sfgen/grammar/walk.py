@@ -90,13 +90,11 @@ def walk(
         places: Where the places go that tokens lead to: state, register and node of each. A token is alone where it
             leads to several configurations, or to a stack node that was made.
         counts: What the walk counts; ``FARTHEST`` at least -1.
-        table: The network's table, flat; actions are places in ``actions``.
+        table: This and ``actions``: see ``Network.flat``.
         width: Its columns.
         classes: ``Network.byte_classes``.
         facts: ``FACTS`` numbers of each state.
         distances: The base and the unit of each state.
-        actions: Each action: the number of its ways, and for each way its state, whether it is fresh, the number of
-            its pushes, and the state and flags of each.
         nodes: ``NODE_FIELDS`` numbers of each stack node.
         frames: ``FRAME_FIELDS`` numbers of each frame; the nodes that are made have the frame of their own number.
         sets: Three numbers of each configuration: state, register, node.

@@ -111,12 +111,8 @@ class Recogniser:
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one of the grammar; a string with a lone surrogate is no text and never is."""
-        if isinstance(text, str):
-            try:
-                text = text.encode()
-            except UnicodeEncodeError:
-                return False
-        position = self.read(self.start, arguments.data("text", text))
+        data = arguments.utf8("text", text)
+        position = None if data is None else self.read(self.start, data)
         return position is not None and self.accepts_at(position)
 
     def least_bytes(self, position: Position) -> int:

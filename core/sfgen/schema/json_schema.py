@@ -149,13 +149,8 @@ class JsonSchema:
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one that is written under the options; bytes are its UTF-8."""
-        if isinstance(text, str):
-            try:
-                text = text.encode()
-            except UnicodeEncodeError:
-                return False
-        reader = self.reader
-        position = reader.read(reader.start, arguments.data("text", text))
+        reader, data = self.reader, arguments.utf8("text", text)
+        position = None if data is None else reader.read(reader.start, data)
         return position is not None and reader.accepts(position)
 
     def shortest(self) -> bytes:
