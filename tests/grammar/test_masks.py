@@ -150,6 +150,13 @@ PAIR = Concatenation((N, Literal(b"c"), N))
             [b"a+a", b"+a"],
             [b"a", b"a+a"],
         ),
+        # A token counts more before the text closes inside it than any token does that stays in the text.
+        (
+            {"s": Concatenation((Call("t"), Literal(b"}"))), "t": quoted_text(b'"', b"a", False, 1, 3)},
+            b'"a',
+            [b'aaa"}', b'aa"}'],
+            [b'"', b"a", b'aa"}'],
+        ),
     ],
 )
 def test_what_was_allowed_wrongly_once(

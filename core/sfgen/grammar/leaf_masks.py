@@ -57,7 +57,7 @@ class _Counts(NamedTuple):
         closes: Whether the text closes at its end, bool, likewise.
         exits: The exits, int32.
         of_exit: What is counted before each, int32.
-        highest: The highest count.
+        highest: The highest count, of tokens and of exits.
     """
 
     of_token: NDArray[np.uint8]
@@ -165,7 +165,9 @@ class LeafMasks:
                 self._dfa.accepting, text.counts, owes, trie.bytes, trie.depths, trie.subtree_ends,
                 trie.token_starts, trie.token_ids,
             )  # fmt: skip
-            found = self._counted[key] = _Counts(of_token, closes, *self._exits(state, text.counts), highest)
+            exits, of_exit = self._exits(state, text.counts)
+            highest = max(highest, int(of_exit.max(initial=0)))
+            found = self._counted[key] = _Counts(of_token, closes, exits, of_exit, highest)
         return found
 
 
