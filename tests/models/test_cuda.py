@@ -147,12 +147,13 @@ class TestScores:
     @pytest.mark.parametrize("name", ["llama", "phi"])
     def test_that_are_many_do_not_fill_the_memory(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(every_position, "MOST_SCORES", 1 << 20)
-        model = on_device(random_model(name, vocab_size=20_000, max_position_embeddings=2048))
+        # Large vocabulary, short text: attention in float32 may hold the square of the text for every head.
+        model = on_device(random_model(name, vocab_size=80_000, max_position_embeddings=512))
         TransformersSession(model).extend([5])  # what torch needs once
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-        found = TransformersSession(model).extend_all([5] * 2000)
-        assert found.nbytes == 4 * 2000 * 20_000
+        found = TransformersSession(model).extend_all([5] * 500)
+        assert found.nbytes == 4 * 500 * 80_000
         assert torch.cuda.max_memory_allocated() - before < found.nbytes / 3
 
     @pytest.mark.parametrize("name", sorted(KNOWN))
