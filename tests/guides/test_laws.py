@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from languages import Language, brackets, free_text, grammatical, regular
 from random_grammars import KNOWN, grammars, letters_of
 
-from sfgen import BannedWords, Dfa, Index, Vocabulary
+from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
 from sfgen.ban.difference import without_banned
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.grammar.network import network_of
@@ -55,6 +55,14 @@ CHAINS: list[list[Known]] = [
     [("[ab]?", "ab", 1), ("a{2}|b?", "ab", 2)],
     [("a?", "a", 1), ("b?", "b", 1), ("[ab]a?", "ab", 2)],
 ]
+SCHEMAS: list[tuple[Any, bytes]] = [
+    ({"enum": ["a", "aé", [], 1]}, b'"a\xc3\xa9[]1'),
+    ({"type": "array", "items": {"enum": [1, 11]}, "minItems": 1, "maxItems": 3}, b"[1, ]"),
+    ({"type": "string", "maxLength": 2, "pattern": "^[aé]*$"}, b'"a\xc3\xa9'),
+    ({"properties": {"a": {"const": 1}, "b": {"$ref": "#"}}, "required": ["a"], "type": "object"}, b'{}"ab: 1,'),
+]
+"""Schemas, and the bytes of their texts. Names that must differ are looked at in tests/grammar."""
+
 language_of = cache(regular)
 
 
@@ -153,6 +161,19 @@ def of_grammar(
     return language, partial(engine, grammar), looks_ahead, not looks_ahead
 
 
+def of_schema(draw: Any) -> tuple[Language, Make, bool, bool]:
+    schema, letters = draw(st.sampled_from(SCHEMAS))
+    constraint = JsonSchema(schema)
+    language = grammatical(constraint.compiled.grammar, letters)
+
+    def make(vocabulary: Vocabulary) -> GuideSource:
+        index = Index(constraint, vocabulary)
+        index.guide()  # raises where nothing can be written
+        return index
+
+    return language, make, True, False
+
+
 def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:
     return TokenNetwork(network_of(grammar), vocabulary)
 
@@ -169,6 +190,7 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "brackets": of_brackets,
     "grammar": partial(of_grammar, token_network, True),
     "grammar, recogniser": partial(of_grammar, BoundedIndex, False),
+    "schema": of_schema,
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_kind_that_looks_ahead = pytest.mark.parametrize(
