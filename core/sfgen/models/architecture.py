@@ -66,6 +66,11 @@ def context_length(config: Any) -> int | None:
     return limit
 
 
+def tokens_known(model: Any) -> int:
+    """How many tokens a model can read, from 0 on: the rows of its input layer."""
+    return int(model.get_input_embeddings().weight.shape[0])
+
+
 def _setting(config: Any, key: str) -> Any:
     try:
         return getattr(config, key, None)

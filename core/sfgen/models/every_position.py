@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sfgen.models.architecture import tokens_known
 from sfgen.models.partial_lm_head import PartialLmHead
 from sfgen.protocols import Scores
 
@@ -20,7 +21,7 @@ MOST_SCORES = 1 << 25
 
 def positions_at_a_time(model: Any) -> int:
     """How many positions are scored at a time: at least 1."""
-    return max(1, MOST_SCORES // int(model.get_input_embeddings().weight.shape[0]))
+    return max(1, MOST_SCORES // tokens_known(model))
 
 
 def parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iterator[Scores]:

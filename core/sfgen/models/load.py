@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sfgen.models.tiny.model import TinyModel
     from sfgen.models.transformers_model import TransformersModel
     from sfgen.models.uniform import UniformModel
     from sfgen.models.zip_model import ZipModel
@@ -24,14 +25,15 @@ def load_model(
     dtype: str = "auto",
     trust_remote_code: bool = False,
     offline: bool = False,
-) -> TransformersModel | UniformModel | ZipModel:
+) -> TinyModel | TransformersModel | UniformModel | ZipModel:
     """Load a model by name.
 
     Args:
         name: ``tiny`` (comes with the package), ``uniform`` (equal scores), ``zip:FILE`` (what compresses
             well after a text file), a directory of a transformers causal model, or its id on the hub.
         tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; without, it scores characters.
-        device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``. With ``auto`` and ``cpu``, ``tiny`` runs without
+            torch.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         trust_remote_code: Whether code that comes with the model may run.
         offline: Whether the hub must not be asked, also not for what its cache lacks.
@@ -64,6 +66,10 @@ def load_model(
         from sfgen.models.zip_model import ZipModel
 
         return ZipModel.from_file(str(name).removeprefix("zip:"))
+    if str(name) == "tiny" and device in ("auto", "cpu") and dtype in ("auto", "float32"):
+        from sfgen.models.tiny.model import TinyModel
+
+        return TinyModel()
     from sfgen.models.transformers_model import TransformersModel
 
     if str(name) == "tiny":

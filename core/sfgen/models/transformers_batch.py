@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfgen.errors import ModelError
+from sfgen.models.architecture import tokens_known
 from sfgen.models.attention import without_plans
 from sfgen.models.cpu_threads import CpuThreads
 from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
 from sfgen.models.partial_lm_head import PartialLmHead, has_rows
+from sfgen.models.readable import check_readable
 from sfgen.models.rotary import depends_on_length
-from sfgen.models.transformers_failures import check_readable, not_read
+from sfgen.models.transformers_failures import not_read
 from sfgen.protocols import Answer, Int32, Scores
 from sfgen.vocabulary.pretrained import without_warnings
 
@@ -103,7 +105,7 @@ class TransformersBatch:
         answers: dict[int, Answer] = {}
         for row, token_ids in rows.items():
             try:
-                check_readable(token_ids, self._lengths[row], model, self._context_length, self._name)
+                check_readable(token_ids, self._lengths[row], tokens_known(model), self._context_length, self._name)
             except ModelError as error:
                 answers[row] = error
         rows = {row: token_ids for row, token_ids in rows.items() if row not in answers}
@@ -123,7 +125,7 @@ class TransformersBatch:
         """
         model = self._load()
         try:
-            check_readable(token_ids, self._lengths[row], model, self._context_length, self._name)
+            check_readable(token_ids, self._lengths[row], tokens_known(model), self._context_length, self._name)
             with self._reading({row: token_ids}, model):
                 return joined(self._parts(row, token_ids, model), len(token_ids))
         except ModelError as error:

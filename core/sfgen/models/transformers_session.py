@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from sfgen.models.architecture import tokens_known
 from sfgen.models.attention import without_plans
 from sfgen.models.cpu_threads import CpuThreads
 from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
 from sfgen.models.partial_lm_head import PartialLmHead, has_rows
+from sfgen.models.readable import check_readable
 from sfgen.models.rotary import Rotary
 from sfgen.models.transformers_cache import Past
-from sfgen.models.transformers_failures import check_readable, not_read
+from sfgen.models.transformers_failures import not_read
 from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary.pretrained import without_warnings
 
@@ -112,7 +114,7 @@ class TransformersSession:
         """Where tokens are read; after an error the session holds what it held before."""
         import torch
 
-        check_readable(token_ids, len(self._tokens), self._model, self._context_length, self._name)
+        check_readable(token_ids, len(self._tokens), tokens_known(self._model), self._context_length, self._name)
         before = len(self._tokens)
         try:
             with torch.inference_mode(), without_warnings(), without_plans(self._device), self._cpu_threads.bounded():

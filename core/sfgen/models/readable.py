@@ -1,0 +1,33 @@
+"""What no model can read: nothing, a token that it does not know, more tokens than its context holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfgen.errors import ModelError
+
+
+def check_readable(token_ids: Sequence[int], before: int, known: int, context_length: int | None, name: str) -> None:
+    """Refuse tokens that a model cannot read.
+
+    Args:
+        token_ids: The tokens.
+        before: How many of the text it has read before them.
+        known: How many tokens it knows, from 0 on.
+        context_length: The most tokens that it can read; ``None``: unknown.
+        name: What messages call the model.
+
+    Raises:
+        ModelError: No tokens, more than the context holds, or one that the model does not know.
+    """
+    if not token_ids:
+        raise ModelError(f"{name} has nothing to read", hint="Give a prompt of at least one token.")
+    count = before + len(token_ids)
+    if context_length is not None and count > context_length:
+        raise ModelError(
+            f"the text is longer than {name} can read: {count} tokens, its context holds {context_length}",
+            hint="Give a shorter prompt or a lower --max-tokens.",
+        )
+    unknown = next((token for token in token_ids if not 0 <= token < known), None)
+    if unknown is not None:  # on a GPU the look-up itself would break everything that follows
+        raise ModelError(f"there is no token {unknown}: {name} knows {known}, from 0 on")

@@ -1,0 +1,74 @@
+"""One thread for numpy's matrix products: the embedded model's are over before a second thread has been woken up.
+
+numpy brings OpenBLAS along, which shares a product of a few thousand numbers among all processors, and whose threads
+wait for each other busily. On two processors that others used, a prompt of 600 tokens was measured to take 20 times
+as long with two threads as with one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import threading
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+_NAMES = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
+"""What the builds of OpenBLAS call their functions: numpy's own wheels, older ones, those of distributions."""
+
+
+class _Users:
+    """Counts who wants one thread: the first one sets it, the last one sets again what was there before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._before = 1
+
+    def enter(self, get: Any, put: Any) -> None:
+        with self._lock:
+            if self._count == 0:
+                self._before = get()
+                put(1)
+            self._count += 1
+
+    def leave(self, put: Any) -> None:
+        with self._lock:
+            self._count -= 1
+            if self._count == 0:
+                put(self._before)
+
+
+_users = _Users()
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let numpy multiply matrices in one thread, where its BLAS is OpenBLAS; else change nothing."""
+    functions = _functions()
+    if functions is None:
+        yield
+        return
+    get, put = functions
+    _users.enter(get, put)
+    try:
+        yield
+    finally:
+        _users.leave(put)
+
+
+@cache
+def _functions() -> tuple[Any, Any] | None:
+    """What tells and what sets the number of threads of the OpenBLAS that numpy has loaded."""
+    core: Any = np._core  # type: ignore[attr-defined]
+    try:
+        library = ctypes.CDLL(core._multiarray_umath.__file__)  # finds what it depends on, too
+    except OSError:
+        return None
+    for name in _NAMES:
+        with contextlib.suppress(AttributeError):
+            return library[name.format("get")], library[name.format("set")]
+    return None

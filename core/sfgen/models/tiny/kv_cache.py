@@ -1,0 +1,55 @@
+"""The keys and values that attention has made of a text. A text is cut by its length alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LEAST_SLOTS = 64
+
+
+class KvCache:
+    """Keys and values of one text, in every layer.
+
+    What lies behind ``length`` is not seen, and is written over.
+
+    Args:
+        layers: The number of layers.
+        heads: The number of key and value heads.
+        size: The size of a head.
+
+    Attributes:
+        length: How many tokens it holds. To make it less is to forget the last ones.
+    """
+
+    def __init__(self, layers: int, heads: int, size: int) -> None:
+        self.length = 0
+        self._held = np.empty((layers, 2, heads, 0, size), dtype=np.float32)
+
+    def make_room(self, count: int) -> None:
+        """See that ``count`` tokens more can be written."""
+        layers, both, heads, slots, size = self._held.shape
+        needed = self.length + count
+        if needed <= slots:
+            return
+        larger = np.empty((layers, both, heads, max(needed, 2 * slots, _LEAST_SLOTS), size), dtype=np.float32)
+        larger[:, :, :, : self.length] = self._held[:, :, :, : self.length]
+        self._held = larger
+
+    def write(
+        self, layer: int, keys: NDArray[np.float32], values: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Write what tokens behind the others have in a layer; the length stays, until all layers have theirs.
+
+        Args:
+            layer: The number of the layer.
+            keys: Float32 ``[tokens, heads, size]``, like ``values``.
+            values: See above.
+
+        Returns:
+            Keys and values of all tokens, float32 ``[heads, length + tokens, size]``.
+        """
+        held = self._held[layer, :, :, : self.length + len(keys)]
+        held[0, :, self.length :] = keys.transpose(1, 0, 2)
+        held[1, :, self.length :] = values.transpose(1, 0, 2)
+        return held[0], held[1]

@@ -1,0 +1,249 @@
+"""The forward pass of a Llama in numpy, as functions over its weights.
+
+A token's embedding goes through layers of two blocks each, attention and feed-forward network. A block reads what comes
+in through a root mean square norm, and its result is added to what came in (Touvron et al. 2023). Scores are dot
+products with the embeddings of all tokens. ``T`` are the tokens that are read, ``S`` those that attention sees.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.models.tiny.kv_cache import KvCache
+
+Floats: TypeAlias = NDArray[np.float32]
+Turns: TypeAlias = NDArray[np.complex64]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The weights of one layer, float32; what is multiplied lies in rows: ``states @ weight``.
+
+    Attributes:
+        attention_norm: ``[size]``.
+        qkv: Queries, keys and values side by side: ``[size, (heads + 2 * kv_heads) * head_size]``. The numbers of a
+            query or a key lie so that two which are turned together are neighbours.
+        output: ``[heads * head_size, size]``.
+        feed_forward_norm: ``[size]``.
+        gate_up: Gate and values of the feed-forward network side by side: ``[size, 2 * inner]``.
+        down: ``[inner, size]``.
+    """
+
+    attention_norm: Floats
+    qkv: Floats
+    output: Floats
+    feed_forward_norm: Floats
+    gate_up: Floats
+    down: Floats
+
+
+@dataclass(frozen=True)
+class Network:
+    """A Llama.
+
+    Attributes:
+        heads: The number of query heads.
+        kv_heads: The number of key and value heads; each serves ``heads / kv_heads`` query heads.
+        head_size: The size of a head.
+        epsilon: What the norms add to the mean square.
+        frequencies: By how many radians a position turns each pair of a head: float32 ``[head_size / 2]``.
+        embeddings: Float32 ``[tokens, size]``.
+        layers: The layers.
+        norm: Of the last states: float32 ``[size]``.
+    """
+
+    heads: int
+    kv_heads: int
+    head_size: int
+    epsilon: np.float32
+    frequencies: Floats
+    embeddings: Floats
+    layers: tuple[Layer, ...]
+    norm: Floats
+
+    @classmethod
+    def from_directory(cls, directory: Path) -> Network:
+        """Read ``config.json`` and ``model.safetensors`` of a Llama whose output layer is its embedding."""
+        from safetensors.numpy import load_file
+
+        config: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        weights = {name: array.astype(np.float32) for name, array in load_file(directory / "model.safetensors").items()}
+        heads, kv_heads, head_size = (config[key] for key in ("num_attention_heads", "num_key_value_heads", "head_dim"))
+
+        def layer(number: int) -> Layer:
+            def rows(*names: str) -> Floats:
+                return np.concatenate([weights[f"model.layers.{number}.{name}.weight"].T for name in names], axis=-1)
+
+            qkv = rows("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+            _pair_up(qkv[:, : (heads + kv_heads) * head_size], head_size)
+            return Layer(
+                attention_norm=rows("input_layernorm"),
+                qkv=qkv,
+                output=rows("self_attn.o_proj"),
+                feed_forward_norm=rows("post_attention_layernorm"),
+                gate_up=rows("mlp.gate_proj", "mlp.up_proj"),
+                down=rows("mlp.down_proj"),
+            )
+
+        exponents = np.arange(0, head_size, 2, dtype=np.float32) / np.float32(head_size)
+        frequencies: Floats = np.power(np.float32(config["rope_parameters"]["rope_theta"]), -exponents)
+        return cls(
+            heads=heads,
+            kv_heads=kv_heads,
+            head_size=head_size,
+            epsilon=np.float32(config["rms_norm_eps"]),
+            frequencies=frequencies,
+            embeddings=weights["model.embed_tokens.weight"],
+            layers=tuple(layer(number) for number in range(config["num_hidden_layers"])),
+            norm=weights["model.norm.weight"],
+        )
+
+
+class Reading(NamedTuple):
+    """Tokens that one text reads, after those that its cache holds."""
+
+    cache: KvCache
+    token_ids: Sequence[int]
+
+
+def read(network: Network, readings: Sequence[Reading]) -> Floats:
+    """Read tokens of several texts in one forward pass; the caches hold their keys and values then.
+
+    The texts stand one behind the other; only attention goes through them one by one.
+
+    Args:
+        network: The weights.
+        readings: A text each, with a cache of its own and at least one token.
+
+    Returns:
+        The last states of all tokens, float32 ``[T, size]``, to be given to ``scores``.
+    """
+    counts = [len(reading.token_ids) for reading in readings]
+    ends = np.cumsum(counts).tolist()
+    spans = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
+    starts = [reading.cache.length for reading in readings]
+    positions = np.concatenate(
+        [np.arange(start, start + count, dtype=np.float32) for start, count in zip(starts, counts, strict=True)]
+    )
+    turns = np.exp(1j * np.outer(positions, network.frequencies)).astype(np.complex64)[:, None]
+    masks = [causal_mask(start, count) for start, count in zip(starts, counts, strict=True)]
+    caches = [reading.cache for reading in readings]
+    for cache, count in zip(caches, counts, strict=True):
+        cache.make_room(count)
+    states = network.embeddings[[token for reading in readings for token in reading.token_ids]]
+    for number, layer in enumerate(network.layers):
+        queries, keys, values = heads(network, layer, rms_norm(states, layer.attention_norm, network.epsilon), turns)
+        seen = np.empty((len(states), network.heads * network.head_size), dtype=np.float32)
+        for cache, span, mask in zip(caches, spans, masks, strict=True):
+            held = cache.write(number, keys[span], values[span])
+            seen[span] = attention(queries[span], *held, mask)
+        states = states + seen @ layer.output
+        states = states + feed_forward(layer, rms_norm(states, layer.feed_forward_norm, network.epsilon))
+    for cache, count in zip(caches, counts, strict=True):
+        cache.length += count
+    return rms_norm(states, network.norm, network.epsilon)
+
+
+def scores(network: Network, states: Floats, tokens: NDArray[np.int32] | None = None) -> Floats:
+    """The scores of the next token after some states: all, or those of some tokens.
+
+    Args:
+        network: The weights.
+        states: Float32 ``[T, size]``.
+        tokens: The tokens to score, int32; ``None``: all.
+
+    Returns:
+        Float32 ``[T, tokens]``.
+    """
+    return states @ (network.embeddings if tokens is None else network.embeddings[tokens]).T
+
+
+def rms_norm(states: Floats, weight: Floats, epsilon: np.float32) -> Floats:
+    """Divide states by their root mean square (Zhang and Sennrich 2019): ``[T, size]``."""
+    mean_square = (states * states).sum(axis=-1, keepdims=True) / np.float32(states.shape[-1])
+    normed: Floats = states / np.sqrt(mean_square + epsilon) * weight
+    return normed
+
+
+def heads(network: Network, layer: Layer, states: Floats, turns: Turns) -> tuple[Floats, Floats, Floats]:
+    """Queries, keys and values: ``[T, heads or kv_heads, head_size]``; the first two turned by their position."""
+    each = (states @ layer.qkv).reshape(len(states), -1, network.head_size)
+    turned = rotated(each[:, : network.heads + network.kv_heads], turns)
+    return turned[:, : network.heads], turned[:, network.heads :], each[:, network.heads + network.kv_heads :]
+
+
+def rotated(vectors: Floats, turns: Turns) -> Floats:
+    """Turn each pair of numbers by an angle (rotary position embedding, Su et al. 2021).
+
+    A pair is a complex number, and to turn it is to multiply it.
+
+    Args:
+        vectors: ``[T, heads, head_size]``.
+        turns: Of length 1: ``[T, 1, head_size / 2]``.
+    """
+    return (vectors.view(np.complex64) * turns).view(np.float32)
+
+
+def attention(queries: Floats, keys: Floats, values: Floats, mask: Floats | None) -> Floats:
+    """Scaled dot-product attention (Vaswani et al. 2017), where several queries share a key (Ainslie et al. 2023).
+
+    Args:
+        queries: ``[T, heads, head_size]``.
+        keys: ``[kv_heads, S, head_size]``, like ``values``.
+        values: See above.
+        mask: What is added before the softmax: ``[T, S]``; ``None``: nothing.
+
+    Returns:
+        ``[T, heads * head_size]``.
+    """
+    count, number, size = queries.shape
+    shared = number // len(keys)
+    # [kv_heads, shared * T, head_size]: the queries of a key lie below each other.
+    grouped = queries.transpose(1, 0, 2).reshape(len(keys), shared * count, size)
+    scaled: Floats = np.divide(grouped, math.sqrt(size), dtype=np.float32)
+    products = scaled @ keys.transpose(0, 2, 1)
+    if mask is not None:
+        products.reshape(number, count, -1)[...] += mask
+    return (softmax(products) @ values).reshape(number, count, size).transpose(1, 0, 2).reshape(count, number * size)
+
+
+def softmax(logits: Floats) -> Floats:
+    """Positive numbers that sum to one, of the last axis."""
+    powers: Floats = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    powers /= powers.sum(axis=-1, keepdims=True)
+    return powers
+
+
+def causal_mask(start: int, count: int) -> Floats | None:
+    """Minus infinity where a token would see one behind it: ``[count, start + count]``; ``None`` for a single token."""
+    if count == 1:
+        return None
+    return np.triu(np.full((count, start + count), -np.inf, dtype=np.float32), start + 1)
+
+
+def feed_forward(layer: Layer, states: Floats) -> Floats:
+    """The feed-forward network with a gate, SwiGLU (Shazeer 2020): ``[T, size]``."""
+    both = states @ layer.gate_up
+    inner = both.shape[-1] // 2
+    return (silu(both[:, :inner]) * both[:, inner:]) @ layer.down
+
+
+def silu(numbers: Floats) -> Floats:
+    """``x`` times the logistic function of ``x``, which is written by the tangent so that no power overflows."""
+    half = numbers * np.float32(0.5)
+    product: Floats = half + half * np.tanh(half)
+    return product
+
+
+def _pair_up(columns: Floats, head_size: int) -> None:
+    """Make neighbours of the numbers that transformers turns together: those half a head apart. In place."""
+    halves = columns.reshape(len(columns), -1, 2, head_size // 2)
+    columns[...] = halves.transpose(0, 1, 3, 2).reshape(columns.shape)
