@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sfgen_cli.once import DEMONSTRATION
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -22,6 +24,17 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def nothing_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands that run inside the test process read stdin beside their prompt; pytest's raises an error."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def told_already(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a person is told once was told; and the state of whoever runs the tests is left alone."""
+    state = tmp_path_factory.mktemp("state")
+    (state / "sfgen").mkdir()
+    (state / "sfgen" / DEMONSTRATION).touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(state))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,10 @@ MAY_BE_NEGATIVE = {
 }
 
 
-NOT_WITH_THIS_ONE = ("sfgen.models.transformers_model.TransformersModel.chat",)
+NOT_WITH_THIS_ONE = (
+    "sfgen.models.tiny.model.TinyModel.chat",
+    "sfgen.models.transformers_model.TransformersModel.chat",
+)
 """The right call is an error too: the embedded model has no chat template."""
 
 SAID_TO_RAISE = {"sfgen.models.zip_model.ZipModel.encode_inside.text": KeyError}

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sfgen import BannedWords, generate, load_model
+from sfgen.models.tiny import DIRECTORY
 
 from .source_loop import SourceLoop
 
@@ -72,7 +73,7 @@ def main() -> None:
         "",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        for name, model in (("tiny", load_model("tiny")), ("random GPT-2", gpt2_sized(Path(folder)))):
+        for name, model in (("tiny", load_model(DIRECTORY)), ("random GPT-2", gpt2_sized(Path(folder)))):
             lines += section(name, model, options.tokens, options.rounds)
     report = "\n".join(lines) + "\n"
     print(report)
@@ -91,8 +92,6 @@ def gpt2_sized(folder: Path) -> Any:
     """A model of 12 layers and 768 units, with random weights and the embedded model's tokenizer."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
-
-    from sfgen.models.tiny import DIRECTORY
 
     torch.manual_seed(0)
     for file in DIRECTORY.glob("*token*"):

@@ -51,8 +51,8 @@ class Subject:
 
 
 def tiny() -> Subject:
-    """The embedded model."""
-    return _subject("tiny", load_model("tiny"), Path(DIRECTORY))
+    """The embedded model in transformers, where all engines run."""
+    return _subject("tiny", load_model(DIRECTORY), DIRECTORY)
 
 
 def random_gpt2(folder: Path) -> Subject:

@@ -34,7 +34,7 @@ def here(tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_process_without_torch_says_when_it_is_imported(here: Path) -> None:
-    done = light("gen", "--regex", "a", "x")
+    done = light("gen", "-m", "model", "--regex", "a", "x")
     assert (done.returncode, done.stderr) == (99, "IMPORTED torch\n")
 
 
@@ -146,6 +146,35 @@ def test_resume_knows_the_pattern_of_a_saved_index(here: Path) -> None:
     subprocess.run([sys.executable, "-m", "sfgen_cli", *run], capture_output=True, check=True)
     assert light(*run, "--resume").returncode == 0
     assert json.loads((here / "texts").read_text().splitlines()[0])["pattern"] == "(hot|cold)"
+
+
+# ---- what needs the embedded model alone -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gen --regex [ab] x",
+        "gen --schema name --max-tokens 20 x",
+        "gen --choices hot,cold --ban-words hot --device cpu --dtype float32 x",
+        "gen --stop . --max-tokens 9 --trace trace x",
+        "gen --regex [ab] --input prompts --batch-size 2",
+        "ban --words talk,listen --max-tokens 9 x",
+        "ban --words talk --compare --json --max-tokens 9 x",
+    ],
+)
+def test_the_embedded_model_needs_neither(here: Path, line: str) -> None:
+    done = light(*line.split())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize(
+    "call", ["generate('tiny', 'x', index='[ab]').text", "load_model('tiny').session().extend([5])"]
+)
+def test_nor_does_the_library(call: str) -> None:
+    script = f"import sys, sfgen; assert len(sfgen.{call}); print({{'torch', 'transformers'}} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "set()\n"
 
 
 # ---- what needs a tokenizer alone ------------------------------------------------------------------------------------

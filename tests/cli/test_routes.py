@@ -71,7 +71,7 @@ def test_neither_prompt_nor_weights_are_read(sfgen: Sfgen, monkeypatch: pytest.M
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("the weights are not needed")
 
-    monkeypatch.setattr("sfgen.models.transformers_model.TransformersModel.session", refuse)
+    monkeypatch.setattr("sfgen.models.tiny.model.TinyModel.session", refuse)
     done = sfgen(*ROUTES, "--words-file", "-", "--prompt-file", "/no/such/file", stdin="talk\n")
     assert done.code == 0
     assert "' talk'" in done.out

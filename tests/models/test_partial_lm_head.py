@@ -9,8 +9,10 @@ import pytest
 from attention_models import model_of
 from random_models import ARCHITECTURES
 
-from sfgen import Dfa, Index, Sampler, generate, load_model
+from sfgen import Dfa, Index, Sampler, generate
 from sfgen.models.partial_lm_head import KNOWN, has_rows
+from sfgen.models.tiny import DIRECTORY
+from sfgen.models.transformers_model import TransformersModel
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.protocols import Model
 
@@ -61,7 +63,7 @@ def test_a_layer_of_another_sort_is_called_whole(monkeypatch: pytest.MonkeyPatch
 
 def test_texts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the embedded model, where hardly any question is about many tokens."""
-    model: Model = load_model("tiny", device="cpu")
+    model: Model = TransformersModel(DIRECTORY, device="cpu")
     pattern = r'\{"name":"(John|Paul|Ann)","age":[1-9][0-9],"on":"20[0-9]{2}-(0[1-9]|1[0-2])"\}'
     index = Index(Dfa.from_regex(pattern), model.vocabulary)
     asked: list[int] = []

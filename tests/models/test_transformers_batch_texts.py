@@ -15,8 +15,8 @@ from random_models import ARCHITECTURES, random_model
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, generate
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.generation import prepare
-from sfgen.models import load_model
 from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.tiny import DIRECTORY
 from sfgen.models.transformers_batch import KNOWN, TransformersBatch, reads_rows_at_once
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.models.transformers_session import TransformersSession
@@ -67,7 +67,7 @@ class TestWhichModels:
         assert "model" in vars(known)
 
     def test_the_embedded_model(self) -> None:
-        model = load_model("tiny")
+        model = TransformersModel(DIRECTORY)
         assert isinstance(batch_of(model, 2), TransformersBatch)
 
 
@@ -137,7 +137,7 @@ class TestWholeTexts:
             assert not BannedText(WORDS, "substring").is_in(results[number].text.encode())
 
     def test_the_embedded_model_writes_the_same(self) -> None:
-        model = load_model("tiny")
+        model = TransformersModel(DIRECTORY)
         prompts = ["The captain", "1. ", "Dear Anna,\n", '{"name": "', "Once upon a time", "Q: Who"]
         expected = [generate(model, prompt, max_tokens=24).token_ids for prompt in prompts]
         loops = [prepare(model, prompt, max_tokens=24) for prompt in prompts]

@@ -18,6 +18,7 @@ PROGRAMS = ("__main__", "train")
 GIVEN_BACK = (
     "sfgen.decoding.sampler.Draws",
     "sfgen.reference.guide.ReferenceGuide",
+    "sfgen.models.tiny.model.TinyModel",
     "sfgen.models.transformers_model.TransformersModel",
     "sfgen.models.uniform.UniformModel",
     "sfgen.models.zip_model.ZipModel",

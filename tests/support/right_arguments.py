@@ -24,6 +24,7 @@ from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
 from sfgen.index.stored_rows import StoredRows
 from sfgen.models.tiny import DIRECTORY
+from sfgen.models.tiny.model import TinyModel
 from sfgen.models.uniform import UniformModel
 from sfgen.models.zip_model import ZipModel
 
@@ -84,7 +85,7 @@ def machine() -> reference.Machine:
 
 @cache
 def tiny() -> Any:
-    return sfgen.load_model("tiny", device="cpu")
+    return sfgen.load_model(DIRECTORY, device="cpu")
 
 
 def loops() -> list[Loop]:
@@ -212,6 +213,7 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "JsonSchema": lambda: sfgen.JsonSchema("name"),
     "Sampler": lambda: sfgen.Sampler(temperature=1, seed=0),
     "TokenTrie": lambda: vocabulary().trie,
+    "TinyModel": TinyModel,
     "TransformersModel": tiny,
     "UniformModel": UniformModel,
     "Vocabulary": vocabulary,

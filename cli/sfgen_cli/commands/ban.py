@@ -13,6 +13,7 @@ from sfgen_cli.constraints import ConstraintOptions, read_bans
 from sfgen_cli.flatten import Named, flattened
 from sfgen_cli.generation import run
 from sfgen_cli.many_options import ManyOptions
+from sfgen_cli.once import tell_of_demonstration
 from sfgen_cli.prompts import read_prompt, reader_of_stdin
 from sfgen_cli.request import Request
 
@@ -89,6 +90,7 @@ def ban(
         from sfgen_cli.many import run_many
 
         run_many(Request("", ConstraintOptions(), banned, generation), many)
+        tell_of_demonstration(generation)
         return
     if routes:
         from sfgen_cli.routes import write_routes
@@ -103,6 +105,7 @@ def ban(
         write_comparison(request)
     else:
         run(request)
+    tell_of_demonstration(generation)
 
 
 def _no_regex(regex: str, bans: options.BanOptions) -> UsageError:

@@ -10,6 +10,7 @@ from sfgen_cli.constraints import read_bans, read_constraint
 from sfgen_cli.flatten import Named, flattened
 from sfgen_cli.generation import run
 from sfgen_cli.many_options import ManyOptions
+from sfgen_cli.once import tell_of_demonstration
 from sfgen_cli.output import note
 from sfgen_cli.prompts import pattern_hint, read_prompt, reader_of_stdin
 from sfgen_cli.request import Request
@@ -69,6 +70,7 @@ def gen(
         from sfgen_cli.many import run_many
 
         run_many(request, many)
+        tell_of_demonstration(generation)
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
     # What is piped in may be a program, which has much in it that patterns have.
@@ -76,3 +78,4 @@ def gen(
     if not constraint and (hint := pattern_hint(typed)):
         note(f"sfgen: {hint}", quiet=generation.quiet)
     run(replace(request, prompt=text))
+    tell_of_demonstration(generation)

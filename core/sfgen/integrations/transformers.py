@@ -154,7 +154,7 @@ class GuidedLogitsProcessor(_Processor):
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY
     >>> from transformers import AutoTokenizer
-    >>> model = sfgen.load_model("tiny", device="cpu")
+    >>> model = sfgen.load_model(DIRECTORY, device="cpu")
     >>> tokenizer = AutoTokenizer.from_pretrained(DIRECTORY)
     >>> index = sfgen.Index(sfgen.Dfa.from_regex("[0-9]{4}-(0[1-9]|1[0-2])"), model.vocabulary)
     >>> inputs = tokenizer(["Date: ", "The letter is from "], return_tensors="pt", padding=True, padding_side="left")
@@ -193,7 +193,7 @@ class BannedWordsLogitsProcessor(_Processor):
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY
     >>> from transformers import AutoTokenizer
-    >>> model = sfgen.load_model("tiny", device="cpu")
+    >>> model = sfgen.load_model(DIRECTORY, device="cpu")
     >>> tokenizer = AutoTokenizer.from_pretrained(DIRECTORY)
     >>> banned = sfgen.BannedWords(["talk", "listen"])
     >>> inputs = tokenizer("Can we talk?", return_tensors="pt")

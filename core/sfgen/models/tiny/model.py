@@ -8,7 +8,6 @@ from functools import cached_property
 from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.models.tiny import DIRECTORY
-from sfgen.models.tiny.batch import TinyBatch
 from sfgen.models.tiny.network import Network
 from sfgen.models.tiny.session import TinySession
 from sfgen.vocabulary import Vocabulary
@@ -68,10 +67,6 @@ class TinyModel:
     def session(self) -> TinySession:
         """A new, empty session with a cache of its own; reads the weights the first time."""
         return TinySession(self._network, self.context_length, name=self.name)
-
-    def batch(self, rows: int) -> TinyBatch:
-        """A new batch of empty rows, read in one forward pass."""
-        return TinyBatch(self._network, self.session, arguments.whole_number("rows", rows, least=1))
 
     @cached_property
     def _network(self) -> Network:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,61 +94,43 @@ class Network:
             )
 
         exponents = np.arange(0, head_size, 2, dtype=np.float32) / np.float32(head_size)
-        frequencies: Floats = np.power(np.float32(config["rope_parameters"]["rope_theta"]), -exponents)
+        # Rounded where transformers rounds: at position 2000 the last digit of a frequency is 0.0001 radians.
+        powers = np.power(config["rope_parameters"]["rope_theta"], exponents.astype(np.float64)).astype(np.float32)
         return cls(
             heads=heads,
             kv_heads=kv_heads,
             head_size=head_size,
             epsilon=np.float32(config["rms_norm_eps"]),
-            frequencies=frequencies,
+            frequencies=np.float32(1) / powers,
             embeddings=weights["model.embed_tokens.weight"],
             layers=tuple(layer(number) for number in range(config["num_hidden_layers"])),
             norm=weights["model.norm.weight"],
         )
 
 
-class Reading(NamedTuple):
-    """Tokens that one text reads, after those that its cache holds."""
-
-    cache: KvCache
-    token_ids: Sequence[int]
-
-
-def read(network: Network, readings: Sequence[Reading]) -> Floats:
-    """Read tokens of several texts in one forward pass; the caches hold their keys and values then.
-
-    The texts stand one behind the other; only attention goes through them one by one.
+def read(network: Network, cache: KvCache, token_ids: Sequence[int]) -> Floats:
+    """Read tokens behind those that a cache holds, in one forward pass; the cache holds them then, too.
 
     Args:
         network: The weights.
-        readings: A text each, with a cache of its own and at least one token.
+        cache: Keys and values of the text so far.
+        token_ids: At least one.
 
     Returns:
-        The last states of all tokens, float32 ``[T, size]``, to be given to ``scores``.
+        The last states of the tokens, float32 ``[T, size]``, to be given to ``scores``.
     """
-    counts = [len(reading.token_ids) for reading in readings]
-    ends = np.cumsum(counts).tolist()
-    spans = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
-    starts = [reading.cache.length for reading in readings]
-    positions = np.concatenate(
-        [np.arange(start, start + count, dtype=np.float32) for start, count in zip(starts, counts, strict=True)]
-    )
-    turns = np.exp(1j * np.outer(positions, network.frequencies)).astype(np.complex64)[:, None]
-    masks = [causal_mask(start, count) for start, count in zip(starts, counts, strict=True)]
-    caches = [reading.cache for reading in readings]
-    for cache, count in zip(caches, counts, strict=True):
-        cache.make_room(count)
-    states = network.embeddings[[token for reading in readings for token in reading.token_ids]]
+    start, count = cache.length, len(token_ids)
+    turns = rotations(network.frequencies, start, count)
+    mask = causal_mask(start, count)
+    cache.make_room(count)
+    states = network.embeddings[list(token_ids)]
     for number, layer in enumerate(network.layers):
-        queries, keys, values = heads(network, layer, rms_norm(states, layer.attention_norm, network.epsilon), turns)
-        seen = np.empty((len(states), network.heads * network.head_size), dtype=np.float32)
-        for cache, span, mask in zip(caches, spans, masks, strict=True):
-            held = cache.write(number, keys[span], values[span])
-            seen[span] = attention(queries[span], *held, mask)
+        normed = rms_norm(states, layer.attention_norm, network.epsilon)
+        queries, keys, values = heads(network, layer, normed, turns)
+        seen = attention(queries, *cache.write(number, keys, values), mask)
         states = states + seen @ layer.output
         states = states + feed_forward(layer, rms_norm(states, layer.feed_forward_norm, network.epsilon))
-    for cache, count in zip(caches, counts, strict=True):
-        cache.length += count
+    cache.length += count
     return rms_norm(states, network.norm, network.epsilon)
 
 
@@ -178,6 +160,13 @@ def heads(network: Network, layer: Layer, states: Floats, turns: Turns) -> tuple
     each = (states @ layer.qkv).reshape(len(states), -1, network.head_size)
     turned = rotated(each[:, : network.heads + network.kv_heads], turns)
     return turned[:, : network.heads], turned[:, network.heads :], each[:, network.heads + network.kv_heads :]
+
+
+def rotations(frequencies: Floats, start: int, count: int) -> Turns:
+    """By what the pairs of a head are multiplied at ``count`` positions: complex64 ``[count, 1, head_size / 2]``."""
+    angles = np.arange(start, start + count, dtype=np.float32)[:, None, None] * frequencies
+    turns: Turns = np.exp(1j * angles)
+    return turns
 
 
 def rotated(vectors: Floats, turns: Turns) -> Floats:
