@@ -125,8 +125,10 @@ class _Cache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = None
+        # numba's own method fills its tables of all types and functions first, which takes five times as long as to
+        # load a kernel. Machine code needs none of them; the compiler fills them for itself.
         with contextlib.suppress(Exception):
-            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         if found is None:
             self._missed()
         return found

@@ -1,6 +1,6 @@
 """The validators of the package jsonschema, put right where they go by floats, sort, or join patterns.
 
-The package is imported when a validator is first asked for: that takes a second.
+The package is imported when a validator is first asked for.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.from_python import from_python
+from sfgen.schema.jsonschema_package import jsonschema
 from sfgen.schema.keywords import Draft
 from sfgen.schema.pattern_search import PatternUnreadableError, search_of
 from sfgen.schema.references import value_at
@@ -46,9 +47,7 @@ def validator_of(document: SchemaDocument) -> Any:
 
 @cache
 def _class_of(draft: Draft) -> Any:
-    import jsonschema
-
-    base = getattr(jsonschema, _CLASSES[draft])
+    base = getattr(jsonschema(), _CLASSES[draft])
     keywords = {
         "multipleOf": _multiple_of,
         "enum": _enum,
@@ -64,7 +63,7 @@ def _class_of(draft: Draft) -> Any:
     checker = base.TYPE_CHECKER
     if draft is not Draft.DRAFT_04:  # where 1.0 is no integer
         checker = checker.redefine("integer", _is_integer)
-    return jsonschema.validators.extend(base, known, type_checker=checker)
+    return jsonschema().validators.extend(base, known, type_checker=checker)
 
 
 def _for_jsonschema(document: SchemaDocument) -> Any:

@@ -19,6 +19,7 @@ from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
 from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.schema.ecma_patterns import pattern_texts
 from sfgen.schema.formats import format_texts
+from sfgen.schema.jsonschema_package import jsonschema
 from sfgen.schema.text_lengths import of_length
 from sfgen.schema.written_text import any_text, counted_text, no_text, written
 
@@ -159,6 +160,4 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 @cache
 def _format_checker() -> Any:
     """Who jsonschema asks about formats; importing it takes a while."""
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator.FORMAT_CHECKER
+    return jsonschema().Draft202012Validator.FORMAT_CHECKER
