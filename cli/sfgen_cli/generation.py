@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
+from sfgen_cli import process
 from sfgen_cli.keyboard import is_watched
 from sfgen_cli.options import GenerationOptions
 from sfgen_cli.output import note, visible, write, write_json
@@ -129,6 +130,7 @@ def load(request: Request) -> tuple[Run, list[Sampler]]:
     """Load what a request needs; how each of its samples is drawn."""
     # What can be wrong in the options first: it is told before seconds of loading.
     request.check()
+    process.import_numpy()
     samplers = request.samplers()
     with progress(quiet=request.options.quiet) as say:
         loaded = without_weights(request, say, check_beforehand(request, say))

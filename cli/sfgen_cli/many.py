@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sfgen.errors import GenerationError, InputError, SfgenError
+from sfgen_cli import process
 from sfgen_cli.generation import Run, check_beforehand, trace_file, without_weights
 from sfgen_cli.many_input import Source
 from sfgen_cli.many_input import opened as opened_input
@@ -77,6 +78,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
 
 def _prepared(request: Request, tally: _Tally, say: Say, *, resume: bool) -> tuple[Lines, Iterator[Slot], Run | None]:
     """What is to be done, with everything loaded for it; nothing is loaded where nothing is left to do."""
+    process.import_numpy()
     sampler = request.samplers()[0]
     made = check_beforehand(request, say, has_prompt=False)
     lines, output = Lines(request, request.options.samples, sampler), tally.output

@@ -5,12 +5,15 @@ from __future__ import annotations
 import codecs
 import contextlib
 import errno
+import importlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
+
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def prepare() -> None:
@@ -44,6 +47,21 @@ def speak_utf8() -> None:
         return
     with contextlib.suppress(OSError):
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
+def import_numpy() -> None:
+    """Import numpy with a single thread for products of matrices.
+
+    Its OpenBLAS starts a thread for each processor while it is imported, which takes as long as all else in numpy; the
+    products here are too small for several. Other libraries, which read the same variable, are not told.
+    """
+    if "numpy" in sys.modules or _BLAS_THREADS in os.environ:
+        return
+    os.environ[_BLAS_THREADS] = "1"
+    try:
+        importlib.import_module("numpy")
+    finally:
+        del os.environ[_BLAS_THREADS]
 
 
 @contextlib.contextmanager

@@ -45,6 +45,18 @@ def test_importing_the_library_imports_nothing_heavy() -> None:
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, as Linux has it")
+def test_numpy_starts_no_threads() -> None:
+    script = (
+        "import os, sys; from sfgen_cli.process import import_numpy; import_numpy(); import numpy; "
+        "print(len(os.listdir('/proc/self/task')), 'OPENBLAS_NUM_THREADS' in os.environ)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    assert subprocess.check_output([sys.executable, "-c", script], text=True, env=environment) == "1 False\n"
+    environment["OPENBLAS_NUM_THREADS"] = "2"  # who has said so is heard
+    assert subprocess.check_output([sys.executable, "-c", script], text=True, env=environment).endswith("True\n")
+
+
 def test_an_error_needs_no_torch() -> None:
     script = (
         "import sys; from sfgen_cli.__main__ import run; assert run(['gen', '-r', 'a(?=b)', 'x']) == 1; "

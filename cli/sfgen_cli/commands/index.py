@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli import options
+from sfgen_cli import options, process
 from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.flatten import flattened
 from sfgen_cli.index_options import DEFAULT_FILE, Looks, Vocabularies
@@ -93,6 +93,7 @@ def index(
     if looks.engine == "fsm" and constraint.pattern is not None:
         _show_fsm(constraint.pattern, vocabularies, looks)
         return
+    process.import_numpy()
     import_module("sfgen.automata")  # now, for it takes longer than what is timed
     # The pattern or the file first: a mistake in it is told before a tokenizer is loaded.
     clock = Stopwatch()
