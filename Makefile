@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt
 RUN_STAMP := $(VENV)/.installed
+COMPILED_STAMP := $(VENV)/.compiled
 DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
 
@@ -37,7 +38,11 @@ $(BENCH_STAMP): $(DEV_STAMP)
 	$(PIP) --editable '.[bench]'
 	@touch $@
 
-demo: $(RUN_STAMP)
+$(COMPILED_STAMP): $(RUN_STAMP)
+	@.ci/compile $(BIN)
+	@touch $@
+
+demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)
 
 # Two processes, each with whole files of tests: more would each load torch.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sfgen.errors import UsageError
+from sfgen.errors import SfgenError, UsageError
+from sfgen.kernels import told_of_compiling
 from sfgen_cli import process
 from sfgen_cli.keyboard import is_watched
 from sfgen_cli.options import GenerationOptions
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from sfgen_cli.trace import TraceFile
 
 _WORDS_SHOWN = 5  # in the summary
+_REHEARSED = 48  # events
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,17 @@ class Run:
             say(f"loading the weights of {self.request.options.model}" + (f" ({size_in_words(size)})" if size else ""))
         self.model.session()
 
+    def rehearse(self) -> None:
+        """Write some tokens of a text for nobody, without the weights, so that the kernels for it are compiled now."""
+        from sfgen import Sampler
+        from sfgen.decoding.plain_forms import vocabulary_of
+        from sfgen.models.uniform import UniformModel
+
+        with contextlib.suppress(SfgenError):  # where there is something to tell, the run itself tells it
+            others = replace(self, model=UniformModel(vocabulary_of(self.model)), prompt=[0])
+            for _ in itertools.islice(others.events(Sampler(temperature=1.0, seed=0)), _REHEARSED):
+                pass
+
 
 def run(request: Request) -> None:
     """Generate and write all samples."""
@@ -133,8 +147,12 @@ def load(request: Request) -> tuple[Run, list[Sampler]]:
     process.import_numpy()
     samplers = request.samplers()
     with progress(quiet=request.options.quiet) as say:
-        loaded = without_weights(request, say, check_beforehand(request, say))
-        loaded.loop(samplers[0])  # tells what is impossible, before the weights are loaded
+        compiled: list[bool] = []
+        with told_of_compiling(compiled.append):
+            loaded = without_weights(request, say, check_beforehand(request, say))
+            loaded.loop(samplers[0])  # tells what is impossible, before the weights are loaded
+        if compiled:  # then others will be, and while the text is written nobody says why nothing happens
+            loaded.rehearse()
         loaded.load_weights(say)
     return loaded, samplers
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sfgen.errors import GenerationError, InputError, SfgenError
+from sfgen.kernels import told_of_compiling
 from sfgen_cli import process
 from sfgen_cli.generation import Run, check_beforehand, trace_file, without_weights
 from sfgen_cli.many_input import Source
@@ -80,7 +81,9 @@ def _prepared(request: Request, tally: _Tally, say: Say, *, resume: bool) -> tup
     """What is to be done, with everything loaded for it; nothing is loaded where nothing is left to do."""
     process.import_numpy()
     sampler = request.samplers()[0]
-    made = check_beforehand(request, say, has_prompt=False)
+    compiled: list[bool] = []
+    with told_of_compiling(compiled.append):
+        made = check_beforehand(request, say, has_prompt=False)
     lines, output = Lines(request, request.options.samples, sampler), tally.output
     if isinstance(output, OutputFile) and resume:
         say(f"comparing {output.path} with {tally.source.name}")
@@ -94,9 +97,12 @@ def _prepared(request: Request, tally: _Tally, say: Say, *, resume: bool) -> tup
         slots = itertools.chain([following], slots)
     else:
         slots = lines.slots(tally.source.entries())
-    run = without_weights(request, say, made)
-    if run.index is not None:
-        run.index.guide(request.options.max_tokens)  # tells if there is no match that short, whatever the prompt is
+    with told_of_compiling(compiled.append):
+        run = without_weights(request, say, made)
+        if run.index is not None:
+            run.index.guide(request.options.max_tokens)  # tells if there is no match that short, whatever the prompt is
+    if compiled:
+        run.rehearse()
     run.load_weights(say)
     if isinstance(output, OutputFile):
         output.begin()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,3 +103,32 @@ def test_names_are_shown_and_not_obeyed(stderr_of: Callable[..., Any]) -> None:
 
 def test_quiet_shows_nothing(stderr_of: Callable[..., Any]) -> None:
     assert stderr_of("--quiet") == ""
+
+
+COLD = """
+import sys, traceback
+from sfgen.kernels import told_of_compiling
+from sfgen_cli.__main__ import run
+places = []
+def note(begins):
+    if begins:
+        places.append({frame.name for frame in traceback.extract_stack()})
+with told_of_compiling(note):
+    assert run(["gen", "--regex", "(ab|[a-z]){4}", *sys.argv[1:]]) == 0
+print(len(places), sum("rehearse" in names for names in places), sum("_sample" in names for names in places))
+"""
+
+
+def test_kernels_are_compiled_before_the_text_is_begun(tmp_path: Path) -> None:
+    """While it is written, nobody would say why nothing happens."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", COLD]
+    cold, warm = (
+        subprocess.run(command, capture_output=True, text=True, check=True, env=environment, stdin=subprocess.DEVNULL)
+        for _ in range(2)
+    )
+    text, counts = cold.stdout.splitlines()
+    compiled, while_rehearsing, while_writing = map(int, counts.split())
+    assert compiled > while_rehearsing > 0
+    assert while_writing == 0
+    assert warm.stdout.splitlines() == [text, "0 0 0"]
