@@ -133,7 +133,7 @@ Device = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="auto, cpu, cuda, cuda:N or mps; auto takes cuda, then mps, then cpu.",
+        help="auto, cpu, cuda, cuda:N or mps; auto takes cuda, then mps, then cpu, and cpu for [bold]tiny[/].",
         autocompletion=completion.devices,
         rich_help_panel=_MODEL,
     ),

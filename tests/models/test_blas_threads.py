@@ -78,14 +78,14 @@ def test_two_at_the_same_time(blas: Blas) -> None:
 
 
 def test_the_library_of_numpy(two_threads: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfgen.models.tiny import session
+    from sfgen.models.tiny import network, session
 
     seen: list[int] = []
-    plain = session.read
+    plain = network.read
 
-    def watched(network: Any, cache: Any, token_ids: Any) -> Any:
+    def watched(weights: Any, cache: Any, token_ids: Any) -> Any:
         seen.append(two_threads())
-        return plain(network, cache, token_ids)
+        return plain(weights, cache, token_ids)
 
     monkeypatch.setattr(session, "read", watched)
     TinyModel().session().extend([5, 6])

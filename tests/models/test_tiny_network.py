@@ -122,13 +122,14 @@ class TestParts:
     def test_products_of_turned_pairs_depend_on_the_distance_alone(self, size: int, start: int, step: int) -> None:
         generator = np.random.default_rng(size)
         query, key = generator.normal(size=(2, 1, 1, 2 * size)).astype(np.float32)
-        frequencies = generator.uniform(0.01, 1, size)
+        frequencies = generator.uniform(0.01, 1, size).astype(np.float32)
 
-        def turned(vector: Floats, position: int) -> Floats:
-            return network.rotated(vector, np.exp(1j * position * frequencies).astype(np.complex64)[None, None])[0, 0]
+        def at(vector: Floats, position: int) -> Floats:
+            turned: Floats = network.rotated(vector, network.rotations(frequencies, position, 1))[0, 0]
+            return turned
 
-        at_zero = turned(query, 0) @ turned(key, step)
-        np.testing.assert_allclose(turned(query, start) @ turned(key, start + step), at_zero, atol=1e-4)
+        at_zero = at(query, 0) @ at(key, step)
+        np.testing.assert_allclose(at(query, start) @ at(key, start + step), at_zero, atol=1e-4)
 
 
 def test_the_directory_of_the_embedded_model_is_read_whole() -> None:

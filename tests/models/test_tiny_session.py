@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfgen.errors import ModelError
 from sfgen.models.separate_rows import SeparateRows
-from sfgen.models.tiny import DIRECTORY, session
+from sfgen.models.tiny import DIRECTORY, network, session
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.protocols import (
@@ -233,12 +233,12 @@ UNREADABLE = [
 @contextmanager
 def failing(at: int, error: BaseException) -> Iterator[None]:
     """The forward pass of that number raises when it is over."""
-    plain, calls = session.read, 0
+    plain, calls = network.read, 0
 
-    def fails(network: Any, cache: Any, token_ids: Any) -> Any:
+    def fails(weights: Any, cache: Any, token_ids: Any) -> Any:
         nonlocal calls
         calls += 1
-        states = plain(network, cache, token_ids)
+        states = plain(weights, cache, token_ids)
         if calls == at:
             raise error
         return states

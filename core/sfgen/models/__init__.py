@@ -7,7 +7,7 @@
 ``every_position`` all tokens after each token read, ``separate_rows`` makes do with a model that can do less.
 
 ``uniform`` has no preference, over a tokenizer or over ``characters``; ``zip_model`` makes a compressor a model;
-``tiny`` is the small model that comes with the package.
+``tiny`` is the small model that comes with the package, which runs in numpy. ``readable`` says what no model can read.
 """
 
 from __future__ import annotations
