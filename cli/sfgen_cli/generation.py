@@ -109,7 +109,12 @@ class Run:
         self.model.session()
 
     def rehearse(self) -> None:
-        """Write some tokens of a text for nobody, without the weights, so that the kernels for it are compiled now."""
+        """Write some tokens of a text for nobody, without the weights, so that the kernels for it are compiled now.
+
+        The engines that are there for comparison have no kernels, and take seconds for a token.
+        """
+        if self.request.reference is not None:
+            return
         from sfgen import Sampler
         from sfgen.decoding.plain_forms import vocabulary_of
         from sfgen.models.uniform import UniformModel
