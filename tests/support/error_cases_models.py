@@ -287,6 +287,9 @@ MODELS = [
     ),
     # --- while it reads
     Case(_GEN, 1, "not enough memory on cpu for", _failing_reader(MemoryError())),
+    Case(
+        "gen x", 1, "not enough memory for 2 tokens", patched("sfgen.models.tiny.session.read", raising(MemoryError()))
+    ),
     Case(_GEN, 1, "model cannot score on cpu in float32: no kernel", _failing_reader(RuntimeError("no kernel"))),
     Case("gen -m model", 1, "the prompt is longer than model can read", _model(), stdin="one two " * 200),
     Case(
