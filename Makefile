@@ -7,13 +7,17 @@ RUN_STAMP := $(VENV)/.installed
 COMPILED_STAMP := $(VENV)/.compiled
 DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
+GGUF_STAMP := $(VENV)/.installed-gguf
+# llama.cpp, without what sfgen has no use for. It must run on each machine that shares pip's cache, not on this one alone.
+GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs bench gpu pictures clean
+.PHONY: help demo gguf test check format docs bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
-	@echo "make test      set up, then run the tests"
+	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
+	@echo "make test      set up, then run the tests; without make gguf those of GGUF files are skipped"
 	@echo "make check     lint, types, circles of imports, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README anew"
@@ -42,6 +46,14 @@ $(COMPILED_STAMP): $(RUN_STAMP)
 	@.ci/compile $(BIN)
 	@touch $@
 
+# pip keeps the wheel that it has built, outside of this folder.
+$(GGUF_STAMP): $(RUN_STAMP)
+	@echo "setting up llama.cpp (the first time on a machine it is built: about 7 minutes of processor time)"
+	$(GGUF_BUILD) $(PIP) --editable '.[gguf]'
+	@touch $@
+
+gguf: $(GGUF_STAMP)
+
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)
 
@@ -63,9 +75,9 @@ format: $(DEV_STAMP)
 docs: $(DEV_STAMP)
 	$(BIN)/python tests/docs/reference.py
 
-bench: $(BENCH_STAMP)
+bench: $(BENCH_STAMP) $(GGUF_STAMP)
 	$(BIN)/python -m tests.bench $(BENCH)
-	$(if $(BENCH),,set -e; for part in masks letters bans growth forward generation schemas schema_generation; do $(BIN)/python -m tests.bench.$$part; done)
+	$(if $(BENCH),,set -e; for part in masks letters bans growth forward generation schemas schema_generation gguf; do $(BIN)/python -m tests.bench.$$part; done)
 
 # On Linux most package indexes offer torch with CUDA; where .venv has the build for CPUs, the program says so and stops.
 gpu: $(BENCH_STAMP)

@@ -55,9 +55,12 @@ def real_tokenizer_directory() -> Callable[[str], Path]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say at the end, on one line, what was skipped for lack of a program, and how to get it."""
+    """Say at the end, on a line each, what was skipped for lack of programs and of packages, and how to get them."""
+    from packages import missing_packages
     from programs import advice
 
     reports = terminalreporter.stats.get("skipped", [])
-    if line := advice(report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple)):
-        terminalreporter.write_line(line, yellow=True)
+    reasons = [report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple)]
+    for line in (advice(reasons), missing_packages(reasons)):
+        if line:
+            terminalreporter.write_line(line, yellow=True)

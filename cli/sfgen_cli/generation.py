@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from sfgen.errors import SfgenError, UsageError
 from sfgen.kernels import told_of_compiling
+from sfgen.sizes import size_in_words
 from sfgen_cli import process
 from sfgen_cli.keyboard import is_watched
 from sfgen_cli.options import GenerationOptions
 from sfgen_cli.output import note, visible, write, write_json
-from sfgen_cli.progress import Say, progress, size_in_words
+from sfgen_cli.progress import Say, progress
 from sfgen_cli.record import record
 from sfgen_cli.request import Request
 
@@ -230,6 +231,7 @@ def without_weights(request: Request, say: Say, made: Dfa | JsonSchema | None) -
         tokenizer=options.tokenizer,
         device=options.device,
         dtype=options.dtype,
+        threads=options.threads,
         trust_remote_code=options.trust_remote_code,
         offline=options.offline,
     )

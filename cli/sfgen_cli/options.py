@@ -117,7 +117,7 @@ Model = Annotated[
         envvar="SFGEN_MODEL",
         autocompletion=completion.models,
         help="[bold]tiny[/] (comes with sfgen), [bold]uniform[/] (no preference), [bold]zip:FILE[/] (what compresses "
-        "well after FILE), a directory of a transformers model, or a hub id.",
+        "well after FILE), a GGUF file, a directory of a transformers model, or a hub id.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -143,6 +143,17 @@ Dtype = Annotated[
     typer.Option(
         help="auto is the checkpoint's own, float32 on a CPU.",
         rich_help_panel=_MODEL,
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Threads of the processor that the model uses; without, one for a small model, else one for each "
+        "processor.",
+        rich_help_panel=_MODEL,
+        show_default=False,
     ),
 ]
 TrustRemoteCode = Annotated[
@@ -378,6 +389,7 @@ class GenerationOptions:
     tokenizer: Tokenizer = None
     device: Device = "auto"
     dtype: Dtype = "auto"
+    threads: Threads = None
     trust_remote_code: TrustRemoteCode = False
     offline: Offline = False
     chat: Chat = False

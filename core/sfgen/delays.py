@@ -17,7 +17,7 @@ class Delay:
     Attributes:
         what: What is done, as ``downloading the weights of org/model``.
         is_download: Whether it is a download.
-        size: The size of a download in bytes; ``None`` if nobody knows it.
+        size: The size of what is downloaded or loaded, in bytes; ``None`` if nobody knows it.
     """
 
     what: str

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from sfgen.models.cpu_threads import CpuThreads
+from sfgen.models.cpu_threads import CpuThreads, threads_for
 from sfgen.models.transformers_session import TransformersSession
 
 
@@ -50,6 +50,23 @@ def test_a_small_model_reads_with_one_thread() -> None:
     with pytest.raises(Exception, match="the ninth"):
         session.extend([9])
     assert (model.seen, torch.get_num_threads()) == ([1, 1], 3)
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_as_many_as_are_asked_for() -> None:
+    model = Reader(10_000_000)
+    TransformersSession(model, threads=2).extend([1])
+    assert (model.seen, torch.get_num_threads()) == ([2], 3)
+    with CpuThreads(Reader(), 2).bounded():
+        assert torch.get_num_threads() == 2
+
+
+def test_how_many_a_model_is_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {1, 2, 7}, raising=False)
+    assert (threads_for(10_000_000), threads_for(10_000_001)) == (1, 3)
+    monkeypatch.delattr("os.sched_getaffinity")  # not on every system
+    monkeypatch.setattr("os.cpu_count", lambda: 5)
+    assert threads_for(10_000_001) == 5
 
 
 @pytest.mark.usefixtures("three_threads")

@@ -89,8 +89,8 @@ ADAPTER = json.dumps({"base_model_name_or_path": "org/base"}).encode()
 BROKEN: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     # name: (what is done to the directory, message, hint)
     "no weights": (replace_weights(""), "it has no model.safetensors", "save_pretrained"),
-    "GGUF": (replace_weights("m.gguf", b"GGUF"), "it holds a GGUF file, the format of llama.cpp", "format of trans"),
-    "GGUF alone": (keep_only("m.gguf", b"GGUF"), "no model in .* it holds a GGUF file", "format of transformers"),
+    "GGUF": (replace_weights("m.gguf", b"GGUF"), "it holds a GGUF file, the format of llama.cpp", "m.gguf"),
+    "GGUF alone": (keep_only("m.gguf", b"GGUF"), "no model in .* it holds a GGUF file", "Name the file itself: "),
     "adapter": (replace_weights("adapter_config.json", ADAPTER), "it holds an adapter", "Merge it into org/base"),
     "adapter alone": (
         keep_only("adapter_config.json", b"{"),
@@ -216,7 +216,10 @@ def test_files_instead_of_directories(directory: Path) -> None:
         load_model(directory / "model.safetensors")
     assert str(directory) in caught.value.hint
     (directory / "model.gguf").write_bytes(b"GGUF")
-    with pytest.raises(ModelError, match="is a GGUF file"):
+    with pytest.raises(ModelError, match=r"model.gguf: the file is damaged or cut short"):
+        load_model(directory / "model.gguf")
+    (directory / "model.gguf").write_bytes(b"PK")
+    with pytest.raises(ModelError, match="it is no GGUF file: it does not begin with GGUF"):
         load_model(directory / "model.gguf")
 
 

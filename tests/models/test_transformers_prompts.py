@@ -17,6 +17,7 @@ from sfgen import generate
 from sfgen.errors import InputError, ModelError, UsageError
 from sfgen.models.prompt import Prompts
 from sfgen.models.transformers_model import TransformersModel
+from sfgen.models.transformers_tokenizer import TransformersTokenizer
 from sfgen.vocabulary.pretrained import load_tokenizer
 
 TOKENIZERS = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
@@ -28,6 +29,10 @@ def tokenizer(name: str, **changes: Any) -> Any:
     for key, value in changes.items():
         setattr(loaded, key, value)
     return loaded
+
+
+def prompts_of(loaded: Any, name: str) -> Prompts:
+    return Prompts(TransformersTokenizer(loaded), name)
 
 
 def wrapping(before: str, after: str, name: str = "gpt2") -> Any:
@@ -48,7 +53,7 @@ class TestBeginAndEndTokens:
     @pytest.mark.parametrize("name", ["llama2", "llama3", "gemma2", "gpt2", "qwen", "unigram", "wordpiece"])
     def test_a_prompt_is_what_the_tokenizer_makes_of_it_but_for_what_follows(self, name: str) -> None:
         loaded = tokenizer(name)
-        whole, ids = loaded("It is")["input_ids"], Prompts(loaded, name).encode("It is")
+        whole, ids = loaded("It is")["input_ids"], prompts_of(loaded, name).encode("It is")
         assert ids == whole[: len(ids)]
         assert loaded.decode(ids, skip_special_tokens=True).strip().lower() == "it is"
         assert set(whole[len(ids) :]) <= set(loaded.all_special_ids)
@@ -56,7 +61,7 @@ class TestBeginAndEndTokens:
     @pytest.mark.parametrize("name", ["llama2", "llama3", "gemma2"])
     def test_the_begin_token_is_not_doubled(self, name: str) -> None:
         loaded = tokenizer(name)
-        prompts = Prompts(loaded, name)
+        prompts = prompts_of(loaded, name)
         ids = prompts.encode("It is")
         assert ids.count(loaded.bos_token_id) == 1
         assert ids[0] == loaded.bos_token_id
@@ -67,7 +72,7 @@ class TestBeginAndEndTokens:
 
     def test_several_tokens_before_and_after(self) -> None:
         loaded = wrapping("<one> <two>", "<three> <four>")
-        prompts = Prompts(loaded, "wrapped")
+        prompts = prompts_of(loaded, "wrapped")
         plain = loaded("It is", add_special_tokens=False)["input_ids"]
         before = loaded.convert_tokens_to_ids(["<one>", "<two>"])
         assert prompts.encode("It is") == before + plain
@@ -80,31 +85,31 @@ class TestBeginAndEndTokens:
         plain = tokenizer(name)
         end = plain.eos_token
         loaded = wrapping(plain.bos_token if name == "llama2" else "", end, name)
-        prompts = Prompts(loaded, name)
-        assert prompts.encode("It is") == Prompts(plain, name).encode("It is")
+        prompts = prompts_of(loaded, name)
+        assert prompts.encode("It is") == prompts_of(plain, name).encode("It is")
         for text in (f"It is{end}", f"It is{end}{end}"):
             assert prompts.encode(text).count(plain.eos_token_id) == text.count(end)
 
     def test_the_empty_prompt_starts_from_the_begin_token_else_from_the_end_token(self) -> None:
         begin, end = tokenizer("gpt2").convert_tokens_to_ids(["a", "b"])
         both = {"bos_token": "a", "eos_token": "b"}
-        assert Prompts(tokenizer("gpt2", **both), "x").encode("") == [begin]
-        assert Prompts(tokenizer("gpt2", **both | {"bos_token": None}), "x").encode("") == [end]
+        assert prompts_of(tokenizer("gpt2", **both), "x").encode("") == [begin]
+        assert prompts_of(tokenizer("gpt2", **both | {"bos_token": None}), "x").encode("") == [end]
         with pytest.raises(ModelError, match="x has no begin token and no end token") as caught:
-            Prompts(tokenizer("gpt2", bos_token=None, eos_token=None), "x").encode("")
+            prompts_of(tokenizer("gpt2", bos_token=None, eos_token=None), "x").encode("")
         assert caught.value.hint
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(text=st.text(st.characters(exclude_categories=()), max_size=20), name=st.sampled_from(["gpt2", "llama3"]))
     def test_any_text_is_encoded(self, text: str, name: str) -> None:
         loaded = tokenizer(name)
-        ids = Prompts(loaded, name).encode(text)
+        ids = prompts_of(loaded, name).encode(text)
         plain = [token for token in ids if token != loaded.bos_token_id or loaded.bos_token in text]
         assert loaded.decode(plain) == text.encode("utf-8", "replace").decode()
 
     def test_a_long_text_says_nothing(self, capfd: pytest.CaptureFixture[str]) -> None:
         loaded = tokenizer("gpt2", model_max_length=10)
-        assert len(Prompts(loaded, "gpt2").encode("It is. " * 40)) > 10
+        assert len(prompts_of(loaded, "gpt2").encode("It is. " * 40)) > 10
         assert capfd.readouterr() == ("", "")
 
 
@@ -147,7 +152,7 @@ class TestChat:
     )
     def test_one_message_and_the_start_of_the_answer(self, name: str, template: Any, expected: str) -> None:
         loaded = tokenizer(name, chat_template=template)
-        ids = Prompts(loaded, name).chat(" Hi! ")
+        ids = prompts_of(loaded, name).chat(" Hi! ")
         begin = loaded.bos_token if expected.startswith("BEGIN") else ""
         assert loaded.decode(ids) == expected.replace("BEGIN", begin)
         assert ids.count(loaded.bos_token_id) == bool(begin)
@@ -172,7 +177,7 @@ class TestChat:
     )
     def test_templates_that_cannot_be_used(self, template: Any, message: str) -> None:
         with pytest.raises(ModelError, match=f"the chat template of small {message}") as caught:
-            Prompts(tokenizer("gpt2", chat_template=template), "small").chat("Hi!")
+            prompts_of(tokenizer("gpt2", chat_template=template), "small").chat("Hi!")
         assert "\n" not in caught.value.message
         assert "--chat" in caught.value.hint
 
@@ -183,7 +188,7 @@ class TestChat:
             patch.object(type(loaded), "apply_chat_template", side_effect=raised),
             pytest.raises(ModelError, match="jinja2") as caught,
         ):
-            Prompts(loaded, "small").chat("Hi!")
+            prompts_of(loaded, "small").chat("Hi!")
         assert "pip install" in caught.value.hint
 
     @pytest.mark.parametrize("where", ["chat_template.jinja", "tokenizer_config.json"])

@@ -40,6 +40,7 @@ class Case:
         before: Makes the files in the current folder that it needs, or breaks something.
         stdin: What is piped in; ``None`` closes it.
         writes: Whether stdout may have a part of the text already, as where text is written while it comes.
+        needs: The module of a package that may not be installed; empty if all are.
     """
 
     line: str | list[str]
@@ -48,6 +49,7 @@ class Case:
     before: Before | None = None
     stdin: str | bytes | io.TextIOBase | None = ""
     writes: bool = False
+    needs: str = ""
 
     @property
     def arguments(self) -> list[str]:

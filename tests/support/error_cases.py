@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from error_case import Case
 from error_cases_files import INDEXES, MANY, TRACES, VOCABULARIES
+from error_cases_gguf import GGUF
 from error_cases_models import MODELS, TOKENIZER_CASES
 from error_cases_patterns import PATTERNS
 from error_cases_schemas import SCHEMAS
 from error_cases_usage import USAGE
 
-CASES: list[Case] = [*USAGE, *PATTERNS, *INDEXES, *VOCABULARIES, *MODELS, *TOKENIZER_CASES, *TRACES, *MANY, *SCHEMAS]
+CASES: list[Case] = [
+    *USAGE,
+    *PATTERNS,
+    *INDEXES,
+    *VOCABULARIES,
+    *MODELS,
+    *GGUF,
+    *TOKENIZER_CASES,
+    *TRACES,
+    *MANY,
+    *SCHEMAS,
+]

@@ -83,6 +83,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("checked_texts.py", "{self.name}: {error.strerror}", "a folder is told before; else the disk must fail"),
     ("many_input.py", "cannot read {self.name}", "the disk must fail while the file is read"),
     ("models/device.py", "no such dtype", _REFUSED),
+    ("gguf/header.py", "no model {name}: {error.strerror}", "the disk must fail while the file is read"),
     ("models/readable.py", "the text is longer than", "the limit of tokens is lowered to the context"),
     ("models/readable.py", "there is no token", "told when the prompt is read"),
     ("vocabulary/tokenizer.py", "is no tokenizer of transformers", _LIBRARY),

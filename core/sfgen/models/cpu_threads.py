@@ -9,6 +9,7 @@ take 150 times as long as with one.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,26 +18,34 @@ _SMALL = 10_000_000
 """Parameters; up to here one thread is enough."""
 
 
+def threads_for(parameters: int) -> int:
+    """How many threads a model is worth: one if it is small, else one for each processor that we may use."""
+    if parameters <= _SMALL:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class CpuThreads:
     """Bounds the threads that torch uses while a model reads.
 
     Args:
         model: A model of torch.
+        threads: How many it may use; ``None``: one for a small model on a CPU, for others as many as torch likes.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._is_small = model.device.type == "cpu" and _is_small(model)
+    def __init__(self, model: Any, threads: int | None = None) -> None:
+        self._threads = 1 if threads is None and model.device.type == "cpu" and _is_small(model) else threads
 
     @contextlib.contextmanager
     def bounded(self) -> Iterator[None]:
-        """One thread for a small model on a CPU; the number that was set before is set again afterwards."""
+        """That many threads; the number that was set before is set again afterwards."""
         import torch
 
         before = torch.get_num_threads()
-        if not self._is_small or before == 1:
+        if self._threads in (None, before):
             yield
             return
-        torch.set_num_threads(1)
+        torch.set_num_threads(self._threads)
         try:
             yield
         finally:

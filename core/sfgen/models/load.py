@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sfgen.models.gguf.model import GgufModel
     from sfgen.models.tiny.model import TinyModel
     from sfgen.models.transformers_model import TransformersModel
     from sfgen.models.uniform import UniformModel
@@ -23,18 +24,22 @@ def load_model(
     tokenizer: str | Path | None = None,
     device: str = "auto",
     dtype: str = "auto",
+    threads: int | None = None,
     trust_remote_code: bool = False,
     offline: bool = False,
-) -> TinyModel | TransformersModel | UniformModel | ZipModel:
+) -> GgufModel | TinyModel | TransformersModel | UniformModel | ZipModel:
     """Load a model by name.
 
     Args:
         name: ``tiny`` (comes with the package), ``uniform`` (equal scores), ``zip:FILE`` (what compresses
-            well after a text file), a directory of a transformers causal model, or its id on the hub.
+            well after a text file), a GGUF file (of several files the first), a directory of a transformers causal
+            model, or its id on the hub.
         tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; without, it scores characters.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``. With ``auto`` and ``cpu``, ``tiny`` runs without
             torch.
-        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``; a GGUF file has its own: ``auto``.
+        threads: How many threads of the processor the model may use; ``None``: one if it is small, else one for each
+            processor. ``tiny`` uses one where it runs without torch.
         trust_remote_code: Whether code that comes with the model may run.
         offline: Whether the hub must not be asked, also not for what its cache lacks.
 
@@ -51,6 +56,7 @@ def load_model(
     arguments.flag("trust_remote_code", trust_remote_code)
     arguments.flag("offline", offline)
     check_names(device, dtype)
+    threads = None if threads is None else arguments.whole_number("threads", threads, least=1)
     if str(name) == "uniform":
         from sfgen.models.uniform import UniformModel
         from sfgen.vocabulary import Vocabulary
@@ -70,13 +76,21 @@ def load_model(
         from sfgen.models.tiny.model import TinyModel
 
         return TinyModel()
+    from sfgen.models.gguf.files import gguf_path
+
+    if gguf_path(name) is not None:
+        from sfgen.models.gguf.model import GgufModel
+
+        return GgufModel(name, device=device, dtype=dtype, threads=threads)
     from sfgen.models.transformers_model import TransformersModel
 
     if str(name) == "tiny":
         from sfgen.models.tiny import DIRECTORY
 
-        return TransformersModel(DIRECTORY, device=device, dtype=dtype, title="tiny")
-    return TransformersModel(name, device=device, dtype=dtype, trust_remote_code=trust_remote_code, offline=offline)
+        return TransformersModel(DIRECTORY, device=device, dtype=dtype, threads=threads, title="tiny")
+    return TransformersModel(
+        name, device=device, dtype=dtype, threads=threads, trust_remote_code=trust_remote_code, offline=offline
+    )
 
 
 def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = False, offline: bool = False) -> Vocabulary:
@@ -92,6 +106,12 @@ def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = Fals
     arguments.flag("offline", offline)
     if str(name) == "uniform" or str(name).startswith("zip:"):
         return load_model(name).vocabulary
+    from sfgen.models.gguf.files import gguf_path
+
+    if gguf_path(name) is not None:
+        from sfgen.models.gguf.model import gguf_vocabulary
+
+        return gguf_vocabulary(name)
     from sfgen.models.location import locate_model
     from sfgen.vocabulary import Vocabulary
     from sfgen.vocabulary.tokenizer_files import read_directory

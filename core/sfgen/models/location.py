@@ -28,8 +28,8 @@ def locate_model(name: str | Path, *, offline: bool = False) -> Located:
     path = Path(located.source)
     if path.is_file():
         reason, hint = "it is a file, and a model is a directory", f"Give the directory: {path.parent}"
-        if path.suffix == ".gguf":
-            reason, hint = weights.GGUF
+        if path.suffix == ".gguf":  # one that is GGUF by its content does not come here
+            reason, hint = "it is no GGUF file: it does not begin with GGUF", "Copy or download the file again."
         raise ModelError(f"no model in {name}: {reason}", hint=hint)
     if path.is_dir() and not (path / "config.json").is_file():
         reason, hint = weights.other_contents(path) or ("it has no config.json", HINT)

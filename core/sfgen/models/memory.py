@@ -1,8 +1,28 @@
-"""Telling that memory ran out: each device says it in its own way."""
+"""How much memory there is, and telling that it ran out: each device says that in its own way."""
 
 from __future__ import annotations
 
+import os
+
 _SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+def physical_memory() -> int | None:
+    """The memory of this machine in bytes, or the part of it that this process may use; ``None`` if unknown."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on every system
+        return None
+    return min(memory, _limit_of_group() or memory) if memory > 0 else None
+
+
+def _limit_of_group() -> int | None:
+    """What Linux grants the group of processes that a container is; ``None``: no limit."""
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):  # another system, or the word "max"
+        return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 from sfgen.errors import UsageError
 from sfgen.models import weights
 from sfgen.models.device import check_names
+from sfgen.models.gguf.files import gguf_path
+from sfgen.models.gguf.preflight import check_gguf
 from sfgen.models.location import locate_model
 from sfgen.vocabulary.pretrained import check_directory
 
@@ -33,21 +35,28 @@ def check_model(
     if name == "uniform" or name.startswith("zip:"):  # these import neither
         return
     check_names(device, dtype)
-    if name == "tiny":
-        from sfgen.models.tiny import DIRECTORY
-
-        directory: Path | None = DIRECTORY
-    else:
-        located = locate_model(name, offline=offline)
-        directory = located.directory
-        if not located.is_on_hub:
-            check_directory(Path(located.source))
-            weights.check_files(Path(located.source))
-    if chat and directory is not None and lacks_chat_template(directory):
+    lacks_template = _lacks_chat_template(name, device=device, dtype=dtype, offline=offline)
+    if chat and lacks_template:
         raise UsageError(
             f"the model {name} has no chat template",
             hint="Leave --chat out, or use a model that was trained on instructions.",
         )
+
+
+def _lacks_chat_template(name: str, *, device: str, dtype: str, offline: bool) -> bool:
+    """Look at the files of a model; whether there is surely no chat template among them."""
+    if name == "tiny":
+        from sfgen.models.tiny import DIRECTORY
+
+        return lacks_chat_template(DIRECTORY)
+    file = gguf_path(name)
+    if file is not None:
+        return not check_gguf(file, name, device=device, dtype=dtype).first.chat_template
+    located = locate_model(name, offline=offline)
+    if not located.is_on_hub:
+        check_directory(Path(located.source))
+        weights.check_files(Path(located.source))
+    return located.directory is not None and lacks_chat_template(located.directory)
 
 
 def lacks_chat_template(directory: Path) -> bool:

@@ -3,21 +3,53 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from sfgen.errors import ModelError, UsageError, first_line
-from sfgen.vocabulary.pretrained import quiet_transformers
+
+
+class PromptTokenizer(Protocol):
+    """What is asked of a tokenizer to make token ids of prompts."""
+
+    @property
+    def begin_token(self) -> int | None:
+        """The token that begins a text; ``None`` if there is none."""
+
+    @property
+    def end_token(self) -> int | None:
+        """The token that ends a text; ``None`` if there is none."""
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether there is a chat template."""
+
+    def before(self) -> list[int]:
+        """What the tokenizer writes before each text."""
+
+    def inside(self, text: str) -> list[int]:
+        """The token ids of a text alone; the text of a special token becomes that token."""
+
+    def rendered(self, content: Any) -> str:
+        """What the chat template makes of a message from a user, up to where the answer begins.
+
+        Args:
+            content: The message: a text, or a list of parts.
+
+        Raises:
+            ImportError: A package is missing.
+            Exception: Whatever the template raises.
+        """
 
 
 class Prompts:
     """Encodes the prompts of one model.
 
     Args:
-        tokenizer: The tokenizer of transformers.
+        tokenizer: Its tokenizer.
         name: What messages call the model.
     """
 
-    def __init__(self, tokenizer: Any, name: str) -> None:
+    def __init__(self, tokenizer: PromptTokenizer, name: str) -> None:
         self._tokenizer = tokenizer
         self._name = name
 
@@ -36,8 +68,9 @@ class Prompts:
             before = before[: before.index(ids[0])]
         ids = [*before, *ids]
         if not ids:
-            first = next((token for token in (self._tokenizer.bos_token_id, self._tokenizer.eos_token_id)
-                          if token is not None), None)  # fmt: skip
+            first = next(
+                (token for token in (self._tokenizer.begin_token, self._tokenizer.end_token) if token is not None), None
+            )
             if first is None:
                 raise ModelError(
                     f"{self._name} has no begin token and no end token to start an empty prompt from",
@@ -55,7 +88,7 @@ class Prompts:
             UsageError: The tokenizer has no chat template.
             ModelError: The template cannot be used.
         """
-        if not self._tokenizer.chat_template:
+        if not self._tokenizer.has_chat_template:
             raise UsageError(
                 f"{self._name} has no chat template",
                 hint="Leave --chat out, or use a model that was trained on instructions.",
@@ -69,53 +102,26 @@ class Prompts:
         ids = self.inside(rendered)
         if not ids:
             raise ModelError(f"the chat template of {self._name} writes nothing", hint="Leave --chat out.")
-        begin = self._tokenizer.bos_token_id
+        begin = self._tokenizer.begin_token
         return ids[1:] if begin is not None and ids[:2] == [begin, begin] else ids
-
-    def _rendered(self, content: Any) -> str:
-        with quiet_transformers():
-            try:
-                return str(
-                    self._tokenizer.apply_chat_template(
-                        [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
-                    )
-                )
-            except ImportError as error:
-                raise ModelError(
-                    "chat templates need the package jinja2", hint="Install it: pip install jinja2"
-                ) from error
-            except Exception as error:  # a template is a program of its own: it raises whatever it likes
-                raise ModelError(
-                    f"the chat template of {self._name} fails: {first_line(error)}", hint="Leave --chat out."
-                ) from error
-
-    @cached_property
-    def _before(self) -> list[int]:
-        """What the tokenizer writes before each text."""
-        with quiet_transformers():
-            whole = list(self._tokenizer("a")["input_ids"])
-        plain = self.inside("a")
-        starts = range(len(whole) - len(plain) + 1)
-        return next((whole[:start] for start in starts if whole[start : start + len(plain)] == plain), [])
-
-    @cached_property
-    def _backend(self) -> Any:
-        """What does the tokenizer's work, asked directly in a third of the time; ``None`` where that is not the same.
-
-        It is the same where transformers adds nothing of its own: nothing is cut off, filled up or left as text.
-        """
-        tokenizer = self._tokenizer
-        backend = getattr(tokenizer, "backend_tokenizer", None)
-        is_bare = getattr(backend, "truncation", 0) is None and getattr(backend, "padding", 0) is None
-        return backend if is_bare and not getattr(tokenizer, "split_special_tokens", False) else None
 
     def inside(self, text: str) -> list[int]:
         """The token ids of the text alone, as it stands in another one: nothing is added around it.
 
         Half characters, which no tokenizer takes, become question marks.
         """
-        text = text.encode("utf-8", "replace").decode()
-        if self._backend is not None:
-            return list(self._backend.encode(text, add_special_tokens=False).ids)
-        with quiet_transformers():  # it warns of long texts; we count for ourselves
-            return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return self._tokenizer.inside(text.encode("utf-8", "replace").decode())
+
+    def _rendered(self, content: Any) -> str:
+        try:
+            return self._tokenizer.rendered(content)
+        except ImportError as error:
+            raise ModelError("chat templates need the package jinja2", hint="Install it: pip install jinja2") from error
+        except Exception as error:  # a template is a program of its own: it raises whatever it likes
+            raise ModelError(
+                f"the chat template of {self._name} fails: {first_line(error)}", hint="Leave --chat out."
+            ) from error
+
+    @cached_property
+    def _before(self) -> list[int]:
+        return self._tokenizer.before()

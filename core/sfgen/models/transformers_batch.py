@@ -66,10 +66,17 @@ class TransformersBatch:
         rows: The number of sequences.
         context_length: The most tokens that it can read; ``None``: unknown.
         name: What messages call the model.
+        threads: How many threads of the processor it may use; ``None``: see ``cpu_threads``.
     """
 
     def __init__(
-        self, load: Callable[[], Any], rows: int, context_length: int | None = None, *, name: str = "the model"
+        self,
+        load: Callable[[], Any],
+        rows: int,
+        context_length: int | None = None,
+        *,
+        name: str = "the model",
+        threads: int | None = None,
     ) -> None:
         self._load = load
         self._name = name
@@ -77,6 +84,7 @@ class TransformersBatch:
         self._lengths = [0] * rows
         self._cache: BatchedKvCache | None = None
         self._rows: list[int] = []  # which row each lane holds
+        self._threads = threads
         self._cpu_threads: CpuThreads | None = None
         self._lm_head: PartialLmHead | None = None
         self._hidden: dict[int, Any] = {}  # what the last scores of each row were made of
@@ -156,7 +164,7 @@ class TransformersBatch:
         """Where rows with a lane are read; after an error all rows hold what they held before."""
         import torch
 
-        threads = self._cpu_threads = self._cpu_threads or CpuThreads(model)
+        threads = self._cpu_threads = self._cpu_threads or CpuThreads(model, self._threads)
         before = list(self._lengths)
         try:
             with torch.inference_mode(), without_warnings(), without_plans(model.device), threads.bounded():

@@ -13,6 +13,7 @@ from sfgen.models.device import check_names, find_device, find_dtype
 from sfgen.models.location import HINT, locate_model
 from sfgen.models.prompt import Prompts
 from sfgen.models.transformers_session import TransformersSession
+from sfgen.models.transformers_tokenizer import TransformersTokenizer
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.hub import fetch_weights
 from sfgen.vocabulary.pretrained import (
@@ -40,6 +41,7 @@ class TransformersModel:
         dtype: ``auto`` (the checkpoint's own, but float32 on a CPU), ``float32``, ``bfloat16`` or ``float16``.
         trust_remote_code: Whether code that comes with the model may run.
         offline: Whether the hub must not be asked, also not for what its cache lacks.
+        threads: How many threads of the processor it may use; ``None``: one if it is small, else as many as torch uses.
         title: What messages and records call it; ``name`` if not given.
 
     Attributes:
@@ -60,6 +62,7 @@ class TransformersModel:
         dtype: str = "auto",
         trust_remote_code: bool = False,
         offline: bool = False,
+        threads: int | None = None,
         title: str | None = None,
     ) -> None:
         self.name = (
@@ -68,6 +71,7 @@ class TransformersModel:
         arguments.flag("trust_remote_code", trust_remote_code)
         arguments.flag("offline", offline)
         check_names(device, dtype)
+        self._threads = None if threads is None else arguments.whole_number("threads", threads, least=1)
         self._trust = trust_remote_code
         self._located = locate_model(name, offline=offline)
         import_transformers()
@@ -79,7 +83,7 @@ class TransformersModel:
         tokenizer = load_tokenizer(name, trust_remote_code=trust_remote_code, located=self._located)
         end_token_ids, rows = end_tokens_and_rows(self._config, self._located)
         self.vocabulary = Vocabulary.from_tokenizer(tokenizer, end_token_ids=end_token_ids, size=rows)
-        self._prompts = Prompts(tokenizer, self.name)
+        self._prompts = Prompts(TransformersTokenizer(tokenizer), self.name)
 
     def __repr__(self) -> str:
         return f"TransformersModel({self.name!r})"
@@ -115,7 +119,7 @@ class TransformersModel:
 
     def session(self) -> TransformersSession:
         """A new, empty session with a cache of its own; loads the weights the first time."""
-        return TransformersSession(self.model, self.context_length, name=self.name)
+        return TransformersSession(self.model, self.context_length, name=self.name, threads=self._threads)
 
     def batch(self, rows: int) -> Batch:
         """A new batch of empty rows, read in one forward pass where the architecture is known to allow it.
@@ -127,7 +131,9 @@ class TransformersModel:
 
         rows = arguments.whole_number("rows", rows, least=1)
         if rows > 1 and reads_rows_at_once(self._config):
-            return TransformersBatch(lambda: self.model, rows, self.context_length, name=self.name)
+            return TransformersBatch(
+                lambda: self.model, rows, self.context_length, name=self.name, threads=self._threads
+            )
         return SeparateRows(self, rows)
 
     @cached_property

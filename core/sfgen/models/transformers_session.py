@@ -33,16 +33,19 @@ class TransformersSession:
         model: A causal language model in evaluation mode.
         context_length: The most tokens that it can read; ``None``: unknown.
         name: What messages call the model.
+        threads: How many threads of the processor it may use; ``None``: see ``cpu_threads``.
     """
 
-    def __init__(self, model: Any, context_length: int | None = None, *, name: str = "the model") -> None:
+    def __init__(
+        self, model: Any, context_length: int | None = None, *, name: str = "the model", threads: int | None = None
+    ) -> None:
         self._model = model
         self._name = name
         self._context_length = context_length
         self._tokens: list[int] = []
         self._past = Past()
         self._rotary = Rotary(model)
-        self._cpu_threads = CpuThreads(model)
+        self._cpu_threads = CpuThreads(model, threads)
         self._device = model.device
         self._lm_head = PartialLmHead(model) if has_rows(model) else None
         self._hidden: Any = None  # what the last scores were made of

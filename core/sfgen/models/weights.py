@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import torch
 
 _FILES = ("model.safetensors", "pytorch_model.bin")
-GGUF = ("it is a GGUF file, the format of llama.cpp", "Use the model in the format of transformers.")
 _SAVE = "Save the whole model there: save_pretrained() writes config.json, the weights and a tokenizer."
 _FIT = "The rest would be random numbers. Copy or download the model again, with the config.json that belongs to it."
 
@@ -84,8 +83,9 @@ def other_contents(directory: Path) -> tuple[str, str] | None:
             "it holds an adapter (PEFT) and not a whole model",
             f"Merge it into {base} (merge_and_unload() of peft), and save the result.",
         )
-    if any(directory.glob("*.gguf")):
-        return GGUF[0].replace("it is", "it holds"), GGUF[1]
+    gguf = next(iter(sorted(directory.glob("*.gguf"))), None)
+    if gguf is not None:
+        return "it holds a GGUF file, the format of llama.cpp", f"Name the file itself: {gguf}"
     for pattern, framework in (("tf_model*.h5", "TensorFlow"), ("flax_model*.msgpack", "Flax")):
         other = next(directory.glob(pattern), None)
         if other is not None:

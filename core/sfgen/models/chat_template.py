@@ -1,0 +1,53 @@
+"""Chat templates: programs in Jinja that write a conversation as one text.
+
+Where a tokenizer of transformers is at hand, it renders its own template. This is for templates that come without one.
+A template is somebody else's program: it runs in Jinja's sandbox, with what transformers documents for templates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+
+def render(template: str, messages: Sequence[Mapping[str, Any]], special: Mapping[str, str]) -> str:
+    """The text of a conversation, up to where the answer begins.
+
+    Args:
+        template: The template.
+        messages: Each with a ``role`` and a ``content``.
+        special: The texts of special tokens, by names such as ``bos_token``.
+
+    Raises:
+        ImportError: The package jinja2 is missing.
+        jinja2.TemplateError: The template is wrong, or refuses the conversation.
+        Exception: Whatever else it raises.
+
+    >>> template = "{{ bos_token }}{% for message in messages %}[{{ message.role }}] {{ message.content }}{% endfor %}"
+    >>> render(template, [{"role": "user", "content": "Hi!"}], {"bos_token": "<s>"})
+    '<s>[user] Hi!'
+    """
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return environment.from_string(template).render(
+        messages=messages, tools=None, documents=None, add_generation_prompt=True, **special
+    )
+
+
+def _to_json(value: Any, **options: Any) -> str:
+    """As people write JSON; Jinja's own filter writes it for web pages."""
+    return json.dumps(value, **{"ensure_ascii": False, **options})
+
+
+def _refuse(message: str) -> None:
+    from jinja2 import TemplateError
+
+    raise TemplateError(message)

@@ -1,0 +1,57 @@
+"""Several sequences inside a GGUF model, read in one forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sfgen.errors import ModelError
+from sfgen.models.gguf.sequences import Sequences
+from sfgen.models.readable import check_readable
+from sfgen.protocols import Answer
+
+
+class GgufBatch:
+    """Sequences of tokens that a GGUF model has read: rows of one context.
+
+    Args:
+        sequences: The rows, empty.
+        width: The number of tokens that the model knows.
+        context_length: The most tokens of a row.
+        name: What messages call the model.
+    """
+
+    def __init__(self, sequences: Sequences, width: int, context_length: int, name: str) -> None:
+        self._sequences = sequences
+        self._width, self._context_length, self._name = width, context_length, name
+
+    def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
+        """Read tokens and return the scores of the next for each row: float32 ``[len(vocabulary)]``.
+
+        A row with tokens that it cannot read has a ``ModelError`` in place of scores.
+
+        Raises:
+            ModelError: Not enough memory, or llama.cpp fails. All rows hold what they held before.
+        """
+        answers: dict[int, Answer] = {}
+        for row, token_ids in rows.items():
+            try:
+                self._check(row, token_ids)
+            except ModelError as error:
+                answers[row] = error
+        found = self._sequences.read({row: token_ids for row, token_ids in rows.items() if row not in answers})
+        return answers | {row: scores[0] for row, scores in found.items()}
+
+    def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
+        """Read tokens of one row; the scores after each: float32 ``[len(token_ids), len(vocabulary)]``, or an error."""
+        try:
+            self._check(row, token_ids)
+            return self._sequences.read({row: token_ids}, everywhere=True)[row]
+        except ModelError as error:
+            return error
+
+    def rewind(self, row: int, length: int) -> None:
+        """Forget all but the first ``length`` tokens of a row."""
+        self._sequences.rewind(row, length)
+
+    def _check(self, row: int, token_ids: Sequence[int]) -> None:
+        check_readable(token_ids, self._sequences.length(row), self._width, self._context_length, self._name)

@@ -1,0 +1,152 @@
+"""A model that llama.cpp has loaded, or its tokenizer alone."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from typing import Any
+
+from sfgen.errors import ModelError
+from sfgen.models.gguf.header import Header
+from sfgen.models.gguf.library import library, log
+
+BYTE_FALLBACK, BYTE_LEVEL = 1, 2
+"""Kinds of tokenizers: SentencePiece's BPE with a token for each byte, and byte-level BPE."""
+_TAG = "</s>"
+_NORMAL, _USER_DEFINED = 1 << 2, 1 << 4
+"""Kinds of tokens."""
+_WHOLE_ON_ONE = 0
+"""How layers are spread over GPUs: not at all."""
+
+
+class LoadedModel:
+    """What llama.cpp has made of a file; freed with the last reference to it.
+
+    Args:
+        header: The header of the file, or of the first of several.
+        name: What messages call it.
+        vocabulary_only: Whether the weights are left out.
+        device: ``auto`` (all GPUs that this llama.cpp knows, then the CPU), ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
+
+    Attributes:
+        pointer: The model in C.
+        vocabulary: Its vocabulary in C.
+        width: The number of token ids, and of scores.
+
+    Raises:
+        ModelError: llama.cpp cannot load it, or knows no such device.
+    """
+
+    def __init__(self, header: Header, name: str, *, vocabulary_only: bool = False, device: str = "auto") -> None:
+        lib = self._lib = library()
+        self._header = header
+        options = lib.llama_model_default_params()
+        options.vocab_only = vocabulary_only
+        kind, _, number = device.partition(":")
+        if kind in ("cuda", "mps") and not lib.llama_supports_gpu_offload():
+            raise ModelError(
+                f"no device {device}: the installed llama.cpp was built for CPUs only",
+                hint="Use --device cpu, or install llama-cpp-python as its pages say for your GPU.",
+            )
+        if kind == "cpu":
+            options.n_gpu_layers = 0
+        elif number:
+            options.split_mode, options.main_gpu = _WHOLE_ON_ONE, int(number)
+        log.clear()
+        self.pointer: Any = lib.llama_model_load_from_file(os.fsencode(header.path), options)
+        if not self.pointer:
+            raise ModelError(
+                f"llama.cpp cannot load {name}: {log.reason() or 'it does not say why'}",
+                hint="If it is of a new kind, a newer llama.cpp may know it: pip install --upgrade llama-cpp-python",
+            )
+        weakref.finalize(self, lib.llama_model_free, self.pointer)
+        self.vocabulary: Any = lib.llama_model_get_vocab(self.pointer)
+        self.width = int(lib.llama_vocab_n_tokens(self.vocabulary))
+
+    @property
+    def tokenizer_kind(self) -> int:
+        """``BYTE_FALLBACK``, ``BYTE_LEVEL``, or another that is not supported."""
+        return int(self._lib.llama_vocab_type(self.vocabulary))
+
+    @property
+    def context_length(self) -> int:
+        """The most tokens that it was trained to read."""
+        return int(self._lib.llama_model_n_ctx_train(self.pointer))
+
+    @property
+    def window(self) -> int:
+        """How many tokens back some of its layers look; 0: as far as there are any."""
+        return int(self._lib.llama_model_n_swa(self.pointer))
+
+    @property
+    def parameters(self) -> int:
+        """The number of its weights."""
+        return int(self._lib.llama_model_n_params(self.pointer))
+
+    # ---- tokens ------------------------------------------------------------------------------------------------------
+
+    def begin_token(self) -> int | None:
+        """The token that begins a text; ``None`` if there is none."""
+        return self._known(self._header.begin_token, self._lib.llama_vocab_bos)
+
+    def end_token(self) -> int | None:
+        """The token that ends a text, one of them if there are several; ``None`` if there is none."""
+        return self._known(self._header.end_token, self._lib.llama_vocab_eos)
+
+    def writes_begin_token(self) -> bool:
+        """Whether the begin token stands before each text."""
+        return bool(self._lib.llama_vocab_get_add_bos(self.vocabulary))
+
+    def ends_text(self, token: int) -> bool:
+        """Whether a token ends a text.
+
+        llama.cpp goes by the names of tokens, too. So it takes Gemma's ``</s>``, a tag of HTML, for an end token, and
+        in byte-level BPE token 11 where the file names none. Both are text in their files.
+        """
+        if not self._lib.llama_vocab_is_eog(self.vocabulary, token):
+            return False
+        if token == self.end_token() or not self.is_text_in_file(token):
+            return True
+        return self.text(token) != _TAG and token != self._lib.llama_vocab_eos(self.vocabulary)
+
+    def is_text_in_file(self, token: int) -> bool:
+        """Whether the file has a token as text, whatever llama.cpp takes it for."""
+        return bool(self._lib.llama_vocab_get_attr(self.vocabulary, token) & (_NORMAL | _USER_DEFINED))
+
+    def text(self, token: int) -> str:
+        """How the tokenizer's file writes a token."""
+        return str(self._lib.llama_vocab_get_text(self.vocabulary, token).decode("utf-8", "replace"))
+
+    def pieces(self) -> list[bytes]:
+        """What each token writes in the middle of a text; nothing for special tokens and padding."""
+        write, vocabulary = self._lib.llama_token_to_piece, self.vocabulary
+        buffer = ctypes.create_string_buffer(256)
+        found = []
+        for token in range(self.width):
+            size = write(vocabulary, token, buffer, len(buffer), 0, False)
+            is_special = size == 0 and self.is_text_in_file(token)  # which llama.cpp has made special: see ends_text
+            if size < 0 or is_special:
+                buffer = ctypes.create_string_buffer(max(len(buffer), -size))
+                size = write(vocabulary, token, buffer, len(buffer), 0, is_special)
+            found.append(ctypes.string_at(buffer, size))
+        return found
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """The token ids of a text, with nothing added around it.
+
+        Args:
+            text: The text; half characters become question marks.
+            special: Whether the text of a special token becomes that token.
+        """
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8  # a token is a byte at least, and a space may be put before the text
+        ids = (ctypes.c_int32 * room)()
+        count = self._lib.llama_tokenize(self.vocabulary, data, len(data), ids, room, False, special)
+        assert count >= 0
+        return list(ids[:count])
+
+    def _known(self, said: int | None, default: Any) -> int | None:
+        """A token that the file names; else llama.cpp's default, which is right for SentencePiece alone."""
+        token = int(default(self.vocabulary)) if said is None and self.tokenizer_kind == BYTE_FALLBACK else said
+        return token if token is not None and 0 <= token < self.width else None

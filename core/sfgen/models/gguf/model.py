@@ -1,0 +1,132 @@
+"""A language model in a GGUF file, run by llama.cpp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfgen import arguments
+from sfgen.delays import Delay, delayed
+from sfgen.errors import ModelError
+from sfgen.models.cpu_threads import threads_for
+from sfgen.models.device import check_names
+from sfgen.models.gguf.batch import GgufBatch
+from sfgen.models.gguf.files import GgufFiles
+from sfgen.models.gguf.library import library
+from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.models.gguf.pool import Pool
+from sfgen.models.gguf.preflight import check_gguf
+from sfgen.models.gguf.sequences import Sequences
+from sfgen.models.gguf.session import GgufSession
+from sfgen.models.gguf.tokenizer import GgufTokenizer
+from sfgen.models.gguf.vocabulary import read_vocabulary
+from sfgen.models.prompt import Prompts
+
+if TYPE_CHECKING:
+    from sfgen.protocols import Batch
+    from sfgen.vocabulary import Vocabulary
+
+
+class GgufModel:
+    """A language model in a GGUF file.
+
+    All of it is loaded at once: llama.cpp reads the tokenizer with the weights, which are mapped into memory and take
+    little time where the system has read the file before.
+
+    Args:
+        path: The file; the first one of a model in several files.
+        device: ``auto`` (GPUs where the installed llama.cpp can use them, else the CPU), ``cpu``, ``cuda``, ``cuda:N``
+            or ``mps``.
+        dtype: ``auto``: the weights stay in the types that the file has them in.
+        threads: How many threads read; ``None``: one for each processor, or one for a small model.
+        title: What messages and records call it; the path if not given.
+
+    Attributes:
+        name: What messages and records call it.
+        vocabulary: The bytes of each token.
+        context_length: The most tokens that it can read.
+
+    Raises:
+        ModelError: The file is missing, damaged or cut short; the package llama-cpp-python is missing; the model needs
+            more memory than there is.
+        VocabularyError: Its tokenizer is of another kind than byte-level BPE or SentencePiece's BPE.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        threads: int | None = None,
+        title: str | None = None,
+    ) -> None:
+        self.name = (
+            str(arguments.path("path", path, error=ModelError)) if title is None else arguments.text("title", title)
+        )
+        check_names(device, dtype)
+        threads = None if threads is None else arguments.whole_number("threads", threads, least=1)
+        self._files: GgufFiles = check_gguf(Path(path).expanduser(), self.name, device=device, dtype=dtype)
+        with delayed(Delay(f"loading {self.name}", size=self._files.size)):
+            self._model = LoadedModel(self._files.first, self.name, device=device)
+        self.vocabulary: Vocabulary = read_vocabulary(self._model, self.name)
+        self.context_length: int = self._model.context_length
+        self._prompts = Prompts(GgufTokenizer(self._model, self._files.first.chat_template), self.name)
+        self._pool = Pool(
+            self._model,
+            self.context_length,
+            threads=threads or threads_for(self._model.parameters),
+            is_float32=self._files.first.is_float32,
+            copies=not self._files.has_rotations_by_length,
+        )
+
+    def __repr__(self) -> str:
+        return f"GgufModel({self.name!r})"
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of a prompt, with the begin token where the file says so, and without an end token.
+
+        The empty prompt is the begin token, or the end token where there is none.
+
+        Raises:
+            ModelError: The empty prompt, and the model has neither.
+        """
+        return self._prompts.encode(arguments.text("text", text))
+
+    def encode_inside(self, text: str) -> list[int]:
+        """The token ids of a text that stands in another one: text is all of it, also the name of a special token."""
+        return self._model.tokenize(arguments.text("text", text), special=False)
+
+    def chat(self, text: str) -> list[int]:
+        """The token ids of a user's message in the file's chat template, up to where the answer begins.
+
+        Raises:
+            UsageError: The file has no chat template.
+            ModelError: The template cannot be used.
+        """
+        return self._prompts.chat(arguments.text("text", text))
+
+    def session(self) -> GgufSession:
+        """A new, empty session."""
+        return GgufSession(Sequences(self._pool, 1), len(self.vocabulary), self.context_length, self.name)
+
+    def batch(self, rows: int) -> Batch:
+        """A new batch of empty rows, which are read in one forward pass."""
+        from sfgen.models.separate_rows import SeparateRows
+
+        rows = arguments.whole_number("rows", rows, least=1)
+        if 1 < rows <= library().llama_max_parallel_sequences() and not self._files.has_rotations_by_length:
+            return GgufBatch(Sequences(self._pool, rows), len(self.vocabulary), self.context_length, self.name)
+        return SeparateRows(self, rows)
+
+
+def gguf_vocabulary(path: str | Path) -> Vocabulary:
+    """The vocabulary of a model in a GGUF file; its weights are not loaded.
+
+    Raises:
+        ModelError: As for ``GgufModel``.
+        VocabularyError: As for ``GgufModel``.
+    """
+    name = str(path)
+    files = check_gguf(Path(path).expanduser(), name)
+    return read_vocabulary(LoadedModel(files.first, name, vocabulary_only=True), name)

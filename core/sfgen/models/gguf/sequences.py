@@ -1,0 +1,124 @@
+"""Rows of tokens in one context of llama.cpp: read more of them, take some back, read again what could not be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sfgen.models.gguf.context import Context
+from sfgen.models.gguf.pool import Pool
+from sfgen.protocols import Scores
+
+
+class _Pending(NamedTuple):
+    """A token that is to be read."""
+
+    token: int
+    position: int
+    row: int
+    is_scored: bool
+
+
+class Sequences:
+    """Rows of tokens that a model has read.
+
+    The context is taken at the first forward pass, and grows with the texts: what it holds is copied into a larger one.
+
+    Args:
+        pool: The contexts of the model.
+        rows: The number of rows.
+    """
+
+    def __init__(self, pool: Pool, rows: int) -> None:
+        self._pool = pool
+        self._tokens: list[list[int]] = [[] for _ in range(rows)]
+        self._held = [0] * rows  # how many of them the context holds: fewer where it could not be cut
+        self._context: Context | None = None
+
+    def __del__(self) -> None:
+        context = getattr(self, "_context", None)
+        if context is not None:
+            self._pool.give_back(context)
+
+    def length(self, row: int) -> int:
+        """How many tokens a row has read."""
+        return len(self._tokens[row])
+
+    def read(self, rows: Mapping[int, Sequence[int]], *, everywhere: bool = False) -> dict[int, Scores]:
+        """Read tokens, at least one for each row named.
+
+        After an error all rows hold what they held before.
+
+        Args:
+            rows: The tokens, by row.
+            everywhere: Whether each of these tokens is scored, and not the last one of each row only.
+
+        Returns:
+            The scores after the tokens of each row, float32 ``[tokens or 1, width]``.
+
+        Raises:
+            ModelError: There is not enough memory, or llama.cpp fails.
+        """
+        context = self._with_room(sum(map(len, self._tokens)) + sum(map(len, rows.values())))
+        pending: list[_Pending] = []
+        for row, token_ids in rows.items():
+            whole = [*self._tokens[row], *token_ids]
+            scored = len(self._tokens[row]) if everywhere else len(whole) - 1
+            pending += [_Pending(whole[at], at, row, at >= scored) for at in range(self._held[row], len(whole))]
+        try:
+            found = _read(context, pending)
+        except BaseException:  # of a signal, too: the context may hold some of the tokens
+            context.clear()
+            self._held = [0] * len(self._held)
+            raise
+        for row, token_ids in rows.items():
+            self._tokens[row] += token_ids
+            self._held[row] = len(self._tokens[row])
+        return {row: np.stack(found[row]) for row in rows}
+
+    def rewind(self, row: int, length: int) -> None:
+        """Forget all but the first ``length`` tokens of a row."""
+        del self._tokens[row][length:]
+        if self._context is not None and self._held[row] > length:
+            self._held[row] = self._context.cut(row, length)
+
+    def _with_room(self, cells: int) -> Context:
+        """The context, or a larger one that holds the same."""
+        before = self._context
+        if before is not None and self._pool.fits(before, cells):
+            return before
+        context = self._pool.take(len(self._tokens), cells)
+        if before is not None:
+            self._held = [
+                held if held and self._pool.copies and before.copy_row(row, context) else 0
+                for row, held in enumerate(self._held)
+            ]
+            self._pool.give_back(before)
+        self._context = context
+        return context
+
+
+def _read(context: Context, pending: list[_Pending]) -> dict[int, list[Scores]]:
+    """Read tokens, some after the other; the scores of each row, in order."""
+    found: dict[int, list[Scores]] = {}
+    start = 0
+    while start < len(pending):
+        stop = _end_of_part(context, pending, start)
+        tokens, positions, rows, scored = zip(*pending[start:stop], strict=True)
+        wanted = [number for number, is_scored in enumerate(scored) if is_scored]
+        for number, scores in zip(wanted, context.read(tokens, positions, rows, wanted), strict=True):
+            found.setdefault(rows[number], []).append(scores)
+        start = stop
+    return found
+
+
+def _end_of_part(context: Context, pending: list[_Pending], start: int) -> int:
+    """Where the tokens end that are read with the one at ``start``: as many as the context reads and scores at once."""
+    outputs = 0
+    for stop in range(start, min(len(pending), start + context.most_tokens)):
+        outputs += pending[stop].is_scored
+        if outputs > context.most_outputs:
+            return stop
+    return min(len(pending), start + context.most_tokens)

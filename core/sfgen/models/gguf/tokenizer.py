@@ -1,0 +1,40 @@
+"""The tokenizer of a GGUF file, as prompts ask for it."""
+
+from __future__ import annotations
+
+from sfgen.models.chat_template import render
+from sfgen.models.gguf.loaded import LoadedModel
+
+
+class GgufTokenizer:
+    """What llama.cpp makes of a text: see ``sfgen.models.prompt.PromptTokenizer``.
+
+    Args:
+        model: The model, or its tokenizer alone.
+        chat_template: The chat template of the file; empty if it has none.
+    """
+
+    def __init__(self, model: LoadedModel, chat_template: str) -> None:
+        self._model = model
+        self._chat_template = chat_template
+        self.begin_token = model.begin_token()
+        self.end_token = model.end_token()
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether there is one."""
+        return bool(self._chat_template)
+
+    def before(self) -> list[int]:
+        """What stands before each text: the begin token, where the file says so."""
+        return [self.begin_token] if self.begin_token is not None and self._model.writes_begin_token() else []
+
+    def inside(self, text: str) -> list[int]:
+        """The token ids of the text alone; the text of a special token becomes that token."""
+        return self._model.tokenize(text, special=True)
+
+    def rendered(self, content: object) -> str:
+        """What the chat template makes of a message from a user."""
+        named = {"bos_token": self.begin_token, "eos_token": self.end_token}
+        special = {name: self._model.text(token) for name, token in named.items() if token is not None}
+        return render(self._chat_template, [{"role": "user", "content": content}], special)

@@ -1,0 +1,63 @@
+"""The vocabulary of a GGUF file: what llama.cpp writes for each token."""
+
+from __future__ import annotations
+
+from sfgen.errors import VocabularyError
+from sfgen.models.gguf.loaded import BYTE_FALLBACK, BYTE_LEVEL, LoadedModel
+from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary.byte_level import byte_level_bytes
+
+_KINDS = {
+    "gpt2": "byte-level BPE", "llama": "SentencePiece's BPE", "gemma4": "SentencePiece's BPE", "bert": "WordPiece",
+    "t5": "SentencePiece's Unigram", "rwkv": "RWKV's trie", "plamo2": "PLaMo's",
+}  # fmt: skip
+_READ = frozenset({"gpt2", "llama", "gemma4"})
+_NOT_A_BYTE = b"[UNK_BYTE_"
+"""How llama.cpp begins what a character writes that stands for no byte; byte-level BPE lets it write itself."""
+
+
+def check_tokenizer(kind: str, name: str) -> None:
+    """Refuse a tokenizer whose tokens' bytes cannot be told, or that there is none.
+
+    Args:
+        kind: What the file calls it.
+        name: What messages call the model.
+
+    Raises:
+        VocabularyError: It is not supported.
+    """
+    if not kind or kind in ("none", "no_vocab"):
+        raise VocabularyError(f"the file {name} has no tokenizer", hint="Use a GGUF file with the tokenizer in it.")
+    if kind not in _READ:
+        called = f"{_KINDS[kind]} ({kind})" if kind in _KINDS else kind
+        raise VocabularyError(
+            f"the tokenizer of {name} is of a kind that is not supported: {called}",
+            hint="Use a model with a byte-level BPE or SentencePiece BPE tokenizer.",
+        )
+
+
+def read_vocabulary(model: LoadedModel, name: str) -> Vocabulary:
+    """The bytes of each token, and the end tokens.
+
+    Args:
+        model: The model, or its tokenizer alone.
+        name: What messages call it.
+
+    Raises:
+        VocabularyError: Its tokens' bytes cannot be told.
+    """
+    if model.tokenizer_kind not in (BYTE_FALLBACK, BYTE_LEVEL):
+        raise VocabularyError(f"the tokenizer of {name} is of kind {model.tokenizer_kind}, which is not supported")
+    tokens: list[bytes | None] = [
+        byte_level_bytes(model.text(token)) if _NOT_A_BYTE in piece else piece or None
+        for token, piece in enumerate(model.pieces())
+    ]
+    single = {token for token in tokens if token is not None and len(token) == 1}
+    if model.tokenizer_kind == BYTE_FALLBACK and len(single) < 256:  # llama.cpp would end the process at such a byte
+        raise VocabularyError(
+            f"the tokenizer of {name} is not supported: it has no tokens for {256 - len(single)} of the 256 bytes",
+            hint="Use a model with a byte-level BPE tokenizer, or one of SentencePiece with byte fallback.",
+        )
+    ends = [token for token in range(model.width) if model.ends_text(token)]
+    names = {token: model.text(token) for token, piece in enumerate(tokens) if piece is None}
+    return Vocabulary(tokens, ends, names=names)

@@ -1,0 +1,75 @@
+"""A tokenizer of transformers, as prompts ask for it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from sfgen.vocabulary.pretrained import quiet_transformers
+
+
+class TransformersTokenizer:
+    """What a tokenizer of transformers makes of a text: see ``sfgen.models.prompt.PromptTokenizer``.
+
+    Args:
+        tokenizer: The tokenizer of transformers.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    @property
+    def begin_token(self) -> int | None:
+        """The token that begins a text; ``None`` if there is none."""
+        token: int | None = self._tokenizer.bos_token_id
+        return token
+
+    @property
+    def end_token(self) -> int | None:
+        """The token that ends a text; ``None`` if there is none."""
+        token: int | None = self._tokenizer.eos_token_id
+        return token
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether there is a chat template."""
+        return bool(self._tokenizer.chat_template)
+
+    def before(self) -> list[int]:
+        """What the tokenizer writes before each text."""
+        with quiet_transformers():
+            whole = list(self._tokenizer("a")["input_ids"])
+        plain = self.inside("a")
+        starts = range(len(whole) - len(plain) + 1)
+        return next((whole[:start] for start in starts if whole[start : start + len(plain)] == plain), [])
+
+    def inside(self, text: str) -> list[int]:
+        """The token ids of the text alone; the text of a special token becomes that token."""
+        if self._backend is not None:
+            return list(self._backend.encode(text, add_special_tokens=False).ids)
+        with quiet_transformers():  # it warns of long texts; we count for ourselves
+            return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def rendered(self, content: Any) -> str:
+        """What the chat template makes of a message from a user, up to where the answer begins.
+
+        Raises:
+            Exception: Whatever the template raises; ``ImportError`` without jinja2.
+        """
+        with quiet_transformers():
+            return str(
+                self._tokenizer.apply_chat_template(
+                    [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
+                )
+            )
+
+    @cached_property
+    def _backend(self) -> Any:
+        """What does the tokenizer's work, asked directly in a third of the time; ``None`` where that is not the same.
+
+        It is the same where transformers adds nothing of its own: nothing is cut off, filled up or left as text.
+        """
+        tokenizer = self._tokenizer
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        is_bare = getattr(backend, "truncation", 0) is None and getattr(backend, "padding", 0) is None
+        return backend if is_bare and not getattr(tokenizer, "split_special_tokens", False) else None
