@@ -13,6 +13,7 @@ from sfgen_cli.commands.ban import ban
 from sfgen_cli.commands.check import check
 from sfgen_cli.commands.gen import gen
 from sfgen_cli.commands.index import index
+from sfgen_cli.commands.models import models
 from sfgen_cli.commands.replay import replay
 from sfgen_cli.help import paragraphs
 
@@ -39,7 +40,10 @@ app = typer.Typer(
     add_completion=False,  # the options below are Typer's, but take the name of a shell
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command, panel in ((gen, None), (ban, None), (index, None), (check, "More"), (replay, "More")):
+for command, panel in (
+    *((gen, None), (ban, None), (index, None)),
+    *((check, "More"), (replay, "More"), (models, "More")),
+):
     text = paragraphs(inspect.cleandoc(command.__doc__ or ""))
     app.command(command.__name__, cls=Command, help=text, rich_help_panel=panel)(command)
 

@@ -10,11 +10,6 @@ from typing import Any
 
 from sfgen.errors import SfgenError, UsageError
 
-MODELS = {
-    "tiny": "comes with sfgen",
-    "uniform": "no preference",
-    "zip:": "what compresses well after a file",
-}
 DEVICES = ("auto", "cpu", "cuda", "cuda:0", "mps")
 SHELLS = ("bash", "zsh", "fish")
 INSTALL, SHOW = "--install-completion", "--show-completion"
@@ -28,8 +23,13 @@ fi"""
 
 
 def models(incomplete: str) -> list[tuple[str, str]]:
-    """The models that need no directory; for the others the shell completes the names of files."""
-    return [(name, meaning) for name, meaning in MODELS.items() if name.startswith(incomplete)]
+    """The models that have a name: built in, or in the hub's cache; of all others the shell completes the files."""
+    from sfgen.models.inventory import BUILT_IN
+    from sfgen.models.inventory.hub_cache import SOURCE, cache_folder, cached_models
+
+    cached = (model for model in cached_models(cache_folder()) if model.kind == "transformers" and not model.problem)
+    named = {**BUILT_IN, **{model.name: f"{model.about}, {SOURCE}" for model in cached}}
+    return [(name, meaning) for name, meaning in named.items() if name.startswith(incomplete)]
 
 
 def devices(incomplete: str) -> list[str]:

@@ -35,6 +35,7 @@ MOST_USED = {
         *("FILE…", "--text", "--regex", "--schema", "--choices", "--words", "--words-file", "--pattern", "--match"),
         *("--json", "--quiet"),
     ),
+    "models": ("FOLDER", "--json"),
     "replay": ("FILE", "--sample", "--slow", "--step", "--svg", "--at", "--quiet"),
 }
 """By command; arguments by the name that the help gives them. What a command does not have is left out."""

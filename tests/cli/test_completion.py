@@ -17,8 +17,9 @@ Complete = Callable[..., list[str]]
 
 
 @pytest.fixture
-def complete(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> Complete:
-    """``complete("gen", "--re")``: what bash is offered for the last word."""
+def complete(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Complete:
+    """``complete("gen", "--re")``: what bash is offered for the last word; the hub's cache is empty."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
 
     def ask(*words: str) -> list[str]:
         monkeypatch.setenv("_SFGEN_COMPLETE", "complete_bash")

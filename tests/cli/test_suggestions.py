@@ -156,7 +156,7 @@ def test_help_and_version_as_they_are_typed_elsewhere(sfgen: Sfgen) -> None:
     assert version.out == sfgen("version").out == sfgen("-V").out
     for arguments in (["help"], ["help", "help"], ["help", "--help"]):
         assert sfgen(*arguments).out == sfgen("--help").out
-    for command in ("gen", "ban", "index", "check", "replay"):
+    for command in ("gen", "ban", "index", "check", "replay", "models"):
         assert sfgen("help", command) == sfgen(command, "--help")
 
 

@@ -16,11 +16,10 @@ from fake_hub import fake_hub
 from sfgen import Vocabulary, load_model
 from sfgen.delays import Delay, told_of_delays
 from sfgen.errors import ModelError, VocabularyError
-from sfgen.models import load_vocabulary
+from sfgen.models import inventory, load_vocabulary
 from sfgen.vocabulary import hub
 from sfgen.vocabulary.hub import BUILT_IN
 from sfgen.vocabulary.pretrained import import_transformers
-from sfgen_cli.completion import MODELS
 
 ModelDirectory = Callable[..., Path]
 COMMAND = [sys.executable, "-m", "sfgen_cli"]
@@ -272,5 +271,5 @@ def test_a_directory_may_have_any_name(directory: Path, monkeypatch: pytest.Monk
 
 
 def test_the_names_of_ours_are_those_that_the_shell_completes() -> None:
-    assert tuple(MODELS) == BUILT_IN
+    assert tuple(inventory.BUILT_IN) == BUILT_IN
     assert hub.BUILT_IN is BUILT_IN

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from sfgen.errors import ModelError, VocabularyError
 from sfgen.models import weights
-from sfgen.vocabulary.hub import Located, locate
+from sfgen.models.inventory.near import advice, looked_for
+from sfgen.vocabulary.hub import Located, NotFound, locate
 
 HINT = "Name a directory that save_pretrained() wrote, a hub id, or leave --model out for the embedded one."
 
@@ -23,6 +24,12 @@ def locate_model(name: str | Path, *, offline: bool = False) -> Located:
     """
     try:
         located = locate(name, what="model", offline=offline)
+    except NotFound as error:
+        raise ModelError(
+            f"no model {name or repr(name)}: {error.message}",
+            details=(looked_for(str(name)),) if str(name) else (),
+            hint=advice(str(name)) or error.hint,
+        ) from error
     except VocabularyError as error:
         raise ModelError(f"no model {name or repr(name)}: {error.message}", hint=error.hint) from error
     path = Path(located.source)

@@ -15,42 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import ModelError, first_line
 from sfgen.models.memory import is_out_of_memory
+from sfgen.models.weight_files import SAVE, checkpoint_files
 from sfgen.vocabulary.pretrained import quiet_transformers
 
 if TYPE_CHECKING:
     import torch
 
-_FILES = ("model.safetensors", "pytorch_model.bin")
-_SAVE = "Save the whole model there: save_pretrained() writes config.json, the weights and a tokenizer."
 _FIT = "The rest would be random numbers. Copy or download the model again, with the config.json that belongs to it."
-
-
-def checkpoint_files(directory: Path) -> list[Path]:
-    """The files that hold the weights, in the order in which transformers looks for them; some may not be there."""
-    return [directory / name for name in files_among({file.name for file in directory.iterdir()}, directory)]
-
-
-def files_among(names: Iterable[str], directory: Path | None) -> list[str]:
-    """The files that hold the weights, in the order in which transformers looks for them.
-
-    Args:
-        names: The names of all files that the model has, here or elsewhere.
-        directory: Where those of them are that list others; ``None`` if there are none.
-
-    Raises:
-        ModelError: Such a list is damaged.
-    """
-    names = set(names)
-    for name in _FILES:
-        if name in names:
-            return [name]
-        if f"{name}.index.json" in names and directory is not None:
-            index = directory / f"{name}.index.json"
-            try:
-                return sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-                raise ModelError(f"cannot read {index}: {first_line(error)}", hint=_SAVE) from error
-    return []
 
 
 def check_files(directory: Path) -> None:
@@ -68,7 +39,7 @@ def check_files(directory: Path) -> None:
             hint="Copy or download the model again.",
         )
     if not files:
-        reason, hint = other_contents(directory) or ("it has no model.safetensors", _SAVE)
+        reason, hint = other_contents(directory) or ("it has no model.safetensors", SAVE)
         raise ModelError(f"cannot load the weights of {directory}: {reason}", hint=hint)
 
 

@@ -21,6 +21,7 @@ file. Five things are done otherwise than there:
 from __future__ import annotations
 
 import math
+import os
 import string
 import zlib
 from collections import Counter
@@ -113,7 +114,7 @@ class ZipModel:
             raise UsageError("zip: names no file", hint="Write zip:FILE, for example zip:book.txt.")
         name = f"zip:{file}"
         try:
-            with Path(file).expanduser().open("rb") as source:
+            with Path(os.path.expanduser(file)).open("rb") as source:
                 data = source.read(_LIMIT + 1)  # a device may have no end
         except OSError as error:
             raise ModelError(f"no model {name}: {error.strerror}", hint=_HINT) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +42,10 @@ _GO_ONLINE = "Give a directory that holds it, or go online once: the hub's files
 _lock = threading.Lock()
 _sections = 0  # that want no network, and are under way
 _was_offline: list[bool] = []  # what was set before the first of them
+
+
+class NotFound(VocabularyError):
+    """There is no directory of that name, nothing of it in the cache, and the hub has none, or does not answer."""
 
 
 @dataclass(frozen=True)
@@ -82,21 +87,19 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
             hub is not asked, or cannot be, and the cache has nothing of it.
     """
     name = str(name_or_path)
-    directory = Path(name).expanduser()
+    directory = Path(os.path.expanduser(name))  # which leaves the home of a user who is not there as it is
     if name and directory.exists():
         return Located(str(directory), directory, is_offline=True)
     if not isinstance(name_or_path, Path):
         _ask_back(name)
     if isinstance(name_or_path, Path) or not _could_be_hub_id(name):
-        raise VocabularyError(
-            f"no directory {name or repr(name)}", hint=f"Give a directory that holds a {what}, or a hub id"
-        )
+        raise NotFound(f"no directory {name or repr(name)}", hint=f"Give a directory that holds a {what}, or a hub id")
     cached = _cached_directory(name)
     if cached is not None and _is_whole(name, cached):
         return Located(name, cached, is_offline=offline or _is_offline_mode())
     if offline or _is_offline_mode():
         if cached is None:
-            raise VocabularyError(
+            raise NotFound(
                 f"{name} is not in the hub's cache on this machine, and the hub is not asked (offline)",
                 hint="Check the spelling, give a directory, or go online once: the hub's files are kept.",
             )
@@ -241,7 +244,7 @@ def _listing(name: str) -> dict[str, int | None] | None:
     except GatedRepoError as error:
         raise VocabularyError(_GATED, hint=_GATED_HINT) from error
     except (RepositoryNotFoundError, HFValidationError) as error:
-        raise VocabularyError(
+        raise NotFound(
             f"no directory {name}, and no model of that name on the hub",
             hint="Check the spelling; a private model needs a login (hf auth login)",
         ) from error
@@ -266,7 +269,7 @@ def _download_small(name: str) -> bool:
     listing = _listing(name)
     if listing is None:
         if _cached_directory(name) is None:
-            raise VocabularyError(f"there is no directory {name}, and the hub cannot be reached", hint=_GO_ONLINE)
+            raise NotFound(f"there is no directory {name}, and the hub cannot be reached", hint=_GO_ONLINE)
         return False
     small: dict[str, int | None] = dict.fromkeys(_CONFIGURATIONS, 0)
     small |= {file: size for file, size in listing.items() if "/" not in file and file.endswith(_SMALL)}

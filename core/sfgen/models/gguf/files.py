@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ class GgufFiles:
 
 def gguf_path(name: str | Path) -> Path | None:
     """The file of that name, if its content is GGUF, whatever its name; else ``None``."""
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     return path if path.is_file() and is_gguf(path) else None
 
 
