@@ -22,7 +22,7 @@ help:
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README anew"
 	@echo "make bench     measure, side by side with other libraries; one part: make bench BENCH='--vocabulary gpt2'"
-	@echo "make gpu       measure on a GPU of NVIDIA, against generating freely on it"
+	@echo "make gpu       test and measure on a GPU of NVIDIA; about ten minutes"
 	@echo "make pictures  draw the pictures of the README anew"
 
 $(BIN)/python:
@@ -31,7 +31,7 @@ $(BIN)/python:
 $(RUN_STAMP): pyproject.toml .ci/constraints.txt | $(BIN)/python
 	@echo "setting up $(VENV) (once; about 1.5 GB with torch)"
 	$(PIP) torch==2.13.0
-	$(PIP) --editable .
+	$(PIP) --editable '.[transformers]'
 	@touch $@
 
 $(DEV_STAMP): $(RUN_STAMP)
@@ -81,6 +81,7 @@ bench: $(BENCH_STAMP) $(GGUF_STAMP)
 
 # On Linux most package indexes offer torch with CUDA; where .venv has the build for CPUs, the program says so and stops.
 gpu: $(BENCH_STAMP)
+	$(BIN)/python -m pytest -q $(addprefix tests/models/test_,cuda.py sliding_windows.py from_transformers.py)
 	$(BIN)/python -m tests.bench.gpu $(BENCH)
 
 pictures: $(DEV_STAMP)

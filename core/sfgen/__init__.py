@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sfgen.errors import SfgenError
     from sfgen.index import Index
     from sfgen.models import load_model
+    from sfgen.models.from_transformers import from_transformers
     from sfgen.protocols import Guide
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.vocabulary import Vocabulary
@@ -49,6 +50,7 @@ _HOME = {
     "TextReleased": "sfgen.decoding",
     "TokenChosen": "sfgen.decoding",
     "Vocabulary": "sfgen.vocabulary",
+    "from_transformers": "sfgen.models.from_transformers",
     "generate": "sfgen.decoding",
     "load_model": "sfgen.models",
     "stream": "sfgen.decoding",
@@ -70,6 +72,7 @@ __all__ = [
     "TextReleased",
     "TokenChosen",
     "Vocabulary",
+    "from_transformers",
     "generate",
     "load_model",
     "stream",

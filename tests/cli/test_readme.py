@@ -23,8 +23,12 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("block", EXAMPLES, ids=[block[0][0] for block in EXAMPLES])
-def test_commands_print_what_the_readme_says(sfgen: Sfgen, block: list[tuple[str, str]], tmp_path: Path) -> None:
-    """Those of a block one after the other: a file that one writes is read by the next."""
+def test_commands_print_what_the_readme_says(
+    sfgen: Sfgen, block: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a block one after the other: a file that one writes is read by the next. There are no other models."""
+    for name in ("HF_HUB_CACHE", "OLLAMA_MODELS"):
+        monkeypatch.setenv(name, str(tmp_path / "nowhere"))
     for tool in ("bash", "jq"):
         if tool in ("bash", *re.findall(r"\b(jq) ", " ".join(command for command, _ in block))) and not shutil.which(
             tool
@@ -43,7 +47,7 @@ def _lines(output: str) -> list[str]:
 
 def test_the_readme_has_examples_of_every_command() -> None:
     shown = {name for block in EXAMPLES for command, _ in block for name in re.findall(r"sfgen (\w+)", command)}
-    assert shown == {"gen", "ban", "index", "check", "replay"}
+    assert shown == {"gen", "ban", "index", "check", "models", "replay"}
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +80,15 @@ def test_the_example_of_a_constraint_of_ones_own_runs(python_examples: list[str]
     assert answer.startswith("Answer: ")
 
 
+def test_the_example_of_a_loaded_model_runs(python_examples: list[str]) -> None:
+    assert python_examples[2].strip()
+    assert not re.search(r"\b(talk|listen)\b", python_examples[2])
+
+
 def test_the_example_of_the_processors_runs(python_examples: list[str]) -> None:
-    dates, beams, answer = map(ast.literal_eval, python_examples[2].splitlines())
+    dates, beams, answer = map(ast.literal_eval, python_examples[3].splitlines())
     assert (len(dates), len(beams), len(answer)) == (2, 4, 1)
     assert all(re.fullmatch(DATE, date) for date in (*dates, *beams))
     assert len(set(beams)) == 4
     assert not re.search(r"\b(talk|listen)\b", answer[0])
-    assert len(python_examples) == 3
+    assert len(python_examples) == 4

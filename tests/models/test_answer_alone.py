@@ -39,7 +39,7 @@ TEMPLATES = {
 def model(request: pytest.FixtureRequest, model_directory: Callable[..., Path], tmp_path: Path) -> TransformersModel:
     directory = shutil.copytree(model_directory(request.param), tmp_path / "model")
     (directory / "chat_template.jinja").write_text(TEMPLATES[request.param])
-    return TransformersModel(directory)
+    return TransformersModel.from_pretrained(directory)
 
 
 def first_words(texts: list[str]) -> list[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from attention_models import batch_for, model_of
+from forgetful import ForgetfulSession
 
-from sfgen.models.attention import without_plans
+from sfgen.models.attention import is_misread, without_plans
+from sfgen.models.transformers_session import TransformersSession
 
 KERNELS: Any = torch.backends.cuda  # untyped
 
@@ -34,3 +39,62 @@ def test_after_an_error_too() -> None:
     with pytest.raises(RuntimeError, match="broken"), without_plans(torch.device("cuda")):
         raise RuntimeError("broken")
     assert KERNELS.cudnn_sdp_enabled()
+
+
+class TestPassesThatMayBeMisread:
+    @pytest.fixture
+    def early(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As on a GPU, but from 3 tokens on."""
+        for module in ("transformers_session", "transformers_batch"):
+            monkeypatch.setattr(f"sfgen.models.{module}.is_misread", lambda count, _: count > 2 and count % 2 == 1)
+
+    def test_which_they_are(self) -> None:
+        assert [count for count in range(200) if is_misread(count, torch.device("cuda", 1))] == [65, 129, 193]
+        assert not any(is_misread(count, torch.device("cpu")) for count in range(200))
+
+    @pytest.mark.parametrize("name", ["gemma", "llama", "falcon", "mistral"])
+    def test_are_two_in_a_session(self, name: str, early: None) -> None:
+        model = model_of(name)
+        session, oracle = TransformersSession(model), ForgetfulSession(model)
+        with passes(model) as read:
+            found = [session.extend(tokens) for tokens in ([5, 6, 7, 8, 9, 10, 11], [12], [13, 14, 15])]
+            everywhere = session.extend_all([16, 17, 18])
+        assert read == [6, 1, 1, 2, 1, 2, 1]
+        for scores, tokens in zip(found, ([5, 6, 7, 8, 9, 10, 11], [12], [13, 14, 15]), strict=True):
+            np.testing.assert_allclose(scores, oracle.extend(tokens), atol=1e-4)
+        np.testing.assert_allclose(everywhere, [oracle.extend([token]) for token in (16, 17, 18)], atol=1e-4)
+
+    @pytest.mark.parametrize("name", ["gemma", "llama", "falcon", "mistral"])
+    def test_are_padded_or_two_in_a_batch(self, name: str, early: None) -> None:
+        model = model_of(name)
+        batch, oracles = batch_for(model, 3), [ForgetfulSession(model) for _ in range(3)]
+        steps: list[dict[int, list[int]]] = [
+            {0: [5, 6, 7], 1: [8, 9], 2: [10]},
+            {0: [11], 1: [12], 2: [13]},
+            {1: [14, 15, 16, 17, 18]},
+            {0: [19, 20], 1: [21, 22, 23]},
+        ]
+        with passes(model) as read:
+            found = [batch.extend(rows) for rows in steps]
+            everywhere = batch.extend_all(2, [24, 25, 26])
+        assert read == [4, 1, 4, 1, 4, 2, 1]
+        for answers, rows in zip(found, steps, strict=True):
+            for row, tokens in rows.items():
+                scores = answers[row]
+                assert isinstance(scores, np.ndarray)
+                np.testing.assert_allclose(scores, oracles[row].extend(tokens), atol=1e-4)
+        assert isinstance(everywhere, np.ndarray)
+        np.testing.assert_allclose(everywhere, [oracles[2].extend([token]) for token in (24, 25, 26)], atol=1e-4)
+
+
+@contextlib.contextmanager
+def passes(model: Any) -> Iterator[list[int]]:
+    """How many tokens each forward pass reads."""
+    read: list[int] = []
+    hook = model.base_model.register_forward_pre_hook(
+        lambda _, given, named: read.append((given[0] if given else named["input_ids"]).shape[1]), with_kwargs=True
+    )
+    try:
+        yield read
+    finally:
+        hook.remove()

@@ -192,7 +192,7 @@ class TestTexts:
     def test_are_those_of_a_model_that_reads_everything_again(
         self, model_directory: ModelDirectory, architecture: str
     ) -> None:
-        model = TransformersModel(model_directory(architecture), device=DEVICE, dtype="float32")
+        model = TransformersModel.from_pretrained(model_directory(architecture), device=DEVICE, dtype="float32")
         tasks: list[dict[str, Any]] = [{"index": Index(Dfa.from_regex(PATTERN), model.vocabulary), "max_tokens": 40}]
         words = words_of(generate(model, "It is", max_tokens=12).text)
         if words:  # a random model may write none

@@ -50,7 +50,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 def both(kind: str, gguf_pair: Callable[[str], Pair]) -> tuple[GgufModel, Any]:
     """A GGUF model, and the model of transformers."""
     made = gguf_pair(kind)
-    theirs = TransformersModel(made.directory, device="cpu", dtype="float32").model
+    theirs = TransformersModel.from_pretrained(made.directory, device="cpu", dtype="float32").model
     if kind == "gemma2":
         for layer in theirs.model.layers:
             layer.mlp.act_fn = GeluFromTable()
@@ -66,7 +66,7 @@ def llama(gguf_pair: Callable[[str], Pair]) -> GgufModel:
 def long(tmp_path_factory: pytest.TempPathFactory) -> tuple[GgufModel, Any]:
     """A model that reads long texts, and that of transformers."""
     made = pair("llama", "llama3", tmp_path_factory.mktemp("long"), max_position_embeddings=4096)
-    return GgufModel(made.file), TransformersModel(made.directory, device="cpu", dtype="float32").model
+    return GgufModel(made.file), TransformersModel.from_pretrained(made.directory, device="cpu", dtype="float32").model
 
 
 def tolerance(model: GgufModel) -> float:

@@ -34,7 +34,7 @@ PROMPTS = ["A person: ", "Once upon a time", "The weather is", "Il était", "1, 
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[GgufModel, TransformersModel]:
     """The embedded model, in llama.cpp and in transformers."""
     file = write_gguf(DIRECTORY, tmp_path_factory.mktemp("tiny") / "tiny-f32")
-    return GgufModel(file), TransformersModel(DIRECTORY, device="cpu")
+    return GgufModel(file), TransformersModel.from_pretrained(DIRECTORY, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ class TestSameTexts:
 def test_texts_of_other_kinds(kind: str, gguf_pair: Callable[[str], Pair]) -> None:
     """SentencePiece's tokens, sliding windows, recurrent states: greedy texts with rollbacks."""
     made = gguf_pair(kind)
-    ours, theirs = GgufModel(made.file), TransformersModel(made.directory, device="cpu")
+    ours, theirs = GgufModel(made.file), TransformersModel.from_pretrained(made.directory, device="cpu")
     banned = BannedWords(["e", "th", "in"], match="substring")
     rollbacks = 0
     for prompt in ("She talked", "The river"):

@@ -44,7 +44,7 @@ TEXTS = [
 @pytest.fixture(scope="module", params=KINDS)
 def both(request: pytest.FixtureRequest, gguf_pair: GgufPair) -> tuple[GgufModel, TransformersModel]:
     made = gguf_pair(request.param)
-    return GgufModel(made.file), TransformersModel(made.directory, device="cpu")
+    return GgufModel(made.file), TransformersModel.from_pretrained(made.directory, device="cpu")
 
 
 class TestVocabulary:
@@ -74,7 +74,7 @@ class TestVocabulary:
         """Among those of GPT-2's small tokenizer are characters that stand for no byte, or for another one."""
         made = pair("llama", "gpt2", tmp_path)
         ours = GgufModel(made.file).vocabulary
-        assert ours == TransformersModel(made.directory, device="cpu").vocabulary
+        assert ours == TransformersModel.from_pretrained(made.directory, device="cpu").vocabulary
         assert {b"<note>", "日本→".encode(), "çé".encode()} <= set(ours.tokens)
 
     def test_a_character_that_stands_for_no_byte(self, tmp_path: Path, gguf_pair: GgufPair) -> None:
@@ -130,7 +130,7 @@ class TestVocabulary:
         for file in source.iterdir():
             (directory / file.name).write_bytes(file.read_bytes())
         ours = GgufModel(write_gguf(directory, tmp_path / "file", split=REAL[name]))
-        theirs = TransformersModel(directory, device="cpu")
+        theirs = TransformersModel.from_pretrained(directory, device="cpu")
         assert ours.vocabulary.end_token_ids == theirs.vocabulary.end_token_ids
         assert ours.vocabulary.fingerprint == theirs.vocabulary.fingerprint
         for text in TEXTS:
@@ -220,7 +220,10 @@ class TestChat:
     @pytest.mark.parametrize("template", [LLAMA3, PARTS, "{{ messages[0].content }}{{ eos_token }}"])
     def test_is_what_transformers_makes_of_it(self, template: str, tmp_path: Path) -> None:
         made = pair("llama", "llama3", tmp_path, template=template)
-        ours, theirs = GgufModel(made.file).chat(" Hi, you! "), TransformersModel(made.directory).chat(" Hi, you! ")
+        ours, theirs = (
+            GgufModel(made.file).chat(" Hi, you! "),
+            TransformersModel.from_pretrained(made.directory).chat(" Hi, you! "),
+        )
         assert ours == theirs
         assert template == PARTS or {801, 804} & set(ours)
 

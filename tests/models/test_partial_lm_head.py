@@ -63,7 +63,7 @@ def test_a_layer_of_another_sort_is_called_whole(monkeypatch: pytest.MonkeyPatch
 
 def test_texts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the embedded model, where hardly any question is about many tokens."""
-    model: Model = TransformersModel(DIRECTORY, device="cpu")
+    model: Model = TransformersModel.from_pretrained(DIRECTORY, device="cpu")
     pattern = r'\{"name":"(John|Paul|Ann)","age":[1-9][0-9],"on":"20[0-9]{2}-(0[1-9]|1[0-2])"\}'
     index = Index(Dfa.from_regex(pattern), model.vocabulary)
     asked: list[int] = []

@@ -25,7 +25,7 @@ def model() -> TinyModel:
 
 @pytest.fixture(scope="module")
 def oracle() -> TransformersModel:
-    return TransformersModel(DIRECTORY, device="cpu", dtype="float32", title="tiny")
+    return TransformersModel.from_pretrained(DIRECTORY, device="cpu", dtype="float32", title="tiny")
 
 
 TEXTS = st.one_of(

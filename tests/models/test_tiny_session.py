@@ -45,7 +45,7 @@ def model() -> TinyModel:
 
 @pytest.fixture(scope="module")
 def oracle() -> TransformersModel:
-    return TransformersModel(DIRECTORY, device="cpu", dtype="float32")
+    return TransformersModel.from_pretrained(DIRECTORY, device="cpu", dtype="float32")
 
 
 def one_by_one(oracle: Session, token_ids: Sequence[int]) -> Scores:

@@ -30,7 +30,7 @@ ModelDirectory = Callable[..., Path]
 
 @pytest.fixture(scope="module", params=ARCHITECTURES)
 def model(request: pytest.FixtureRequest, model_directory: ModelDirectory) -> TransformersModel:
-    return TransformersModel(model_directory(request.param))
+    return TransformersModel.from_pretrained(model_directory(request.param))
 
 
 class TestGuidedText:
@@ -73,10 +73,12 @@ class TestGuidedText:
     ) -> None:
         import torch
 
-        TransformersModel(model_directory("llama"), dtype="bfloat16", device="cpu").model.save_pretrained(tmp_path)
+        TransformersModel.from_pretrained(
+            model_directory("llama"), dtype="bfloat16", device="cpu"
+        ).model.save_pretrained(tmp_path)
         for name in ("tokenizer.json", "tokenizer_config.json"):
             shutil.copy(model_directory("llama") / name, tmp_path)
-        assert TransformersModel(tmp_path, device="cpu").model.dtype == torch.float32
+        assert TransformersModel.from_pretrained(tmp_path, device="cpu").model.dtype == torch.float32
 
     def test_scores_that_are_no_numbers(self, model_directory: ModelDirectory, tmp_path: Path) -> None:
         from safetensors.torch import load_file, save_file
@@ -95,7 +97,7 @@ class TestGuidedText:
 
 class TestVocabulary:
     def test_rows_beyond_the_tokenizer_are_never_chosen(self, model_directory: ModelDirectory) -> None:
-        padded, plain = (TransformersModel(model_directory("llama", rows=rows)) for rows in (1500, 0))
+        padded, plain = (TransformersModel.from_pretrained(model_directory("llama", rows=rows)) for rows in (1500, 0))
         assert len(padded.vocabulary) == 1500
         assert set(padded.vocabulary.tokens[len(plain.vocabulary) :]) == {None}
         # The output layer likes nothing better than a row without a token.
@@ -111,7 +113,7 @@ class TestVocabulary:
                 assert all(padded.vocabulary.tokens[token] for token in sampled.token_ids)
 
     def test_fewer_rows_than_tokens(self, model_directory: ModelDirectory) -> None:
-        small = TransformersModel(model_directory("gpt2", rows=300))
+        small = TransformersModel.from_pretrained(model_directory("gpt2", rows=300))
         index = Index(Dfa.from_regex("[a-z]{3,9}"), small.vocabulary)
         assert re.fullmatch("[a-z]{3,9}", generate(small, [5], index=index).text)
 
@@ -121,7 +123,7 @@ class TestVocabulary:
         directory = shutil.copytree(model_directory("llama"), tmp_path / "model")
         configuration = json.loads((directory / "generation_config.json").read_text())
         (directory / "generation_config.json").write_text(json.dumps(configuration | {"eos_token_id": [3, 1, -1]}))
-        assert TransformersModel(directory).vocabulary.end_token_ids == (1, 3)
+        assert TransformersModel.from_pretrained(directory).vocabulary.end_token_ids == (1, 3)
 
     @pytest.mark.parametrize(("name", "rows"), [*((name, 0) for name in ARCHITECTURES), ("llama", 1500), ("gpt2", 300)])
     @pytest.mark.parametrize("generation", [None, {}, {"eos_token_id": [3, 5]}], ids=str)
@@ -132,7 +134,7 @@ class TestVocabulary:
         (directory / "generation_config.json").unlink(missing_ok=True)
         if generation is not None:
             (directory / "generation_config.json").write_text(json.dumps(generation))
-        vocabulary, model = Vocabulary.from_pretrained(directory), TransformersModel(directory)
+        vocabulary, model = Vocabulary.from_pretrained(directory), TransformersModel.from_pretrained(directory)
         assert vocabulary.fingerprint == model.vocabulary.fingerprint
         assert vocabulary == model.vocabulary
 
@@ -146,10 +148,10 @@ class TestVocabulary:
 
     def test_a_vocabulary_needs_no_weights(self, model_directory: ModelDirectory, tmp_path: Path) -> None:
         directory = shutil.copytree(model_directory("gpt2"), tmp_path / "model")
-        size = TransformersModel(directory).weights_size
+        size = TransformersModel.from_pretrained(directory).weights_size
         assert size == (directory / "model.safetensors").stat().st_size
         (directory / "model.safetensors").unlink()
-        model = TransformersModel(directory)
+        model = TransformersModel.from_pretrained(directory)
         assert isinstance(model.vocabulary, Vocabulary)
         assert model.weights_size is None
 
@@ -157,7 +159,7 @@ class TestVocabulary:
 def test_a_model_that_also_sees_pictures(model_directory: ModelDirectory, tmp_path: Path) -> None:
     import transformers
 
-    plain = TransformersModel(model_directory("llama"))
+    plain = TransformersModel.from_pretrained(model_directory("llama"))
     vision: dict[str, Any] = {"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = transformers.LlavaConfig(
         text_config=plain.model.config,
@@ -167,7 +169,7 @@ def test_a_model_that_also_sees_pictures(model_directory: ModelDirectory, tmp_pa
     shutil.copytree(model_directory("llama"), tmp_path / "model")
     auto: Any = transformers.AutoModelForImageTextToText  # untyped
     auto.from_config(config).save_pretrained(tmp_path / "model")
-    model = TransformersModel(tmp_path / "model")
+    model = TransformersModel.from_pretrained(tmp_path / "model")
     assert model.context_length == 128
     assert model.vocabulary.tokens == plain.vocabulary.tokens
     index = Index(Dfa.from_regex("[a-z]{3,9}( [0-9]{1,3})?"), model.vocabulary)

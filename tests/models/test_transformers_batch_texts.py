@@ -58,16 +58,19 @@ class TestWhichModels:
         assert not reads_rows_at_once(Qwen2Config(use_sliding_window=True, sliding_window=8, max_window_layers=2))
 
     def test_the_batch_of_a_model(self, model_directory: Callable[..., Path]) -> None:
-        known, unknown = TransformersModel(model_directory("llama")), TransformersModel(model_directory("mamba"))
+        known, unknown = (
+            TransformersModel.from_pretrained(model_directory("llama")),
+            TransformersModel.from_pretrained(model_directory("mamba")),
+        )
         assert isinstance(batch_of(known, 4), TransformersBatch)
         assert isinstance(batch_of(known, 1), SeparateRows)
         assert isinstance(batch_of(unknown, 4), SeparateRows)
-        assert "model" not in vars(known), "the weights are not loaded before the first question"
+        assert "_loaded" not in vars(known._source), "the weights are not loaded before the first question"
         batch_of(known, 2).extend({0: [5], 1: [6]})
-        assert "model" in vars(known)
+        assert "_loaded" in vars(known._source)
 
     def test_the_embedded_model(self) -> None:
-        model = TransformersModel(DIRECTORY)
+        model = TransformersModel.from_pretrained(DIRECTORY)
         assert isinstance(batch_of(model, 2), TransformersBatch)
 
 
@@ -137,7 +140,7 @@ class TestWholeTexts:
             assert not BannedText(WORDS, "substring").is_in(results[number].text.encode())
 
     def test_the_embedded_model_writes_the_same(self) -> None:
-        model = TransformersModel(DIRECTORY)
+        model = TransformersModel.from_pretrained(DIRECTORY)
         prompts = ["The captain", "1. ", "Dear Anna,\n", '{"name": "', "Once upon a time", "Q: Who"]
         expected = [generate(model, prompt, max_tokens=24).token_ids for prompt in prompts]
         loops = [prepare(model, prompt, max_tokens=24) for prompt in prompts]

@@ -193,7 +193,7 @@ def test_a_directory_without_a_tokenizer(directory: Path, spoil: Callable[[Path]
 
 def test_an_encoder_that_was_made_a_decoder_is_one(directory: Path) -> None:
     (directory / "config.json").write_text('{"model_type": "bert", "is_decoder": true, "vocab_size": 900}')
-    assert TransformersModel(directory).context_length == 512
+    assert TransformersModel.from_pretrained(directory).context_length == 512
 
 
 def test_shards_and_tied_weights_are_whole_models(directory: Path, model_directory: ModelDirectory) -> None:

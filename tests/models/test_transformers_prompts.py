@@ -119,7 +119,7 @@ class TestTheModelsLimits:
     ) -> None:
         directory = shutil.copytree(model_directory("gpt2"), tmp_path / "model")
         (directory / "model.safetensors").unlink()
-        model = TransformersModel(directory, title="small")
+        model = TransformersModel.from_pretrained(directory, title="small")
         with pytest.raises(ModelError, match=r"no model\.safetensors"):
             generate(model, "a" * 128)
         for prompt in ("a" * 129, model.encode("a" * 129)):
@@ -127,7 +127,7 @@ class TestTheModelsLimits:
                 generate(model, prompt)
 
     def test_a_model_with_fewer_rows_than_tokens(self, model_directory: ModelDirectory) -> None:
-        small = TransformersModel(model_directory("gpt2", rows=300))
+        small = TransformersModel.from_pretrained(model_directory("gpt2", rows=300))
         assert len(small.vocabulary) == 300
         with pytest.raises(ModelError, match="knows only 300"):
             small.encode("It is the morning of a wonderful day, they said.")
@@ -158,7 +158,7 @@ class TestChat:
         assert ids.count(loaded.bos_token_id) == bool(begin)
 
     def test_no_template(self, model_directory: ModelDirectory) -> None:
-        model = TransformersModel(model_directory("gpt2"), title="small")
+        model = TransformersModel.from_pretrained(model_directory("gpt2"), title="small")
         with pytest.raises(UsageError, match="small has no chat template") as caught:
             model.chat("Hi!")
         assert "--chat" in caught.value.hint
@@ -201,13 +201,13 @@ class TestChat:
         else:
             configuration = json.loads((directory / where).read_text())
             (directory / where).write_text(json.dumps(configuration | {"chat_template": "{{ bos_token }}" + PLAIN}))
-        model = TransformersModel(directory)
+        model = TransformersModel.from_pretrained(directory)
         written = b"".join(model.vocabulary.tokens[token] or b"" for token in model.chat("Hi!"))
         assert written.decode() == "[user]Hi![me]"
 
     def test_a_message_longer_than_the_context(self, model_directory: ModelDirectory, tmp_path: Path) -> None:
         directory = shutil.copytree(model_directory("gpt2"), tmp_path / "model")
         (directory / "chat_template.jinja").write_text(PLAIN)
-        model = TransformersModel(directory)
+        model = TransformersModel.from_pretrained(directory)
         with pytest.raises(InputError, match="its context holds 128"):
             generate(model, model.chat("word " * 200))

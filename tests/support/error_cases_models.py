@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -211,10 +212,21 @@ def _download(error: Callable[[], BaseException]) -> Before:
     return make
 
 
+def _without_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if torch were not installed."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "transformers.models.auto.modeling_auto", raising=False)
+
+
 MODELS = [
     # --- names
     Case("gen -m /no/such/model x", 1, "no model /no/such/model"),
     Case("gen -m nobody/nothing x", 1, "no model nobody/nothing"),
+    Case("gen -m nobody/nothing x", 1, "nobody/nothing; the hub's cache is "),
+    Case("gen -m llama3.2:1b x", 1, "A name like this is Ollama's. Its models are GGUF files"),
+    Case("gen -m ~nosuchuser/model x", 1, "no model ~nosuchuser/model: no directory"),
+    Case("gen -m zip:~nosuchuser/book x", 1, "no model zip:~nosuchuser/book: "),
+    Case("models nowhere", 2, "no folder nowhere"),
     Case("gen -m model/config.json x", 1, "it is a file, and a model is a directory", _model()),
     Case("gen -m tinny x", 1, "no model tinny: no directory tinny"),
     Case("gen -m org/model x", 1, "org/model is not in the hub's cache on this machine"),
@@ -230,6 +242,7 @@ MODELS = [
     Case("gen -m org/model x", 1, "no model of that name on the hub", _refusal("RepositoryNotFoundError", 404)),
     Case("gen -m org/model x", 1, "the hub does not let you see org/model", _refusal("HfHubHTTPError", 403)),
     Case("gen -m org/model x", 1, "no model org/model: ", _refusal("GatedRepoError", 403)),
+    Case(_GEN, 1, "pip install 'sfgen[transformers]'", both(_model(), _without_extra)),
     # --- devices
     Case("gen --device toaster x", 1, "no such device: toaster"),
     Case("gen --device cuda x", 1, "no device cuda: ", patched("torch.cuda.is_available", lambda: False)),

@@ -23,6 +23,7 @@ from sfgen import decoding, reference, regex
 from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
 from sfgen.index.stored_rows import StoredRows
+from sfgen.models.from_transformers import LoadedModel
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.uniform import UniformModel
@@ -150,6 +151,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "text": lambda: "ab",
     "token_id": lambda: 97,
     "token_ids": lambda: [97],
+    "tokenizer": lambda: AutoTokenizer.from_pretrained(DIRECTORY),
     "tokens": lambda: [b"a", None],
     "tokens_left": lambda: 4,
     "transitions": lambda: np.array([[1], [-1]]),
@@ -181,7 +183,9 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.reference.naive.NaiveIndex.read.state": lambda: ("", b""),
     "sfgen.reference.naive.NaiveIndex.refusal.text": lambda: b"ab",
     "sfgen.reference.fsm.FsmIndex.refusal.text": lambda: b"ab",
-    "sfgen.models.transformers_model.TransformersModel.name": lambda: DIRECTORY,
+    "sfgen.models.from_transformers.from_transformers.model": lambda: tiny().model,
+    "sfgen.models.transformers_model.TransformersModel.from_pretrained.name": lambda: DIRECTORY,
+    "sfgen.models.transformers_model.TransformersModel.source": lambda: LoadedModel(tiny().model, RIGHT["tokenizer"]()),
     "sfgen.reference.guide.ReferenceGuide.index": lambda: reference.NaiveIndex("ab+", vocabulary()),
     "sfgen.reference.sub_sequences.map_states_to_vocab.vocabulary": lambda: ["a", "b"],
     "sfgen_cli.trace.reading.read_trace.path": lambda: _trace(),
@@ -289,7 +293,7 @@ def _is_row_of_floats(value: Any) -> bool:
 
 
 KINDS: dict[str, Callable[[Any], bool]] = {
-    "Any": lambda value: False,  # a tokenizer: nothing that is tried is one
+    "Any": lambda value: False,  # a tokenizer, a model of transformers: nothing that is tried is one
     "BannedWords": _is(sfgen.BannedWords),
     "Batch": lambda value: False,
     "BinaryIO": lambda value: False,
@@ -325,6 +329,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "NDArray[np.int32]": lambda value: False,
     "NDArray[np.uint8]": lambda value: False,
     "Node": lambda value: isinstance(value, regex.Node),
+    "NetworkSource": lambda value: False,
     "None": lambda value: value is None,
     "Path": _is(Path),
     "PathLike[str]": _is(Path),

@@ -29,12 +29,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch import Tensor
+from sfgen.errors import DeadEnd, UsageError
+
+try:
+    from torch import Tensor
+    from transformers import LogitsProcessor
+except ImportError as error:
+    raise UsageError(f"transformers cannot be imported: {error}", hint="pip install 'sfgen[transformers]'") from error
 
 from sfgen import arguments
 from sfgen.ban import BannedWords
 from sfgen.decoding.plain_forms import banned_of
-from sfgen.errors import DeadEnd, UsageError
 from sfgen.integrations.banned import Banned
 from sfgen.integrations.guided import Guided
 from sfgen.integrations.masks import Caps, dead_rows, masked, widest
@@ -42,11 +47,6 @@ from sfgen.integrations.row_tracker import RowTracker
 from sfgen.integrations.state import BatchRow, Rule, Stage
 from sfgen.protocols import GuideSource
 from sfgen.vocabulary import Vocabulary
-
-try:
-    from transformers import LogitsProcessor
-except ImportError as error:
-    raise UsageError(f"transformers cannot be imported: {error}", hint="pip install transformers") from error
 
 __all__ = ["BannedWordsLogitsProcessor", "GuidedLogitsProcessor"]
 

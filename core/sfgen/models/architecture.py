@@ -26,26 +26,54 @@ def auto_class(config: Any, name: str) -> Any:
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
     from transformers.models.auto import modeling_auto as known
 
+    check_continues_text(config, name)
+    kind = config.model_type
+    if _has_own_code(config) or kind in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return AutoModelForCausalLM
+    if kind in known.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:  # they also read texts without pictures
+        return AutoModelForImageTextToText
+    raise ModelError(f"{name} is no causal language model: transformers has none of the type {kind}", hint=_HINT)
+
+
+def check_continues_text(config: Any, name: str) -> None:
+    """Refuse what continues no text: an encoder with a decoder, and an encoder that fills gaps.
+
+    Args:
+        config: The configuration of a model.
+        name: What messages call the model.
+
+    Raises:
+        ModelError: It is one of these.
+    """
     kind = config.model_type
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(
             f"{name} is no causal language model: {kind} reads one text and writes another (encoder and decoder)",
             hint=_HINT,
         )
-    if "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {}):  # with code of its own
-        return AutoModelForCausalLM
-    if kind in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        # Encoders are loaded as causal models, too, but each of their tokens has seen those after it.
-        fills_gaps = kind in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind == "bert-generation"
-        if not fills_gaps or getattr(config, "is_decoder", False):
-            return AutoModelForCausalLM
-    elif kind in known.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:  # they also read texts without pictures
-        return AutoModelForImageTextToText
-    elif kind not in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-        raise ModelError(f"{name} is no causal language model: transformers has none of the type {kind}", hint=_HINT)
-    raise ModelError(
-        f"{name} is no causal language model: {kind} is an encoder, which fills gaps and continues nothing", hint=_HINT
-    )
+    if not _has_own_code(config) and _fills_gaps(config):
+        raise ModelError(
+            f"{name} is no causal language model: {kind} is an encoder, which fills gaps and continues nothing",
+            hint=_HINT,
+        )
+
+
+def check_class(network: Any, name: str) -> None:
+    """Refuse a loaded model of another kind: one without an output layer, one that fills gaps, ….
+
+    Args:
+        network: A model of transformers.
+        name: What messages call it.
+
+    Raises:
+        ModelError: It does not score the next token.
+    """
+    check_continues_text(network.config, name)
+    if not _has_own_code(network.config) and not network.can_generate():
+        raise ModelError(
+            f"{name} is no causal language model: {type(network).__name__} does not score the next token",
+            hint="Load it with AutoModelForCausalLM.from_pretrained().",
+        )
 
 
 def context_length(config: Any) -> int | None:
@@ -67,8 +95,27 @@ def context_length(config: Any) -> int | None:
 
 
 def tokens_known(model: Any) -> int:
-    """How many tokens a model can read, from 0 on: the rows of its input layer."""
-    return int(model.get_input_embeddings().weight.shape[0])
+    """How many tokens a model can read, from 0 on: the rows of its input layer, whose weights may be packed."""
+    embeddings = model.get_input_embeddings()
+    rows = getattr(embeddings, "num_embeddings", None)
+    return int(embeddings.weight.shape[0] if rows is None else rows)
+
+
+def _has_own_code(config: Any) -> bool:
+    return "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
+
+
+def _fills_gaps(config: Any) -> bool:
+    """Whether it is an encoder: it may be loaded as a causal model, but each token has seen those after it."""
+    from transformers.models.auto import modeling_auto as known
+
+    kind = config.model_type
+    is_causal = kind in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    if is_causal and getattr(config, "is_decoder", False):
+        return False
+    if not is_causal and kind in known.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
+        return False
+    return kind in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind == "bert-generation"
 
 
 def _setting(config: Any, key: str) -> Any:

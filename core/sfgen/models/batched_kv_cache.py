@@ -39,20 +39,23 @@ class BatchedKvCache:
         cache.layers, cache.layer_class_to_replicate = self._layers, None
         self.value = cache
 
-    def begin(self, lanes: Sequence[int], starts: Sequence[int], counts: Sequence[int], device: Any) -> None:
+    def begin(
+        self, lanes: Sequence[int], starts: Sequence[int], counts: Sequence[int], width: int, device: Any
+    ) -> None:
         """Say where the next forward pass writes.
 
         Args:
             lanes: The lane of each text that is read, ascending.
             starts: How many of its tokens are in the lane already.
-            counts: How many are read; a text with fewer than another is padded with its last token.
+            counts: How many are read; a text with fewer than ``width`` is padded with its last token.
+            width: How many the pass reads of each text, padding and all.
             device: Where the model is.
         """
         self.before = starts[0]
         self.slots_seen = max(start + count for start, count in zip(starts, counts, strict=True))
         self.lanes_used = 1 + lanes[-1]
         start, count = torch.tensor(starts)[:, None], torch.tensor(counts)[:, None]
-        step = torch.arange(max(counts))
+        step = torch.arange(width)
         # Padding is the last token once more: it stands in the same place, sees the same, and so writes the same.
         self.positions = (start + torch.minimum(step, count - 1)).to(device)
         self.index = torch.tensor(lanes, device=device)

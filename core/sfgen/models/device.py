@@ -60,6 +60,30 @@ def find_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def input_device(network: Any) -> torch.device:
+    """Where a model of transformers wants its inputs.
+
+    Of a model over several devices accelerate brings the inputs to each layer, and the scores back to here. Weights
+    that it brings to a device when they are wanted lie on none until then (``meta``); its hooks know which one.
+    """
+    import torch
+
+    device: torch.device = network.device
+    if device.type != "meta":
+        return device
+    hooks = (vars(module).get("_hf_hook") for module in network.modules())
+    each = (single for hook in hooks for single in getattr(hook, "hooks", (hook,)))
+    known = (getattr(single, "execution_device", None) for single in each)
+    return torch.device(next((place for place in known if place is not None), device))
+
+
+def is_on_one_device(network: Any) -> bool:
+    """Whether all weights of a model of transformers lie, and are used, on the same device."""
+    devices = {str(weight.device) for weight in network.parameters()}
+    mapped = {str(device) for device in (getattr(network, "hf_device_map", None) or {}).values()}
+    return len(devices) <= 1 and len(mapped) <= 1 and "meta" not in devices
+
+
 def find_dtype(name: str, device: torch.device) -> Any:
     """The type of that name, for ``from_pretrained``.
 

@@ -87,8 +87,8 @@ def load_model(
     if str(name) == "tiny":
         from sfgen.models.tiny import DIRECTORY
 
-        return TransformersModel(DIRECTORY, device=device, dtype=dtype, threads=threads, title="tiny")
-    return TransformersModel(
+        return TransformersModel.from_pretrained(DIRECTORY, device=device, dtype=dtype, threads=threads, title="tiny")
+    return TransformersModel.from_pretrained(
         name, device=device, dtype=dtype, threads=threads, trust_remote_code=trust_remote_code, offline=offline
     )
 

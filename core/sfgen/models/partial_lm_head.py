@@ -47,6 +47,8 @@ class PartialLmHead:
 
         if rows is None:
             scores = self._layer(hidden)
+        elif _has_hooks(self._layer):  # they may change the scores
+            scores = self._layer(hidden)[..., torch.from_numpy(rows).to(hidden.device)]
         else:
             places, bias = torch.from_numpy(rows).to(hidden.device), self._layer.bias
             weight = self._layer.weight.index_select(0, places)
@@ -62,5 +64,11 @@ def has_rows(model: Any) -> bool:
     if architecture not in KNOWN or not type(model).__module__.startswith("transformers.models."):
         return False
     layer = model.get_output_embeddings()
-    # What was put around a layer (other weights, hooks of accelerate) works only if the layer itself is called.
-    return type(layer) is torch.nn.Linear and not any(hasattr(each, "_hf_hook") for each in (layer, model))
+    # What was put around a layer (other weights, hooks) works only if the layer itself is called, and the model.
+    is_plain = type(layer) is torch.nn.Linear and type(layer.weight) is torch.nn.Parameter
+    return is_plain and not any(hasattr(each, "_hf_hook") for each in (layer, model)) and not _has_hooks(model)
+
+
+def _has_hooks(module: Any) -> bool:
+    """Whether something happens before or after a module is called."""
+    return bool(module._forward_hooks or module._forward_pre_hooks)

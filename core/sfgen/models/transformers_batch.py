@@ -16,7 +16,7 @@ import numpy as np
 
 from sfgen.errors import ModelError
 from sfgen.models.architecture import tokens_known
-from sfgen.models.attention import without_plans
+from sfgen.models.attention import is_misread, without_plans
 from sfgen.models.cpu_threads import CpuThreads
 from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
 from sfgen.models.partial_lm_head import PartialLmHead, has_rows
@@ -221,10 +221,15 @@ class TransformersBatch:
 
         assert self._cache is not None
         counts = [len(token_ids) for token_ids in rows.values()]
+        longest = max(counts)
+        if len(rows) == 1 and is_misread(longest, model.device):
+            ((row, tokens),) = rows.items()
+            read = [self._read({row: part}, model, everywhere=everywhere) for part in (tokens[:-1], tokens[-1:])]
+            return torch.cat(read, dim=1) if everywhere else read[-1]
+        width = longest + is_misread(longest, model.device)
         self._cache.begin(
-            [self._rows.index(row) for row in rows], [self._lengths[row] for row in rows], counts, model.device
+            [self._rows.index(row) for row in rows], [self._lengths[row] for row in rows], counts, width, model.device
         )
-        width = max(counts)
         padded = [[*token_ids, *[token_ids[-1]] * (width - len(token_ids))] for token_ids in rows.values()]
         options: dict[str, Any] = {}
         if len(rows) > 1:  # one text is read as in a session, which may take a faster way
@@ -242,7 +247,8 @@ class TransformersBatch:
         states = model(**inputs).logits if self._lm_head is None else self._lm_head.read(inputs).last_hidden_state
         for row, count in zip(rows, counts, strict=True):
             self._lengths[row] += count
-        return states if everywhere else states[:, -1:]  # padding is the last token once more: see the cache
+        # Padding is the last token once more: see the cache.
+        return states[:, :longest] if everywhere else states[:, -1:]
 
     def _answers(self, states: Any, rows: Iterable[int], wanted: Mapping[int, Int32 | None]) -> Mapping[int, Answer]:
         """The scores of each row after what ``_read`` gave for it: those wanted, or those of all tokens."""

@@ -9,8 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from sfgen.models.architecture import tokens_known
-from sfgen.models.attention import without_plans
+from sfgen.models.attention import is_misread, without_plans
 from sfgen.models.cpu_threads import CpuThreads
+from sfgen.models.device import input_device
 from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
 from sfgen.models.partial_lm_head import PartialLmHead, has_rows
 from sfgen.models.readable import check_readable
@@ -46,7 +47,7 @@ class TransformersSession:
         self._past = Past()
         self._rotary = Rotary(model)
         self._cpu_threads = CpuThreads(model, threads)
-        self._device = model.device
+        self._device = input_device(model)
         self._lm_head = PartialLmHead(model) if has_rows(model) else None
         self._hidden: Any = None  # what the last scores were made of
         kind: Any = type(model)
@@ -156,6 +157,12 @@ class TransformersSession:
                     hidden = states[:, -1:]
         self._hidden = hidden
 
+    def _pieces(self, tokens: list[int]) -> list[list[int]]:
+        """What is read in a forward pass each, one after the other."""
+        if not self._past.reads_at_once:
+            return [[token] for token in tokens]
+        return [tokens[:-1], tokens[-1:]] if is_misread(len(tokens), self._device) else [tokens]
+
     def _read(self, count: int) -> Any:
         """Read what the cache does not hold yet; what the model says of the last ``count`` tokens.
 
@@ -169,7 +176,7 @@ class TransformersSession:
         new = self._tokens[self._past.length :]
         surplus = len(new) - count  # read again, after a rewind
         found = []
-        for piece in [new] if self._past.reads_at_once else [[token] for token in new]:
+        for piece in self._pieces(new):
             wanted = max(0, min(len(piece), len(piece) - surplus))
             surplus -= len(piece)
             inputs = {"input_ids": torch.tensor([piece], device=self._device), **self._options}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from sfgen.vocabulary.pretrained import quiet_transformers
@@ -45,8 +44,8 @@ class TransformersTokenizer:
 
     def inside(self, text: str) -> list[int]:
         """The token ids of the text alone; the text of a special token becomes that token."""
-        if self._backend is not None:
-            return list(self._backend.encode(text, add_special_tokens=False).ids)
+        if (backend := self._backend) is not None:
+            return list(backend.encode(text, add_special_tokens=False).ids)
         with quiet_transformers():  # it warns of long texts; we count for ourselves
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
@@ -63,11 +62,12 @@ class TransformersTokenizer:
                 )
             )
 
-    @cached_property
+    @property
     def _backend(self) -> Any:
         """What does the tokenizer's work, asked directly in a third of the time; ``None`` where that is not the same.
 
-        It is the same where transformers adds nothing of its own: nothing is cut off, filled up or left as text.
+        It is the same where transformers adds nothing of its own: nothing is cut off, filled up or left as text. That
+        is looked at each time: the tokenizer may be that of a caller, who sets it to cut texts off.
         """
         tokenizer = self._tokenizer
         backend = getattr(tokenizer, "backend_tokenizer", None)

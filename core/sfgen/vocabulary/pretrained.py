@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from sfgen.delays import Delay, delayed
-from sfgen.errors import VocabularyError, first_line
+from sfgen.errors import SfgenError, VocabularyError, first_line
 from sfgen.vocabulary.hub import Located, has_tokenizer, locate, without_network
 from sfgen.vocabulary.tokenizer_files import read_directory
+
+INSTALL = "Install them: pip install 'sfgen[transformers]'"
 
 
 def read_pretrained(
@@ -84,32 +86,36 @@ def _configured(located: Located, *, trust_remote_code: bool) -> tuple[list[int]
             )
         except Exception:  # none, or one that only the model's own code understands
             return None, None
-    return end_tokens_and_rows(config, located)
+    return end_tokens_and_rows(config, generation_config(located))
 
 
-def end_tokens_and_rows(config: Any, located: Located) -> tuple[list[int] | None, int | None]:
+def end_tokens_and_rows(config: Any, generation: Any) -> tuple[list[int] | None, int | None]:
     """What a model says of its vocabulary.
 
     Args:
         config: The model's configuration, read by transformers.
-        located: Where it lies.
+        generation: Its generation configuration; ``None`` if it has none.
 
     Returns:
         The ids that end a text (the generation configuration's, else the model's; ``None``: not said), and the number
         of output rows (``None``: not said).
     """
-    from transformers import GenerationConfig
-
-    generation: Any = GenerationConfig  # untyped
     text = config.get_text_config(decoder=True)
-    said = [getattr(config, "eos_token_id", None), getattr(text, "eos_token_id", None)]
-    # A model may come without a generation configuration.
-    with quiet_transformers(offline=True), suppress(OSError):
-        said.insert(0, generation.from_pretrained(located.source, local_files_only=True).eos_token_id)
+    said = [getattr(each, "eos_token_id", None) for each in (generation, config, text)]
     ids = next((ids for ids in said if ids is not None), None)
     if ids is not None:
         ids = [token_id for token_id in ([ids] if isinstance(ids, int) else ids) if token_id >= 0]  # -1: none
     return ids, getattr(text, "vocab_size", None) or getattr(text, "padded_vocab_size", None)
+
+
+def generation_config(located: Located) -> Any:
+    """The generation configuration that lies beside a model; ``None`` where there is none."""
+    from transformers import GenerationConfig
+
+    generation: Any = GenerationConfig  # untyped
+    with quiet_transformers(offline=True), suppress(OSError):
+        return generation.from_pretrained(located.source, local_files_only=True)
+    return None
 
 
 def _check_cache(located: Located) -> None:
@@ -151,12 +157,23 @@ def _hint(message: str, trust_remote_code: bool) -> str:
     return ""
 
 
-def import_transformers() -> None:
-    """Import torch and what a model needs of transformers: seconds that else the first model would seem to take."""
-    if "transformers.models.auto.modeling_auto" not in sys.modules:
-        with delayed(Delay("importing torch and transformers")):
+def import_transformers(error: type[SfgenError] = VocabularyError) -> None:
+    """Import torch and what a model needs of transformers: seconds that else the first model would seem to take.
+
+    Args:
+        error: What is raised.
+
+    Raises:
+        SfgenError: One of them is not installed, or cannot be imported.
+    """
+    if "transformers.models.auto.modeling_auto" in sys.modules:
+        return
+    with delayed(Delay("importing torch and transformers")):
+        try:
             import torch  # noqa: F401
             from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: F401
+        except ImportError as reason:
+            raise error(f"this needs torch and transformers: {first_line(reason)}", hint=INSTALL) from reason
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def read_tokenizer(hf_tokenizer: Any) -> tuple[list[bytes | None], dict[int, str
     Raises:
         VocabularyError: The tokens' bytes cannot be told; the message has the reason.
     """
-    backend = fast_tokenizer(hf_tokenizer)
+    backend = _without_limits(fast_tokenizer(hf_tokenizer))
     description = description_of(backend)
     _refuse_models_with_marks(backend.model)
     decoder = TokenDecoder.from_description(description["decoder"])
@@ -72,6 +72,18 @@ def fast_tokenizer(hf_tokenizer: Any) -> Any:
         f"{name} is a slow tokenizer: a program, with no description to read its tokens' bytes from",
         hint="Use a tokenizer with a tokenizer.json",
     )
+
+
+def _without_limits(backend: Any) -> Any:
+    """The tokenizer; a copy of one that its user has set to cut texts off or to fill them up."""
+    import tokenizers
+
+    if backend.truncation is None and backend.padding is None:
+        return backend
+    copied = tokenizers.Tokenizer.from_str(backend.to_str())
+    copied.no_truncation()
+    copied.no_padding()
+    return copied
 
 
 def description_of(backend: Any) -> Description:
