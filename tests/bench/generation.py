@@ -17,7 +17,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -105,8 +104,7 @@ def main(suite: Suite) -> None:
         _write(Run(**data), suite.module, options.output or DOCS)
         return
     whole = not (options.model or options.pattern or options.engine or options.quick)
-    with tempfile.TemporaryDirectory() as folder:
-        run = _measure(suite, options, Path(folder))
+    run = _measure(suite, options)
     print(report(run))
     if options.output or whole:
         _write(run, suite.module, options.output or DOCS)
@@ -139,7 +137,7 @@ def generation_patterns() -> dict[str, str]:
     return {name: every[name] for name in LIMITS}
 
 
-def _measure(suite: Suite, options: argparse.Namespace, folder: Path) -> Run:
+def _measure(suite: Suite, options: argparse.Namespace) -> Run:
     import torch
     from transformers.utils import logging
 
@@ -151,7 +149,7 @@ def _measure(suite: Suite, options: argparse.Namespace, folder: Path) -> Run:
     versions, missing = _versions(suite, options.engine)
     notes = [(name, "not installed") for name in missing] + list(suite.notes)
     benches = []
-    for key, make in (("tiny", tiny), ("gpt2", lambda: random_gpt2(folder))):
+    for key, make in (("tiny", tiny), ("gpt2", random_gpt2)):
         if options.model and key not in options.model:
             continue
         subject = make()

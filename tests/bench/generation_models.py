@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfgen import load_model
+from sfgen import from_transformers, load_model
 from sfgen.models.tiny import DIRECTORY
 from sfgen.vocabulary.pretrained import load_tokenizer
 
@@ -55,36 +54,25 @@ def tiny() -> Subject:
     return _subject("tiny", load_model(DIRECTORY), DIRECTORY)
 
 
-def random_gpt2(folder: Path) -> Subject:
-    """A model of 12 layers and 768 units with random weights, and GPT-2's tokenizer where there is one.
-
-    Args:
-        folder: An empty folder, for the configuration and the tokenizer.
-    """
+def random_gpt2() -> Subject:
+    """A model of 12 layers and 768 units with random weights, and GPT-2's tokenizer where there is one."""
     from transformers import GPT2Config
 
     source = next(iter(find(("gpt2",)).values()))
-    for file in source.glob("*token*"):
-        (folder / file.name).write_bytes(file.read_bytes())
     tokenizer = load_tokenizer(source)
     end = tokenizer.eos_token_id
     config = GPT2Config(vocab_size=len(tokenizer), eos_token_id=end, bos_token_id=end)
-    config.save_pretrained(folder)
-    model: Any = load_model(str(folder))
-    model.model = _network(config)  # instead of weights from a file
-    return _subject("random GPT-2", model, source)
+    return _subject("random GPT-2", from_transformers(_network(config), tokenizer), source)
 
 
 def _subject(name: str, model: Any, source: Path) -> Subject:
     """The model with its tokenizer and its sketch."""
     from transformers import GPT2Config
 
-    end = model.vocabulary.end_token_ids[0]
+    tokenizer, end = load_tokenizer(source), model.vocabulary.end_token_ids[0]
     config = GPT2Config(vocab_size=len(model.vocabulary), n_layer=1, n_embd=32, n_head=2, eos_token_id=end,
                         bos_token_id=end)  # fmt: skip
-    sketch = copy.copy(model)
-    sketch.model = _network(config)
-    return Subject(name, model, load_tokenizer(source), sketch)
+    return Subject(name, model, tokenizer, from_transformers(_network(config), tokenizer))
 
 
 def _network(config: Any) -> Any:

@@ -13,7 +13,6 @@ import argparse
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -82,8 +81,7 @@ def main() -> None:
         sys.exit("no CUDA device here; --sketch tries the program with a small model on the CPU")
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        model = random_llama(Path(folder), "cuda" if torch.cuda.is_available() else "cpu", sketch=options.sketch)
+    model = random_llama("cuda" if torch.cuda.is_available() else "cpu", sketch=options.sketch)
     sections = [section(model, batch, options.tokens, options.rounds) for batch in options.batch or BATCHES]
     text = report(
         sections,

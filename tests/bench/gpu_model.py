@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from sfgen import load_model
+from sfgen import from_transformers
 from sfgen.vocabulary.pretrained import load_tokenizer
 
 from .vocabularies import find
@@ -20,11 +19,10 @@ SKETCH = {**SHAPE, "hidden_size": 64, "num_hidden_layers": 2, "intermediate_size
 _SPREAD = 0.1  # of the weights: so that the next token depends on the text, and is not always the same
 
 
-def random_llama(folder: Path, device: str, *, sketch: bool) -> Any:
+def random_llama(device: str, *, sketch: bool) -> Any:
     """A model of sfgen in bfloat16.
 
     Args:
-        folder: An empty folder, for the configuration and the tokenizer.
         device: Where to put it.
         sketch: Make it small.
     """
@@ -32,8 +30,6 @@ def random_llama(folder: Path, device: str, *, sketch: bool) -> Any:
     from transformers import AutoModelForCausalLM, LlamaConfig
 
     source = next(iter(find(("llama3",)).values()))
-    for file in source.glob("*token*"):
-        (folder / file.name).write_bytes(file.read_bytes())
     tokenizer = load_tokenizer(source)
     end = tokenizer.eos_token_id
     shape: dict[str, Any] = SKETCH if sketch else SHAPE
@@ -41,13 +37,12 @@ def random_llama(folder: Path, device: str, *, sketch: bool) -> Any:
         **shape, vocab_size=len(tokenizer), max_position_embeddings=8192, tie_word_embeddings=True,
         eos_token_id=end, bos_token_id=end, initializer_range=_SPREAD,
     )  # fmt: skip
-    config.save_pretrained(folder)
-    model: Any = load_model(str(folder), device=device)
     torch.manual_seed(0)
     automatic: Any = AutoModelForCausalLM  # untyped
     with torch.device(device):
-        model.model = automatic.from_config(config, dtype=torch.bfloat16).eval()  # instead of weights from a file
-    model.model.generation_config.eos_token_id = None  # every text has as many tokens as it may
+        network = automatic.from_config(config, dtype=torch.bfloat16).eval()
+    model = from_transformers(network, tokenizer)
+    network.generation_config.eos_token_id = None  # every text has as many tokens as it may
     return model
 
 

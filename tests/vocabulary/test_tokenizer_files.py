@@ -13,7 +13,7 @@ import pytest
 from sfgen.errors import VocabularyError
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.hub import Located
-from sfgen.vocabulary.pretrained import end_tokens_and_rows, load_tokenizer
+from sfgen.vocabulary.pretrained import end_tokens_and_rows, generation_config, load_tokenizer
 from sfgen.vocabulary.tokenizer_files import CLASS_OF_MODEL, read_directory
 
 SMALL = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
@@ -55,7 +55,8 @@ def by_transformers(directory: Path) -> Vocabulary:
     if (directory / "config.json").exists():
         automatic: Any = AutoConfig
         config = automatic.from_pretrained(directory)
-        ends, rows = end_tokens_and_rows(config, Located(str(directory), directory, is_offline=True))
+        located = Located(str(directory), directory, is_offline=True)
+        ends, rows = end_tokens_and_rows(config, generation_config(located))
     return Vocabulary.from_tokenizer(tokenizer, end_token_ids=ends, size=rows)
 
 

@@ -41,8 +41,8 @@ def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None)
     >>> from transformers import AutoModelForCausalLM, AutoTokenizer
     >>> network = AutoModelForCausalLM.from_pretrained(DIRECTORY)
     >>> model = sfgen.from_transformers(network, AutoTokenizer.from_pretrained(DIRECTORY))
-    >>> sfgen.generate(model, "Year: ", index=sfgen.Index(sfgen.Dfa.from_regex("1[0-9]{3}"), model.vocabulary)).text
-    '1800'
+    >>> sfgen.generate(model, "Year: ", index=sfgen.Index(sfgen.Dfa.from_regex("1[0-9]{3}"), model.vocabulary)).text[0]
+    '1'
     """
     return TransformersModel(LoadedModel(model, tokenizer), threads=threads)
 
