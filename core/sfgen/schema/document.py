@@ -58,6 +58,21 @@ class SchemaDocument:
             raise self.error(reason, pointer)
         return target, schema
 
+    def referred(self, reference: str, base_pointer: str, keyword: str) -> tuple[str, Any]:
+        """What a reference by any keyword leads to, where that is the same wherever the schema is used.
+
+        Raises:
+            SchemaError: It may lead elsewhere; or as for :meth:`resolve`.
+        """
+        target, schema = self.resolve(reference, base_pointer, keyword)
+        if keyword != "$ref" and self.identifiers.may_move(self.root, schema, keyword):
+            raise self.error(
+                f"{keyword} is supported where it can lead to one schema only",
+                base_pointer + escaped(keyword),
+                hint="Write $ref.",
+            )
+        return target, schema
+
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:

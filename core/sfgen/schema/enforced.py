@@ -28,7 +28,13 @@ _ANNOTATIONS = frozenset(
 )
 """Annotations, and what only gives names to schemas; the same in drafts that do not have them."""
 
-_COMBINATORS = frozenset({"$ref", "allOf", "anyOf"})
+COMBINATORS = frozenset(
+    {
+        *("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+        *("dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems"),
+    }
+)
+"""What combines schemas; see :mod:`~sfgen.schema.branches`."""
 
 
 @dataclass(frozen=True)
@@ -50,47 +56,28 @@ def _never(value: Any, schema: Schema) -> bool:
     return False
 
 
-def _is_true(value: Any, schema: Schema) -> bool:
-    return value is True or value == {}
-
-
 def _is_nothing(value: Any, schema: Schema) -> bool:
     return not value
 
 
-def _is_single(value: Any, schema: Schema) -> bool:
-    return len(value) == 1
-
-
-def _no_condition(value: Any, schema: Schema) -> bool:
-    return "if" not in schema or all(_is_true(schema.get(branch, True), schema) for branch in ("then", "else"))
-
-
-_CASES = "Write the cases as branches of anyOf."
-
 REFUSED: Mapping[str, Refused] = {
-    "oneOf": Refused(None, "Write anyOf where no value satisfies two of the branches.", _is_single),
-    "not": Refused(None, "Say what a value may be instead.", lambda value, _: value is False),
-    "if": Refused(None, _CASES, _no_condition),
-    "then": Refused(None, _CASES, _no_condition),
-    "else": Refused(None, _CASES, _no_condition),
-    "dependentRequired": Refused("object", _CASES, _is_nothing),
-    "dependentSchemas": Refused("object", _CASES, _is_nothing),
-    "dependencies": Refused("object", _CASES, _is_nothing),
-    "patternProperties": Refused(
-        "object", "Declare the names in properties, or use additionalProperties for all others.", _is_nothing
-    ),
-    "propertyNames": Refused("object", "Declare the names in properties.", _is_true),
+    "contains": Refused("array", "Describe the items with prefixItems and items.", _never),
     "minProperties": Refused("object", "Name what must be there in required.", _is_nothing),
     "maxProperties": Refused("object", "Declare the names in properties, with additionalProperties false.", _never),
     "uniqueItems": Refused("array", "Leave it out, and look for repeated items afterwards.", _is_nothing),
-    "contains": Refused("array", "Describe the items with prefixItems and items.", _never),
-    "unevaluatedItems": Refused("array", "Use items.", _is_true),
-    "unevaluatedProperties": Refused("object", "Use additionalProperties.", _is_true),
-    "$dynamicRef": Refused(None, "Use $ref.", _never),
-    "$recursiveRef": Refused(None, "Use $ref.", _never),
 }
 """The keywords that are not supported."""
+
+
+def type_of(value: Any) -> str:
+    """The type of a value; an integer is a number."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "number"
 
 
 def says_nothing(keywords: Iterable[str]) -> bool:
@@ -99,7 +86,16 @@ def says_nothing(keywords: Iterable[str]) -> bool:
     >>> says_nothing(["title", "$ref"]), says_nothing(["title", "type"])
     (True, False)
     """
-    return all(keyword in _ANNOTATIONS or keyword in _COMBINATORS for keyword in keywords)
+    return all(keyword in _ANNOTATIONS or keyword in COMBINATORS for keyword in keywords)
+
+
+def is_in(schema: Schema, keyword: str, draft: Draft) -> bool:
+    """Whether a schema has a keyword that means something in its draft.
+
+    >>> is_in({"if": {}}, "if", Draft.DRAFT_07), is_in({"if": {}}, "if", Draft.DRAFT_06)
+    (True, False)
+    """
+    return keyword in schema and keyword in KINDS[draft] and keyword not in MEANINGLESS.get(draft, ())
 
 
 def check(schema: Schema, pointer: str, draft: Draft, types: Collection[str]) -> None:
@@ -117,8 +113,7 @@ def check(schema: Schema, pointer: str, draft: Draft, types: Collection[str]) ->
     for keyword in schema.keys() & REFUSED.keys():
         refused = REFUSED[keyword]
         if (
-            keyword in KINDS[draft]
-            and keyword not in MEANINGLESS.get(draft, ())
+            is_in(schema, keyword, draft)
             and (refused.about is None or refused.about in types)
             and not refused.is_harmless(schema[keyword], schema)
         ):

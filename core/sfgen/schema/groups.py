@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfgen.schema.arrays import ArrayLimits, array_limits
 from sfgen.schema.bounds import Contradiction, exact, number_bounds
@@ -98,7 +98,20 @@ class Groups:
         patterns = tuple(dict.fromkeys(one.schema["pattern"] for one in plain if "pattern" in one.schema))
         formats = dict.fromkeys(one.schema["format"] for one in plain if "format" in one.schema)
         known = tuple(name for name in formats if name in FORMATS)
-        return StringLimits(minimum, maximum, patterns, known, self._banned)
+        return StringLimits(
+            minimum,
+            maximum,
+            patterns,
+            known,
+            self._banned,
+            tuple(said(plain, "-texts")),
+            tuple(said(plain, "-patterns")),
+        )
+
+
+def said(plain: Plain, word: str) -> list[Any]:
+    """The values in the lists that a branch's schemas have under a keyword, each once."""
+    return list(dict.fromkeys(value for one in plain for value in one.schema.get(word, ())))
 
 
 def _types(plain: Plain) -> tuple[list[str], bool]:
@@ -126,4 +139,6 @@ def _number_limits(plain: Plain, is_integer: bool) -> NumberLimits:
         exclusive_minimum=lower.value if lower is not None and lower.is_exclusive else None,
         exclusive_maximum=upper.value if upper is not None and upper.is_exclusive else None,
         multiples=tuple(dict.fromkeys(multiples)),
+        others=tuple(exact(number, plain[0].pointer) for number in said(plain, "-numbers")),
+        no_multiples=tuple(exact(number, plain[0].pointer) for number in said(plain, "-multiples")),
     )

@@ -10,7 +10,9 @@ from sfgen.automata import Dfa
 from sfgen.errors import PatternError, SchemaTooLarge, UsageError
 from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
 from sfgen.schema.arrays import ArrayLimits
-from sfgen.schema.conjunction import Branches, Conjunction, Plain
+from sfgen.schema.branches import Branches
+from sfgen.schema.conjunction import Conjunction, Plain
+from sfgen.schema.enforced import type_of
 from sfgen.schema.groups import Groups
 from sfgen.schema.layout import Layout, joined
 from sfgen.schema.numbers import NumberLimits
@@ -112,17 +114,6 @@ class Satisfaction:
                 return all(found is not None and self.of(member, found, depth + 1) for member, found in members)
             case _:
                 return True
-
-
-def type_of(value: Any) -> str:
-    """The type of a value; an integer is a number."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "number"
 
 
 def values_expression(values: Sequence[Any], layout: Layout, depth: int, pointer: str) -> Expression:

@@ -65,6 +65,8 @@ class NumberLimits:
         exclusive_minimum: A number that all have to be above.
         exclusive_maximum: A number that all have to be below.
         multiples: Numbers above zero, of each of which it has to be a multiple.
+        others: Numbers that it must not be.
+        no_multiples: Numbers above zero, of none of which it may be a multiple.
 
     >>> limits = NumberLimits(is_integer=False, minimum=Fraction(0), multiples=(Fraction("0.01"),))
     >>> limits.accepts(Decimal("19.99")), limits.accepts(Decimal("0.001")), limits.accepts(-1)
@@ -77,6 +79,8 @@ class NumberLimits:
     exclusive_minimum: Fraction | None = None
     exclusive_maximum: Fraction | None = None
     multiples: tuple[Fraction, ...] = ()
+    others: tuple[Fraction, ...] = ()
+    no_multiples: tuple[Fraction, ...] = ()
 
     def accepts(self, value: int | Decimal) -> bool:
         """Whether a value is valid; 1.0 is a whole number."""
@@ -89,6 +93,8 @@ class NumberLimits:
             and (self.exclusive_maximum is None or value < self.exclusive_maximum)
             and (not self.is_integer or _divides(Fraction(1), value))
             and all(_divides(divisor, value) for divisor in self.multiples)
+            and value not in self.others
+            and not any(_divides(divisor, value) for divisor in self.no_multiples)
         )
 
     @property
@@ -139,11 +145,16 @@ def number_automaton(limits: NumberLimits) -> Dfa:
     """
     _check_sizes(limits)
     interval, step = limits.interval, limits.step
-    if not limits.is_integer and step is None and interval == Interval():
+    if limits == NumberLimits(False):
         return _any_number()
-    places = 0 if limits.is_integer else _places(interval, step)
-    in_range = minimize(decimals(interval, _digits(step), places))
-    return Dfa(*(in_range if step is None else minimize(_multiples_in_range(in_range, interval, step, places))))
+    places, digits = 0 if limits.is_integer else _places(interval, step), _digits(step)
+    in_range = minimize(decimals(interval, digits, places))
+    found = Dfa(*(in_range if step is None else minimize(_multiples_in_range(in_range, interval, step, places))))
+    for number in limits.others:
+        found -= Dfa(*minimize(decimals(Interval(number, True, number, True), digits, places)))
+    for divisor in limits.no_multiples:
+        found -= _multiples(divisor, places)
+    return found
 
 
 def _digits(step: Step | None) -> int:
@@ -187,7 +198,20 @@ def _numbers(limits: NumberLimits) -> Iterator[tuple[str, Fraction]]:
         "exclusiveMaximum": limits.exclusive_maximum,
     }
     yield from ((keyword, bound) for keyword, bound in bounds.items() if bound is not None)
-    yield from (("multipleOf", divisor) for divisor in limits.multiples)
+    yield from (("multipleOf", divisor) for divisor in (*limits.multiples, *limits.no_multiples))
+    yield from (("const", number) for number in limits.others)
+
+
+def _multiples(divisor: Fraction, places: int) -> Dfa:
+    """The decimals that are multiples of a number.
+
+    Raises:
+        NumberTooLarge: There are too many remainders.
+    """
+    dividing = multiples(Step.of([divisor]), places, MAX_STATES)
+    if dividing is None:
+        raise NumberTooLarge(f"not multipleOf needs more than {MAX_STATES:,} states", hint=_FEWER_DIGITS)
+    return Dfa(*minimize(dividing))
 
 
 def _multiples_in_range(in_range: Deterministic, interval: Interval, step: Step, places: int) -> Deterministic:

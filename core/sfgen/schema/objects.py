@@ -49,23 +49,26 @@ def object_limits(plain: Plain) -> ObjectLimits:
     Raises:
         Contradiction: No object can.
     """
-    declared: dict[str, None] = {}
+    named: dict[str, None] = {}
+    declared = set[str]()
     required: dict[str, Subschema] = {}
     additional = ANYTHING
     for one in plain:
-        declared.update(dict.fromkeys(one.schema.get("properties", ())))
+        named.update(dict.fromkeys(one.schema.get("properties", ())))
+        if not one.is_made:
+            declared |= named.keys()
         if isinstance(one.schema.get("required"), list):  # draft 03 had a boolean here
             for name in one.schema["required"]:
                 required.setdefault(name, one)
         additional = both(additional, _additional(one))
     is_closed = any(one.schema is False for one in additional)
-    undeclared = [name for name in required if name not in declared]
+    undeclared = [name for name in required if name not in named]
     if is_closed and undeclared:
         raise Contradiction(
             f"required {undeclared[0]!r} is not among the properties, and additionalProperties is false",
             required[undeclared[0]].pointer,
         )
-    properties = [Property(name, _value(plain, name), True, name in required) for name in declared]
+    properties = [Property(name, _value(plain, name), name in declared, name in required) for name in named]
     properties += [Property(name, additional, False, True) for name in undeclared]
     says_additional = any("additionalProperties" in one.schema for one in plain)
     return ObjectLimits(tuple(properties), None if is_closed else additional, says_additional)

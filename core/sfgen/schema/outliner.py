@@ -13,7 +13,8 @@ from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.grammar.rules import NOTHING
 from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.bounds import Contradiction
-from sfgen.schema.conjunction import ANYTHING, Branches, Conjunction, Plain
+from sfgen.schema.branches import Branches
+from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import says_nothing
 from sfgen.schema.groups import Group, Groups
@@ -24,6 +25,7 @@ from sfgen.schema.objects import ObjectLimits, Property
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.outline import Content, Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.scalars import bare_name, scalar_expression, why_nothing
+from sfgen.schema.valueless import Valueless
 
 MAX_RULES = 10_000
 """The most rules of a schema."""
@@ -49,9 +51,10 @@ class Outliner:
     def __init__(self, document: SchemaDocument, options: WritingOptions, layout: Layout) -> None:
         self._options = options
         self._layout = layout
-        self._branches = Branches(document)
+        self._branches = Branches(document, lambda plain: self._valueless.proves(plain))
         self.groups = Groups(document.draft, options.banned)
         self._satisfaction = Satisfaction(self._branches, self.groups)
+        self._valueless = Valueless(self._branches, self.groups, self._satisfaction)
         self._by_conjunction: dict[tuple[Conjunction, int], str] = {}
         self._by_content: dict[tuple[Content, int], str] = {}
         self._names: dict[str, int] = {}

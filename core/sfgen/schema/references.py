@@ -136,6 +136,22 @@ class Identifiers:
             raise UnresolvedError(f"there is no anchor {_shown(fragment)}", hint)
         return self.anchors[anchor], value_at(root, self.anchors[anchor])
 
+    def may_move(self, root: Any, target: Any, keyword: str) -> bool:
+        """Whether a reference may lead to other schemas where what has it is used by others.
+
+        Args:
+            root: The document.
+            target: What it leads to by itself.
+            keyword: ``$dynamicRef`` or ``$recursiveRef``.
+        """
+        word = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}[keyword]
+        name = target.get(word) if isinstance(target, dict) else None
+        if not name:
+            return False
+        places = {*self.anchors.values()} if keyword == "$dynamicRef" else {*self.resources.values()}
+        alike = [found for found in (value_at(root, place) for place in places) if isinstance(found, dict)]
+        return sum(found.get(word) == name for found in alike) > 1
+
 
 def value_at(root: Any, pointer: str) -> Any:
     """What a JSON pointer leads to.

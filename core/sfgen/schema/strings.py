@@ -36,6 +36,8 @@ class StringLimits:
         patterns: Patterns of ECMA-262, all of which must be found in the text.
         formats: Names of formats, all of which the text must have.
         banned: What must not be in the text; compared by identity.
+        others: Texts that it must not be.
+        no_patterns: Patterns none of which may be found in the text.
     """
 
     minimum: int = 0
@@ -43,6 +45,8 @@ class StringLimits:
     patterns: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
     banned: BannedWords | None = None
+    others: tuple[str, ...] = ()
+    no_patterns: tuple[str, ...] = ()
 
     def accepts(self, value: str) -> bool:
         """Whether a text is valid, as the package jsonschema would say, and has nothing banned in it.
@@ -64,6 +68,8 @@ class StringLimits:
             and all(_is_found(pattern, value) for pattern in self.patterns)
             and all(_format_checker().conforms(value, name) for name in self.formats)
             and (self.banned is None or not scan(value, self.banned))
+            and value not in self.others
+            and not any(_is_found(pattern, value) for pattern in self.no_patterns)
         )
 
 
@@ -104,7 +110,7 @@ def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
     if maximum is not None and maximum < minimum:
         return Leaf(no_text()), True
     if limits.banned is not None:
-        texts = _texts(limits.patterns, limits.formats)
+        texts = _texts(limits.patterns, limits.formats, limits.others, limits.no_patterns)
         try:
             clean = without(texts, limits.banned)
             if clean is not None:
@@ -114,31 +120,51 @@ def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
         except SchemaTooLarge:
             pass  # without the banned words it may be smaller
         return _rule(replace(limits, banned=None))[0], False
-    if limits.patterns or limits.formats:
-        return of_length(written(_texts(limits.patterns, limits.formats)), minimum, maximum), True
+    if limits.patterns or limits.formats or limits.others or limits.no_patterns:
+        texts = _texts(limits.patterns, limits.formats, limits.others, limits.no_patterns)
+        return of_length(written(texts), minimum, maximum), True
     if minimum == 0 and maximum is None:
         return Leaf(written(any_text())), True
     return counted_text(minimum, maximum), True
 
 
 @lru_cache(maxsize=_KEPT)
-def _texts(patterns: tuple[str, ...], formats: tuple[str, ...]) -> Dfa:
+def _texts(
+    patterns: tuple[str, ...], formats: tuple[str, ...], others: tuple[str, ...], no_patterns: tuple[str, ...]
+) -> Dfa:
     """The decoded automaton of the texts that all patterns and formats have, the smallest ones first.
 
     Raises:
         SchemaTooLarge: It passes a limit.
     """
     automata = {any_text(), *map(pattern_texts, patterns), *map(format_texts, formats)}
-    smallest, *others = sorted(automata, key=len)
+    smallest, *more = sorted(automata, key=len)
     try:
-        for other in others:
+        for other in more:
             smallest = smallest & other
+        if others:
+            smallest = smallest - Dfa.from_choices(list(others))
+        for pattern in no_patterns:
+            smallest = (smallest & _read_alike(pattern)) - pattern_texts(pattern)
     except PatternTooLarge as error:
         raise SchemaTooLarge(
             f"the patterns and formats of a string together: {error.reason}",
             hint="Take simpler patterns, or fewer.",
         ) from None
     return smallest
+
+
+@cache
+def _of_pattern(pattern: str) -> Dfa:
+    return Dfa.from_regex(pattern)
+
+
+def _read_alike(pattern: str) -> Dfa:
+    """Texts in which ECMA-262 and ``re`` find a pattern alike: without line ends and controls, of ASCII for its classes.
+
+    What one of them may find must not be written where nothing may be found.
+    """
+    return _of_pattern("[ -~]*" if "\\" in pattern else "[^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 
 
 def _is_found(pattern: str, value: str) -> bool:

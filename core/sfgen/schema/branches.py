@@ -1,0 +1,292 @@
+"""Conjunctions brought into unions of plain ones: a disjunctive normal form of references and combinators.
+
+References and ``allOf`` add to a conjunction; ``anyOf``, ``oneOf``, ``if`` and what depends on a property divide it;
+``not`` is pushed inwards (De Morgan) until it stands before plain keywords (:mod:`~sfgen.schema.negation`). What comes
+out are *branches*: sets of subschemas of which only the plain keywords count.
+
+A value satisfies one branch of ``oneOf`` and none of the others. Where two branches have no value in common, which is
+proved branch by branch, nothing has to be added to the first; else the second is negated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from typing import TypeAlias
+
+from sfgen.errors import SchemaError, SchemaTooLarge
+from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction
+from sfgen.schema.document import SchemaDocument
+from sfgen.schema.enforced import COMBINATORS, is_in, says_nothing
+from sfgen.schema.keywords import Draft
+from sfgen.schema.negation import absent, alternatives, present
+from sfgen.schema.unevaluated import with_unevaluated
+
+MAX_BRANCHES = 2_000
+"""The most branches of one union."""
+
+MAX_CHAIN = 100
+"""How deep references and combinators may stand in each other without an object or an array between."""
+
+Union: TypeAlias = list[Plain]
+"""Branches, one of which is enough; without any there is no value."""
+
+_EVERYTHING: Union = [()]
+
+
+class UndecidedError(Exception):
+    """The branches of a schema are asked for while they are found."""
+
+
+class Branches:
+    """The branches of conjunctions of a document. Not shared between threads.
+
+    Args:
+        document: The document, which finds what a reference refers to.
+        has_no_value: Whether a branch is known to have no value.
+    """
+
+    def __init__(self, document: SchemaDocument, has_no_value: Callable[[Plain], bool]) -> None:
+        self._document = document
+        self._has_no_value = has_no_value
+        self._ignores_siblings = document.draft < Draft.DRAFT_2019_09
+        self._found: dict[Conjunction, Union] = {}
+        self._of_one: dict[str, Union] = {}
+        self._open: set[str] = set()
+        self.left_out: dict[str, str] = {}
+        """What could not be negated, so that some valid values are not written: where, and which keywords."""
+
+    def of(self, found: Conjunction) -> Union:
+        """The branches of a conjunction; none if nothing can satisfy it.
+
+        Raises:
+            SchemaError: A reference that leads nowhere, or to itself; what cannot be negated.
+            SchemaTooLarge: There are too many.
+            UndecidedError: They are being found, and nobody but ``has_no_value`` asks then.
+        """
+        branches = self._found.get(found)
+        if branches is None:
+            branches = self._found[found] = self._all(found, ())
+        return branches
+
+    def target(self, found: Conjunction) -> Conjunction:
+        """The same conjunction; what only refers to another schema is that one."""
+        passed: list[str] = []
+        while len(found) == 1 and self._is_reference_only(found[0]):
+            (one,) = found
+            passed.append(one.pointer)
+            found = self._referred(one)
+            if found and found[0].pointer in passed:
+                raise _circle(one)
+        return found
+
+    def _is_reference_only(self, one: Subschema) -> bool:
+        schema = one.schema
+        return (
+            isinstance(schema, dict)
+            and self._reference(one) is not None
+            and (self._ignores_siblings or (says_nothing(schema) and len(schema.keys() & COMBINATORS) == 1))
+        )
+
+    def _reference(self, one: Subschema) -> str | None:
+        """The keyword by which a schema refers to another one."""
+        return next((word for word in ("$ref", "$dynamicRef", "$recursiveRef") if self._says(one, word)), None)
+
+    def _referred(self, one: Subschema) -> Conjunction:
+        word = self._reference(one)
+        assert word is not None
+        pointer, schema = self._document.referred(one.schema[word], one.pointer, word)
+        return conjunction(schema, pointer)
+
+    def _says(self, one: Subschema, keyword: str) -> bool:
+        return one.is_made and keyword in one.schema or is_in(one.schema, keyword, self._document.draft)
+
+    # ---- what holds ------------------------------------------------------------------------------------------------
+
+    def _all(self, found: Conjunction, chain: tuple[str, ...]) -> Union:
+        branches = _EVERYTHING
+        for one in found:
+            branches = _product(branches, self._one(one, chain), one)
+        return branches
+
+    def _one(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+        """The branches of one subschema.
+
+        Args:
+            one: The subschema.
+            chain: The keys of those around it whose branches are sought.
+        """
+        if isinstance(one.schema, bool):
+            return _EVERYTHING if one.schema else []
+        return self._once(one, one.key, chain, self._divided)
+
+    def _once(
+        self, one: Subschema, key: str, chain: tuple[str, ...], find: Callable[[Subschema, tuple[str, ...]], Union]
+    ) -> Union:
+        if key in chain:
+            raise _circle(one)
+        branches = self._of_one.get(key)
+        if branches is None:
+            if key in self._open:
+                raise UndecidedError
+            if len(chain) > MAX_CHAIN:
+                raise SchemaTooLarge(
+                    f"references and combinators stand in each other more than {MAX_CHAIN} deep",
+                    one.pointer,
+                    hint="Put the schemas side by side in $defs.",
+                )
+            self._open.add(key)
+            try:
+                branches = self._of_one[key] = find(one, (*chain, key))
+            finally:
+                self._open.discard(key)
+        return branches
+
+    def _divided(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+        found = ANYTHING
+        if self._reference(one) is not None:
+            found = self._referred(one)
+            if self._ignores_siblings and not one.is_made:
+                return self._all(found, chain)
+        for part in _parts(one, "allOf"):
+            found = both(found, part)
+        branches = self._all(found, chain)
+        if not says_nothing(one.schema):
+            alone: Plain = (one,)
+            branches = [both(alone, branch) for branch in branches]
+        if "anyOf" in one.schema:
+            branches = _product(branches, self._any(_parts(one, "anyOf"), chain), one)
+        if "oneOf" in one.schema:
+            branches = self._exactly_one(one, branches, chain)
+        if "not" in one.schema:
+            branches = _product(branches, self._none(one.part("not"), chain), one)
+        if self._says(one, "if"):
+            branches = _product(branches, self._conditional(one, chain), one)
+        for name, needed in self._dependencies(one):
+            met = self._all(both((present(one, name),), needed), chain)
+            branches = _product(branches, [*self._all((absent(one, name),), chain), *met], one)
+        return with_unevaluated(one, branches, self._document.draft)
+
+    def _any(self, parts: Iterable[Conjunction], chain: tuple[str, ...]) -> Union:
+        return list(dict.fromkeys(plain for part in parts for plain in self._all(part, chain)))
+
+    def _conditional(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+        """The branches of ``if``, ``then`` and ``else``."""
+        condition, met, unmet = (one.part(word) if word in one.schema else ANYTHING for word in ("if", "then", "else"))
+        if not met and not unmet:
+            return _EVERYTHING
+        then = self._all(both(condition, met), chain)
+        return [*then, *_product(self._none(condition, chain), self._all(unmet, chain), one)]
+
+    def _exactly_one(self, one: Subschema, around: Union, chain: tuple[str, ...]) -> Union:
+        """The branches of ``oneOf`` with what stands beside it."""
+        parts = [self._all(part, chain) for part in _parts(one, "oneOf")]
+        found: dict[Plain, None] = {}
+        for index, own in enumerate(parts):
+            for branch in _product(around, own, one):
+                if self._has_no_value(branch):
+                    continue
+                kept: Union = [branch]
+                for other, others in enumerate(parts):
+                    if other != index and not all(self._has_no_value(both(branch, plain)) for plain in others):
+                        kept = _product(kept, self._none(one.part("oneOf", other), chain), one)
+                found.update(dict.fromkeys(kept))
+                _check_number(len(found), one)
+        return list(found)
+
+    def _dependencies(self, one: Subschema) -> Iterator[tuple[str, Conjunction]]:
+        """The properties on which something depends, and what must be satisfied where they are there."""
+        for word in ("dependentRequired", "dependentSchemas", "dependencies"):
+            if self._says(one, word):
+                for name, needed in one.schema[word].items():
+                    if isinstance(needed, list):
+                        yield name, tuple(present(one, other) for other in needed)
+                    else:
+                        yield name, one.part(word, name)
+
+    # ---- what does not hold ----------------------------------------------------------------------------------------
+
+    def _none(self, found: Conjunction, chain: tuple[str, ...]) -> Union:
+        """The branches of the values that do not satisfy a conjunction."""
+        return list(dict.fromkeys(plain for one in found for plain in self._not(one, chain)))
+
+    def _not(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+        if isinstance(one.schema, bool):
+            return [] if one.schema else _EVERYTHING
+        return self._once(one, f"none of {one.key}", chain, self._negated)
+
+    def _negated(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+        found: dict[Plain, None] = {}
+
+        def add(branches: Union) -> None:
+            found.update(dict.fromkeys(branches))
+            _check_number(len(found), one)
+
+        def each(conjunctions: Iterable[Conjunction], of: Callable[[Conjunction, tuple[str, ...]], Union]) -> Union:
+            return reduce(lambda left, right: _product(left, of(right, chain), one), conjunctions, _EVERYTHING)
+
+        if self._reference(one) is not None:
+            add(self._none(self._referred(one), chain))
+            if self._ignores_siblings and not one.is_made:
+                return list(found)
+        for part in _parts(one, "allOf"):
+            add(self._none(part, chain))
+        if "anyOf" in one.schema:
+            add(each(_parts(one, "anyOf"), self._none))
+        if "oneOf" in one.schema:
+            parts = list(_parts(one, "oneOf"))
+            add(each(parts, self._none))
+            for index, part in enumerate(parts):
+                for other in parts[:index]:
+                    add([plain for plain in self._all(both(other, part), chain) if not self._has_no_value(plain)])
+        if "not" in one.schema:
+            add(self._all(one.part("not"), chain))
+        if self._says(one, "if"):
+            condition = one.part("if")
+            if "then" in one.schema:
+                add(_product(self._all(condition, chain), self._none(one.part("then"), chain), one))
+            if "else" in one.schema:
+                add(_product(self._none(condition, chain), self._none(one.part("else"), chain), one))
+        for name, needed in self._dependencies(one):
+            add(_product(self._all((present(one, name, is_object=True),), chain), self._none(needed, chain), one))
+        formed, others = alternatives(one, self._document.draft)
+        others += [word for word in ("unevaluatedProperties", "unevaluatedItems") if self._says(one, word)]
+        for alternative in formed:
+            add(self._all(alternative, chain))
+        if others:
+            if not found:
+                raise SchemaError(
+                    f"not is not supported for {', '.join(others)} yet",
+                    one.pointer,
+                    hint="Say what a value may be instead; of oneOf, write anyOf, or branches that exclude each other.",
+                )
+            self.left_out[one.pointer] = ", ".join(others)
+        return list(found)
+
+
+def _parts(one: Subschema, word: str) -> Iterator[Conjunction]:
+    return (one.part(word, index) for index in range(len(one.schema.get(word, ()))))
+
+
+def _product(left: Union, right: Union, one: Subschema) -> Union:
+    if left == _EVERYTHING or right == _EVERYTHING:
+        return right if left == _EVERYTHING else left
+    _check_number(len(left) * len(right), one)
+    return list(dict.fromkeys(both(first, second) for first in left for second in right))
+
+
+def _check_number(count: int, one: Subschema) -> None:
+    if count > MAX_BRANCHES:
+        raise SchemaTooLarge(
+            f"anyOf and what stands beside it have more than {MAX_BRANCHES:,} branches together",
+            one.pointer,
+            hint="Use fewer unions within and beside each other.",
+        )
+
+
+def _circle(one: Subschema) -> SchemaError:
+    return SchemaError(
+        "a reference leads back to itself, with nothing between",
+        one.pointer,
+        hint="Put what refers to itself into a property or into items.",
+    )

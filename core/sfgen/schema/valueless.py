@@ -1,0 +1,74 @@
+"""Whether a branch has no value at all, so that two schemas have none in common.
+
+It is looked for as deep as some levels of what must be there: a required property whose values contradict each other
+is enough. What is not proved is taken to have a value.
+"""
+
+from __future__ import annotations
+
+from sfgen.errors import SchemaError
+from sfgen.grammar.rules import NOTHING
+from sfgen.schema.arrays import ArrayLimits
+from sfgen.schema.branches import Branches, UndecidedError
+from sfgen.schema.conjunction import Conjunction, Plain
+from sfgen.schema.groups import Group, Groups
+from sfgen.schema.literals import Satisfaction, listed
+from sfgen.schema.numbers import NumberLimits
+from sfgen.schema.objects import ObjectLimits
+from sfgen.schema.scalars import scalar_expression
+from sfgen.schema.strings import StringLimits
+
+_DEEPEST = 6
+
+
+class Valueless:
+    """Tells of branches of a document whether they have no value. Not shared between threads.
+
+    Args:
+        branches: The branches of the document.
+        groups: The typed groups of the document.
+        satisfaction: Whether values satisfy its schemas.
+    """
+
+    def __init__(self, branches: Branches, groups: Groups, satisfaction: Satisfaction) -> None:
+        self._branches = branches
+        self._groups = groups
+        self._satisfaction = satisfaction
+        self._known: dict[Plain, bool] = {}
+
+    def proves(self, plain: Plain) -> bool:
+        """Whether a branch is known to have no value."""
+        found = self._known.get(plain)
+        if found is None:
+            found = self._known[plain] = self._is_known(plain, 0)
+        return found
+
+    def _is_known(self, plain: Plain, depth: int) -> bool:
+        try:
+            values = listed(plain)
+            if values is not None:
+                return not any(self._satisfaction.beside_values(value, plain) for value in values)
+            groups, _ = self._groups.of(plain)
+            return all(self._has_none(group, depth) for group in groups)
+        except (SchemaError, UndecidedError):
+            return False
+
+    def _has_none(self, group: Group, depth: int) -> bool:
+        match group.limits:
+            case ObjectLimits(properties=properties):
+                return any(one.is_required and self._is_empty(one.value, depth + 1) for one in properties)
+            case ArrayLimits(minimum=minimum) as limits:
+                items = [limits.item(index) for index in range(min(minimum, len(limits.prefix) + 1))]
+                return any(item is None or self._is_empty(item, depth + 1) for item in items)
+            case NumberLimits() | StringLimits():
+                return scalar_expression(group, "") == NOTHING
+            case _:
+                return False
+
+    def _is_empty(self, found: Conjunction, depth: int) -> bool:
+        if not found or depth > _DEEPEST:
+            return False
+        try:
+            return all(self._is_known(plain, depth) for plain in self._branches.of(found))
+        except (SchemaError, UndecidedError):
+            return False
