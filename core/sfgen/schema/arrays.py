@@ -11,6 +11,7 @@ from sfgen.schema.bounds import Contradiction, count_bounds
 from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both
 from sfgen.schema.keywords import Draft
 from sfgen.schema.layout import BLANK, Layout, joined
+from sfgen.schema.members import Tails
 
 MAX_PREFIX = 1_000
 """The most items that a schema may describe one by one."""
@@ -100,24 +101,6 @@ def array_expression(
             break
         known.append(name)
     return _Writer(known, rest, limits, layout, depth, tails).whole()
-
-
-class Tails:
-    """The rules of parts of an array, named after it.
-
-    Args:
-        name: The rule of the array.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.rules: dict[str, Expression] = {}
-
-    def add(self, expression: Expression) -> Call:
-        """A new rule."""
-        name = f"{self._name}: items" + (f" {len(self.rules) + 1}" if self.rules else "")
-        self.rules[name] = expression
-        return Call(name)
 
 
 class _Writer:

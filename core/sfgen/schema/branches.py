@@ -50,9 +50,11 @@ class Branches:
         self._document = document
         self._has_no_value = has_no_value
         self._ignores_siblings = document.draft < Draft.DRAFT_2019_09
-        self._found: dict[Conjunction, Union] = {}
-        self._of_one: dict[str, Union] = {}
+        self._found: dict[Conjunction, tuple[Union, bool]] = {}
+        self._of_one: dict[str, tuple[Union, bool]] = {}
         self._open: set[str] = set()
+        self.losses = 0
+        """How often branches were made or used that lack some values of their schema: what cannot be negated."""
         self.left_out: dict[str, str] = {}
         """What could not be negated, so that some valid values are not written: where, and which keywords."""
 
@@ -64,10 +66,14 @@ class Branches:
             SchemaTooLarge: There are too many.
             UndecidedError: They are being found, and nobody but ``has_no_value`` asks then.
         """
-        branches = self._found.get(found)
-        if branches is None:
-            branches = self._found[found] = self._all(found, ())
-        return branches
+        known = self._found.get(found)
+        if known is None:
+            before = self.losses
+            branches = self._all(found, ())
+            known = self._found[found] = branches, self.losses > before
+        elif known[1]:
+            self.losses += 1
+        return known[0]
 
     def target(self, found: Conjunction) -> Conjunction:
         """The same conjunction; what only refers to another schema is that one."""
@@ -99,7 +105,7 @@ class Branches:
         return conjunction(schema, pointer)
 
     def _says(self, one: Subschema, keyword: str) -> bool:
-        return one.is_made and keyword in one.schema or is_in(one.schema, keyword, self._document.draft)
+        return (one.is_made and keyword in one.schema) or is_in(one.schema, keyword, self._document.draft)
 
     # ---- what holds ------------------------------------------------------------------------------------------------
 
@@ -125,8 +131,8 @@ class Branches:
     ) -> Union:
         if key in chain:
             raise _circle(one)
-        branches = self._of_one.get(key)
-        if branches is None:
+        known = self._of_one.get(key)
+        if known is None:
             if key in self._open:
                 raise UndecidedError
             if len(chain) > MAX_CHAIN:
@@ -136,11 +142,15 @@ class Branches:
                     hint="Put the schemas side by side in $defs.",
                 )
             self._open.add(key)
+            before = self.losses
             try:
-                branches = self._of_one[key] = find(one, (*chain, key))
+                branches = find(one, (*chain, key))
             finally:
                 self._open.discard(key)
-        return branches
+            known = self._of_one[key] = branches, self.losses > before
+        elif known[1]:
+            self.losses += 1
+        return known[0]
 
     def _divided(self, one: Subschema, chain: tuple[str, ...]) -> Union:
         found = ANYTHING
@@ -165,7 +175,10 @@ class Branches:
         for name, needed in self._dependencies(one):
             met = self._all(both((present(one, name),), needed), chain)
             branches = _product(branches, [*self._all((absent(one, name),), chain), *met], one)
-        return with_unevaluated(one, branches, self._document.draft)
+        evaluated = with_unevaluated(one, branches, self._document.draft)
+        if evaluated != branches and len(branches) > 1:  # a value of several branches may have more in it
+            self.losses += 1
+        return evaluated
 
     def _any(self, parts: Iterable[Conjunction], chain: tuple[str, ...]) -> Union:
         return list(dict.fromkeys(plain for part in parts for plain in self._all(part, chain)))
@@ -180,7 +193,12 @@ class Branches:
 
     def _exactly_one(self, one: Subschema, around: Union, chain: tuple[str, ...]) -> Union:
         """The branches of ``oneOf`` with what stands beside it."""
-        parts = [self._all(part, chain) for part in _parts(one, "oneOf")]
+        parts: list[Union] = []
+        is_whole: list[bool] = []
+        for part in _parts(one, "oneOf"):
+            before = self.losses
+            parts.append(self._all(part, chain))
+            is_whole.append(self.losses == before)
         found: dict[Plain, None] = {}
         for index, own in enumerate(parts):
             for branch in _product(around, own, one):
@@ -188,7 +206,10 @@ class Branches:
                     continue
                 kept: Union = [branch]
                 for other, others in enumerate(parts):
-                    if other != index and not all(self._has_no_value(both(branch, plain)) for plain in others):
+                    if other == index:
+                        continue
+                    are_apart = is_whole[other] and all(self._has_no_value(both(branch, plain)) for plain in others)
+                    if not are_apart:
                         kept = _product(kept, self._none(one.part("oneOf", other), chain), one)
                 found.update(dict.fromkeys(kept))
                 _check_number(len(found), one)
@@ -261,6 +282,7 @@ class Branches:
                     hint="Say what a value may be instead; of oneOf, write anyOf, or branches that exclude each other.",
                 )
             self.left_out[one.pointer] = ", ".join(others)
+            self.losses += 1
         return list(found)
 
 

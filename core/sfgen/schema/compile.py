@@ -10,24 +10,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sfgen.automata import Dfa
 from sfgen.errors import SchemaError
-from sfgen.grammar.rules import Alternation, Call, CountedText, Expression, Grammar, Leaf
-from sfgen.schema.arrays import ArrayLimits, Tails, array_expression
+from sfgen.grammar.rules import Alternation, Call, Expression, Grammar
+from sfgen.schema.arrays import ArrayLimits, array_expression
 from sfgen.schema.conjunction import conjunction
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.emptiness import no_text, with_texts, without_empty
 from sfgen.schema.groups import Group
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import values_expression
-from sfgen.schema.objects import WrittenProperty, object_expression
+from sfgen.schema.members import Tails
+from sfgen.schema.objects import ObjectLimits, WrittenProperty, object_expression
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.outline import Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.outliner import Outliner
 from sfgen.schema.plain_words import described
 from sfgen.schema.sharing import shared
-from sfgen.schema.strings import StringLimits, is_clean, string_rule
-from sfgen.schema.written_text import names_except, write
+from sfgen.schema.strings import StringLimits, is_clean
+from sfgen.schema.written_text import write
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class _Compiler:
             notes.append("Nothing is required, so {} is valid: require_all asks for all properties.")
         rules: dict[str, Expression] = {}
         for name, outline in outlines.items():
-            tails = Tails(name)
+            limits = getattr(outline.content, "limits", None)
+            tails = Tails(name, "members" if isinstance(limits, ObjectLimits) else "items")
             rules[name] = self._expression(outline, tails)
             rules.update(tails.rules)
         return Compiled(
@@ -117,7 +118,7 @@ class _Compiler:
             {name: tuple(outline.parts) for name, outline in outlines.items()},
             {name: outline.pointer for name, outline in outlines.items()},
             may_be_empty,
-            self._watches_banned,
+            self._watches_banned or not outliner.are_names_clean,
         )
 
     def _expression(self, outline: Outline, tails: Tails) -> Expression:
@@ -127,33 +128,25 @@ class _Compiler:
                 return Alternation(tuple(Call(part.rule) for part in parts))
             case Values(values):
                 return values_expression(values, layout, depth, outline.pointer)
-            case Names(declared):
-                return Leaf(self._names(declared))
+            case Names():
+                assert outline.expression is not None
+                return outline.expression
             case Group(limits=ArrayLimits(prefix=prefix) as limits):
                 rules = {part.label: part.rule for part in parts}
                 first = [rules.get(f"[{index}]") for index in range(len(prefix))]
                 return array_expression(limits, first, rules.get("[]"), layout, depth, tails)
-            case Group("object"):
+            case Group(limits=ObjectLimits() as limits):
                 named = [
                     WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name
                 ]
-                more = next(((part.name, part.rule) for part in parts if part.name), None)
-                return object_expression(named, more, layout, depth)
+                others = [(part.name, part.rule) for part in parts if part.name]
+                counts = (limits.minimum, limits.maximum)
+                return object_expression(named, others, counts, layout, depth, tails)
             case Group():
                 assert outline.expression is not None
                 if isinstance(outline.content.limits, StringLimits):
                     self._watches_banned |= not is_clean(outline.content.limits)
                 return outline.expression
-
-    def _names(self, declared: tuple[str, ...]) -> Dfa:
-        """The names that are not declared, without those that have a banned word."""
-        names = names_except(declared)
-        if self._options.banned is None:
-            return names
-        limits = StringLimits(banned=self._options.banned)
-        clean = string_rule(limits)
-        self._watches_banned |= not is_clean(limits)
-        return names if isinstance(clean, CountedText) else names & clean.dfa
 
 
 def _keep_needed(outlines: Outlines, start: str) -> None:

@@ -1,7 +1,8 @@
 """Rules under which nothing can be written: found, left out where they can be, and explained where they cannot.
 
-A rule has a text if a union has a part with one, and anything else has one in each part that it needs. The least
-solution is found by a worklist: what needs itself, as an object with a required property of its own kind, has none.
+A rule has a text if a union has a part with one, and anything else has one in each part that it needs, and as many
+parts as it must have at least. The least solution is found by a worklist: what needs itself, as an object with a
+required property of its own kind, has none.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Collection, Mapping
 
 from sfgen.errors import SchemaError
 from sfgen.schema.groups import Group
+from sfgen.schema.objects import ObjectLimits
 from sfgen.schema.outline import Outline, Outlines
 
 
@@ -17,10 +19,19 @@ def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
     """The names of the rules that have a text."""
     callers: dict[str, list[str]] = {}
     missing: dict[str, int] = {}
+    counted = set[str]()  # rules that need so many parts, whichever
     ready: list[str] = []
     for name, outline in outlines.items():
         needed = {part.rule for part in outline.parts if part.is_needed or outline.is_union}
-        if outline.why_empty is not None:
+        lacking = _lacking(outline)
+        if outline.why_empty is None and lacking:
+            for part in outline.parts:
+                for rule in (part.rule, part.name):
+                    if rule:
+                        callers.setdefault(rule, []).append(name)
+            counted.add(name)
+            missing[name] = -1
+        elif outline.why_empty is not None:
             missing[name] = -1
         elif not needed:
             missing[name] = -1 if outline.is_union else 0
@@ -33,11 +44,33 @@ def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
     found = set(ready)
     while ready:
         for caller in callers.get(ready.pop(), ()):
+            if caller in counted:
+                if caller not in found and _has_enough(outlines[caller], found):
+                    found.add(caller)
+                    ready.append(caller)
+                continue
             missing[caller] -= 1
             if missing[caller] == 0:
                 found.add(caller)
                 ready.append(caller)
     return found
+
+
+def _lacking(outline: Outline) -> int:
+    """How many parts an object must have besides those that it needs."""
+    limits = getattr(outline.content, "limits", None)
+    if not isinstance(limits, ObjectLimits):
+        return 0
+    return max(0, limits.minimum - sum(part.is_needed for part in outline.parts))
+
+
+def _has_enough(outline: Outline, found: Collection[str]) -> bool:
+    """Whether the parts that have texts are all that are needed, and as many as there must be."""
+    written = [part for part in outline.parts if part.rule in found and (not part.name or part.name in found)]
+    if not all(part.rule in found for part in outline.parts if part.is_needed):
+        return False
+    needed = sum(part.is_needed for part in outline.parts)
+    return any(part.name for part in written) or len(written) >= needed + _lacking(outline)
 
 
 def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:
@@ -89,6 +122,8 @@ def _why(outlines: Outlines, name: str, full: Collection[str]) -> tuple[str, str
         if outline.why_empty is not None:
             return outline.why_empty
         parts = [part for part in outline.parts if (part.is_needed or outline.is_union) and part.rule not in full]
+        if not parts and _lacking(outline):
+            return "minProperties is above the number of properties that there may be", outline.pointer
         if not parts:
             return "", outline.pointer
         # What is empty by itself says more than what leads back.

@@ -62,8 +62,6 @@ def _is_nothing(value: Any, schema: Schema) -> bool:
 
 REFUSED: Mapping[str, Refused] = {
     "contains": Refused("array", "Describe the items with prefixItems and items.", _never),
-    "minProperties": Refused("object", "Name what must be there in required.", _is_nothing),
-    "maxProperties": Refused("object", "Declare the names in properties, with additionalProperties false.", _never),
     "uniqueItems": Refused("array", "Leave it out, and look for repeated items afterwards.", _is_nothing),
 }
 """The keywords that are not supported."""

@@ -81,6 +81,10 @@ FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
 """The formats that are known, and what makes the decoded automaton of each."""
 
 
+EXACT = frozenset({"date", "ipv4", "uuid"})
+"""The formats whose automata accept all that the package jsonschema does."""
+
+
 @cache
 def format_texts(name: str) -> Dfa:
     """The decoded automaton of a format's texts.

@@ -304,7 +304,7 @@ class JsonSchema:
         try:
             return network_of(compiled.grammar)
         except GrammarTooLarge as error:
-            rule = error.rule.partition(": items")[0]
+            rule = error.rule.partition(": items")[0].partition(": members")[0]
             pointer = compiled.pointers.get(rule, "")
             raise SchemaTooLarge(
                 f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint

@@ -106,11 +106,14 @@ class Satisfaction:
                     return False
                 items = [(item, limits.item(index)) for index, item in enumerate(value)]
                 return all(found is not None and self.of(item, found, depth + 1) for item, found in items)
-            case ObjectLimits():
-                known = {one.name: one.value for one in limits.properties}
+            case ObjectLimits(minimum=minimum, maximum=maximum):
+                if len(value) < minimum or (maximum is not None and len(value) > maximum):
+                    return False
                 if any(one.is_required and one.name not in value for one in limits.properties):
                     return False
-                members = [(member, known.get(name, limits.additional)) for name, member in value.items()]
+                if not all(self.of(name, limits.names, depth + 1) for name in value):
+                    return False
+                members = [(member, limits.value(name)) for name, member in value.items()]
                 return all(found is not None and self.of(member, found, depth + 1) for member, found in members)
             case _:
                 return True

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
-from sfgen.grammar.rules import Alternation, Call, Expression, Literal, Member, Repeat, Series
-from sfgen.schema.bounds import Contradiction
+from sfgen.errors import SchemaTooLarge
+from sfgen.grammar.rules import Alternation, Call, Expression, Literal, Member, Series
+from sfgen.schema.bounds import Contradiction, count_bounds
 from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both
 from sfgen.schema.layout import Layout, joined
+from sfgen.schema.members import Tails, counted_members
+from sfgen.schema.strings import is_found
+
+MAX_PATTERNS = 6
+"""The most patterns of names of one object: each of them may be found or not."""
 
 
 class Property(NamedTuple):
@@ -28,19 +35,52 @@ class Property(NamedTuple):
     is_required: bool
 
 
+class Others(NamedTuple):
+    """The properties whose names are not among the others: some patterns are found in them, and others are not.
+
+    Args:
+        found: The patterns that are found in the name.
+        not_found: Those that are not.
+        value: What the value is.
+    """
+
+    found: tuple[str, ...]
+    not_found: tuple[str, ...]
+    value: Conjunction
+
+
 @dataclass(frozen=True)
 class ObjectLimits:
     """What an object must satisfy.
 
     Args:
         properties: The properties that have names: the declared ones in the order of the schema, then the others.
-        additional: What the values of all other names are; ``None``: there are none.
-        says_additional: Whether the schema speaks of other names. Where it does not, the options tell.
+        others: All other properties that there may be, by the patterns that are found in their names.
+        says_additional: Whether the schema speaks of names in which no pattern is found. Where it does not, the options
+            tell.
+        names: What all names are, as strings.
+        minimum: The fewest properties.
+        maximum: The most; ``None``: any number.
     """
 
     properties: tuple[Property, ...]
-    additional: Conjunction | None
+    others: tuple[Others, ...]
     says_additional: bool
+    names: Conjunction = ANYTHING
+    minimum: int = 0
+    maximum: int | None = None
+
+    def value(self, name: str) -> Conjunction | None:
+        """What the value of a property is; ``None``: there is none of this name."""
+        known = next((one.value for one in self.properties if one.name == name), None)
+        if known is not None:
+            return known
+        for others in self.others:
+            if all(is_found(pattern, name) for pattern in others.found) and not any(
+                is_found(pattern, name) for pattern in others.not_found
+            ):
+                return others.value
+        return None
 
 
 def object_limits(plain: Plain) -> ObjectLimits:
@@ -48,11 +88,12 @@ def object_limits(plain: Plain) -> ObjectLimits:
 
     Raises:
         Contradiction: No object can.
+        SchemaTooLarge: There are too many patterns of names.
     """
     named: dict[str, None] = {}
     declared = set[str]()
     required: dict[str, Subschema] = {}
-    additional = ANYTHING
+    names = ANYTHING
     for one in plain:
         named.update(dict.fromkeys(one.schema.get("properties", ())))
         if not one.is_made:
@@ -60,33 +101,65 @@ def object_limits(plain: Plain) -> ObjectLimits:
         if isinstance(one.schema.get("required"), list):  # draft 03 had a boolean here
             for name in one.schema["required"]:
                 required.setdefault(name, one)
-        additional = both(additional, _additional(one))
-    is_closed = any(one.schema is False for one in additional)
-    undeclared = [name for name in required if name not in named]
-    if is_closed and undeclared:
-        raise Contradiction(
-            f"required {undeclared[0]!r} is not among the properties, and additionalProperties is false",
-            required[undeclared[0]].pointer,
-        )
+        if "propertyNames" in one.schema:
+            names = both(names, one.part("propertyNames"))
+    minimum, maximum = count_bounds(plain, "minProperties", "maxProperties")
+    undeclared = {name: _value(plain, name) for name in required if name not in named}
+    for name, value in undeclared.items():
+        if any(one.schema is False for one in value):
+            raise Contradiction(
+                f"required {name!r} is not among the properties, and additionalProperties is false",
+                required[name].pointer,
+            )
+    if maximum is not None and len(required) > maximum:
+        pointer = next(one.pointer for one in plain if "maxProperties" in one.schema)
+        raise Contradiction(f"required names more than maxProperties {maximum}", pointer)
     properties = [Property(name, _value(plain, name), name in declared, name in required) for name in named]
-    properties += [Property(name, additional, False, True) for name in undeclared]
+    properties += [Property(name, value, False, True) for name, value in undeclared.items()]
     says_additional = any("additionalProperties" in one.schema for one in plain)
-    return ObjectLimits(tuple(properties), None if is_closed else additional, says_additional)
+    return ObjectLimits(tuple(properties), tuple(_others(plain)), says_additional, names, minimum, maximum)
 
 
-def _additional(one: Subschema) -> Conjunction:
-    return one.part("additionalProperties") if "additionalProperties" in one.schema else ANYTHING
+def _others(plain: Plain) -> Iterator[Others]:
+    """The properties whose names are not declared, by the patterns that may be found in them."""
+    patterns = list(dict.fromkeys(pattern for one in plain for pattern in one.schema.get("patternProperties", ())))
+    if len(patterns) > MAX_PATTERNS:
+        pointer = next(one.pointer for one in plain if "patternProperties" in one.schema)
+        raise SchemaTooLarge(
+            f"patternProperties have more than {MAX_PATTERNS} patterns together", pointer, hint="Join some of them."
+        )
+    for is_in in product((True, False), repeat=len(patterns)):
+        found = tuple(pattern for pattern, kept in zip(patterns, is_in, strict=True) if kept)
+        value = ANYTHING
+        for one in plain:
+            value = both(value, _of_name(one, found))
+        if not any(one.schema is False for one in value):
+            yield Others(found, tuple(pattern for pattern in patterns if pattern not in found), value)
+
+
+def _of_name(one: Subschema, found: Sequence[str]) -> Conjunction:
+    """What one schema says of a name that it does not declare and in which some patterns are found."""
+    value, spoken = ANYTHING, False
+    for pattern in one.schema.get("patternProperties", ()):
+        if pattern in found:
+            value, spoken = both(value, one.part("patternProperties", pattern)), True
+    if not spoken and "additionalProperties" in one.schema:
+        return one.part("additionalProperties")
+    return value
 
 
 def _value(plain: Plain, name: str) -> Conjunction:
-    """What the value of a declared property is."""
-    found = ANYTHING
+    """What the value of a property is, by its name."""
+    value = ANYTHING
     for one in plain:
+        found = [pattern for pattern in one.schema.get("patternProperties", ()) if is_found(pattern, name)]
         if name in one.schema.get("properties", ()):
-            found = both(found, one.part("properties", name))
+            value = both(value, one.part("properties", name))
+            for pattern in found:
+                value = both(value, one.part("patternProperties", pattern))
         else:
-            found = both(found, _additional(one))
-    return found
+            value = both(value, _of_name(one, found))
+    return value
 
 
 class WrittenProperty(NamedTuple):
@@ -104,40 +177,42 @@ class WrittenProperty(NamedTuple):
 
 
 def object_expression(
-    properties: Sequence[WrittenProperty], more: tuple[str, str] | None, layout: Layout, depth: int
+    properties: Sequence[WrittenProperty],
+    others: Sequence[tuple[str, str]],
+    counts: tuple[int, int | None],
+    layout: Layout,
+    depth: int,
+    tails: Tails,
 ) -> Expression:
     """The texts of an object.
 
     Args:
         properties: The properties that have names, in their order.
-        more: The rules of all other names and of their values; ``None``: there are no others.
+        others: The rules of all other names and of their values, sort by sort.
+        counts: The fewest properties, and the most.
         layout: The white space.
         depth: The depth at which the object begins.
+        tails: Where the rules are put that the expression needs besides.
     """
     members = [Member(joined(layout.name(one.name), Call(one.rule)), one.is_needed) for one in properties]
-    others = None if more is None else joined(Call(more[0], distinct=True), layout.colon, Call(more[1]))
+    some = [joined(Call(name, distinct=True), layout.colon, Call(value)) for name, value in others]
+    more = None if not some else some[0] if len(some) == 1 else Alternation(tuple(some))
     comma = layout.comma(depth)
     opening, closing = Literal(layout.opening(b"{", depth)), Literal(layout.closing(b"}", depth))
-    if not members and others is None:
-        return Literal(b"{}")
-    if layout.indent is None or any(member.is_needed for member in members):
-        return joined(opening, Series(tuple(members), comma, others), closing)
+    needed = sum(member.is_needed for member in members)
+    minimum, maximum = counts
+    if more is None and maximum is not None and maximum >= len(members):
+        maximum = None
+    if minimum <= needed and maximum is None:
+        if not members and more is None:
+            return Literal(b"{}")
+        if layout.indent is None or needed:
+            return joined(opening, Series(tuple(members), comma, more), closing)
     # Where lines are indented, an object without members has no line break in it.
-    return Alternation((Literal(b"{}"), joined(opening, _some(members, others, comma), closing)))
-
-
-def _some(members: Sequence[Member], others: Expression | None, comma: Expression) -> Expression:
-    """The texts of members that are not needed, at least one of them, in their order."""
-    if not members:
-        assert others is not None
-        return joined(others, Repeat(joined(comma, others), 0, None))
-    if len(members) == 1:
-        behind = [] if others is None else [Repeat(joined(comma, others), 0, None)]
-        first = joined(members[0].expression, *behind)
-        return first if others is None else Alternation((first, _some((), others, comma)))
-    middle = len(members) // 2
-    left = _some(members[:middle], None, comma)
-    behind = [Repeat(joined(comma, member.expression), 0, 1) for member in members[middle:]]
-    if others is not None:
-        behind.append(Repeat(joined(comma, others), 0, None))
-    return Alternation((joined(left, *behind), _some(members[middle:], others, comma)))
+    if minimum == needed == 0:
+        if maximum == 0:
+            return Literal(b"{}")
+        return Alternation(
+            (Literal(b"{}"), joined(opening, counted_members(members, more, comma, closing, (1, maximum), tails)))
+        )
+    return joined(opening, counted_members(members, more, comma, closing, (minimum, maximum), tails))

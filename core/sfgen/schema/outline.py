@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from sfgen.grammar.rules import Expression
+from sfgen.schema.conjunction import Conjunction
 from sfgen.schema.groups import Group
 
 
@@ -40,9 +41,15 @@ class Names:
 
     Args:
         declared: The names that they are not.
+        found: Patterns that are found in them.
+        not_found: Patterns that are not.
+        names: What they are besides, as strings.
     """
 
     declared: tuple[str, ...]
+    found: tuple[str, ...] = ()
+    not_found: tuple[str, ...] = ()
+    names: Conjunction = ()
 
 
 Content: TypeAlias = Group | Values | Union | Names
@@ -53,11 +60,11 @@ class Part(NamedTuple):
     """What a rule has in it.
 
     Args:
-        label: What it is there: the name of a property, ``[0]`` or ``[]`` for items, ``*`` for properties with other
-            names, empty for a branch of a union.
+        label: What it is there: the name of a property, ``[0]`` or ``[]`` for items, for properties with other names
+            ``*`` or the patterns in slashes, empty for a branch of a union.
         rule: The rule of it.
         is_needed: Whether no text of the rule is without it.
-        name: The rule of the names where the label is ``*``.
+        name: The rule of the names where it is for properties with other names.
     """
 
     label: str

@@ -23,6 +23,7 @@ from sfgen.schema.literals import Satisfaction, as_integer, listed
 from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits, Property
 from sfgen.schema.options import WritingOptions
+from sfgen.schema.other_names import OtherNames
 from sfgen.schema.outline import Content, Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.scalars import bare_name, scalar_expression, why_nothing
 from sfgen.schema.valueless import Valueless
@@ -60,6 +61,9 @@ class Outliner:
         self._names: dict[str, int] = {}
         self._waiting: deque[tuple[str, Group, str, _Around]] = deque()
         self._parts = 0
+        self._other_names = OtherNames(self._branches, self.groups, options.banned)
+        self.are_names_clean = True
+        """Whether no name that is not declared has a banned word."""
         self.outlines: Outlines = {}
 
     def all(self, root: Conjunction, name: str) -> str:
@@ -178,21 +182,25 @@ class Outliner:
             )
 
     def _object_parts(self, limits: ObjectLimits, hint: str, depth: int, around: _Around) -> list[Part]:
-        needs_all = self._options.require_all
+        needs_all = self._options.require_all and (limits.maximum is None or len(limits.properties) <= limits.maximum)
         parts = [
-            Part(one.name, self._property(one, depth, around), one.is_required or needs_all)
+            Part(one.name, self._property(one, limits.names, depth, around), one.is_required or needs_all)
             for one in limits.properties
         ]
+        declared = tuple(one.name for one in limits.properties)
         has_declared = any(one.is_declared for one in limits.properties)
         is_open = limits.says_additional or not has_declared or self._options.extra_properties
-        if limits.additional is not None and is_open:
-            names = tuple(one.name for one in limits.properties)
-            value = self._value(limits.additional, f"{hint} value", depth, around)
-            parts.append(Part("*", value, False, self._name_rule(names)))
+        for others in limits.others if is_open else [others for others in limits.others if others.found]:
+            label = " ".join(f"/{pattern}/" for pattern in others.found) or "*"
+            name = self._name_rule(Names(declared, others.found, others.not_found, limits.names))
+            parts.append(Part(label, self._value(others.value, f"{hint} value", depth, around), False, name))
         return parts
 
-    def _property(self, one: Property, depth: int, around: _Around) -> str:
-        """The rule of the value of a property; one without a text where its name has a banned word."""
+    def _property(self, one: Property, names: Conjunction, depth: int, around: _Around) -> str:
+        """The rule of the value of a property; one without a text where its name is not allowed or banned."""
+        if not self._satisfaction.of(one.name, names):
+            why = f"the name {one.name!r} does not satisfy propertyNames", names[0].pointer
+            return self._new("forbidden name", Outline(Union(), depth, why[1], why_empty=why))
         banned = self._options.banned
         if banned is not None and scan(one.name.encode(), banned):
             pointer = one.value[0].pointer if one.value else ""
@@ -210,14 +218,18 @@ class Outliner:
             parts.append(Part("[]", self._value(limits.rest, f"{hint} item", depth, around), is_needed))
         return parts
 
-    def _name_rule(self, declared: tuple[str, ...]) -> str:
-        """The rule of all names but some."""
-        content = Names(declared)
+    def _name_rule(self, content: Names) -> str:
+        """The rule of names that are not declared."""
         rule = self._by_content.get((content, 0))
         if rule is None:
-            rule = self._by_content[content, 0] = self._new(
-                "other name" if declared else "name", Outline(content, 0, "")
-            )
+            outline = Outline(content, 0, content.names[0].pointer if content.names else "")
+            expression, is_clean = self._other_names.of(content)
+            self.are_names_clean = self.are_names_clean and is_clean
+            outline.expression = expression
+            if expression.dfa.is_empty:
+                outline.why_empty = "no name satisfies propertyNames", outline.pointer
+            word = "other name" if content.declared else "name"
+            rule = self._by_content[content, 0] = self._new(word, outline)
         return rule
 
     def _new(self, wanted: str, outline: Outline) -> str:

@@ -22,8 +22,11 @@ def _words(outline: Outline, outlines: Outlines, depth: int = 0) -> str:
     match outline.content:
         case Values(values):
             return f"one of {alternatives(map(shown, values))}" if len(values) > 1 else shown(values[0])
-        case Names(declared):
-            return f"a name other than {alternatives(map(shown, declared))}" if declared else "a name"
+        case Names(declared, found, not_found):
+            words = [f"a name like {' and '.join(f'/{pattern}/' for pattern in found)}" if found else "a name"]
+            words += [f"other than {alternatives(map(shown, declared))}"] if declared and not found else []
+            words += [f"not like {' or '.join(f'/{pattern}/' for pattern in not_found)}"] if not_found else []
+            return ", ".join(words) if len(words) > 2 else " ".join(words)
         case Union():
             if depth or len(outline.parts) == 0:
                 return "one of several"
@@ -36,7 +39,7 @@ def _words(outline: Outline, outlines: Outlines, depth: int = 0) -> str:
         case Group(limits=ArrayLimits() as limits):
             return "an array" + _range(limits.minimum, limits.maximum, "items")
         case Group("object"):
-            names = [part.label for part in outline.parts if part.label != "*"]
+            names = [part.label for part in outline.parts if not part.name]
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             return f"an object with {', '.join(names[:_MOST_NAMES])}{more}" if names else "an object"
         case Group(kind):

@@ -150,7 +150,7 @@ class Identifiers:
             return False
         places = {*self.anchors.values()} if keyword == "$dynamicRef" else {*self.resources.values()}
         alike = [found for found in (value_at(root, place) for place in places) if isinstance(found, dict)]
-        return sum(found.get(word) == name for found in alike) > 1
+        return len([found for found in alike if found.get(word) == name]) > 1
 
 
 def value_at(root: Any, pointer: str) -> Any:

@@ -51,5 +51,5 @@ def _without_places(content: Content) -> Hashable:
     if isinstance(limits, ArrayLimits):
         return ("array", len(limits.prefix), limits.rest is None, limits.minimum, limits.maximum)
     if isinstance(limits, ObjectLimits):
-        return "object"
+        return ("object", limits.minimum, limits.maximum)
     return content

@@ -65,11 +65,11 @@ class StringLimits:
         return (
             self.minimum <= len(value)
             and (self.maximum is None or len(value) <= self.maximum)
-            and all(_is_found(pattern, value) for pattern in self.patterns)
+            and all(is_found(pattern, value) for pattern in self.patterns)
             and all(_format_checker().conforms(value, name) for name in self.formats)
             and (self.banned is None or not scan(value, self.banned))
             and value not in self.others
-            and not any(_is_found(pattern, value) for pattern in self.no_patterns)
+            and not any(is_found(pattern, value) for pattern in self.no_patterns)
         )
 
 
@@ -160,14 +160,15 @@ def _of_pattern(pattern: str) -> Dfa:
 
 
 def _read_alike(pattern: str) -> Dfa:
-    """Texts in which ECMA-262 and ``re`` find a pattern alike: without line ends and controls, of ASCII for its classes.
+    """Texts in which ECMA-262 and ``re`` find a pattern alike: without controls, of ASCII for its classes.
 
     What one of them may find must not be written where nothing may be found.
     """
     return _of_pattern("[ -~]*" if "\\" in pattern else "[^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 
 
-def _is_found(pattern: str, value: str) -> bool:
+def is_found(pattern: str, value: str) -> bool:
+    """Whether a pattern is found in a text, as the package jsonschema would say."""
     compiled = _compiled(pattern)
     return pattern_texts(pattern).accepts(value) if compiled is None else compiled.search(value) is not None
 

@@ -6,11 +6,14 @@ is enough. What is not proved is taken to have a value.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sfgen.errors import SchemaError
 from sfgen.grammar.rules import NOTHING
 from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.branches import Branches, UndecidedError
 from sfgen.schema.conjunction import Conjunction, Plain
+from sfgen.schema.formats import EXACT
 from sfgen.schema.groups import Group, Groups
 from sfgen.schema.literals import Satisfaction, listed
 from sfgen.schema.numbers import NumberLimits
@@ -44,6 +47,11 @@ class Valueless:
         return found
 
     def _is_known(self, plain: Plain, depth: int) -> bool:
+        before = self._branches.losses
+        return self._seems(plain, depth) and self._branches.losses == before
+
+    def _seems(self, plain: Plain, depth: int) -> bool:
+        """Whether no value of a branch is found; there may be some where branches lack values."""
         try:
             values = listed(plain)
             if values is not None:
@@ -60,7 +68,12 @@ class Valueless:
             case ArrayLimits(minimum=minimum) as limits:
                 items = [limits.item(index) for index in range(min(minimum, len(limits.prefix) + 1))]
                 return any(item is None or self._is_empty(item, depth + 1) for item in items)
-            case NumberLimits() | StringLimits():
+            case StringLimits(formats=formats) as limits:
+                # Automata of formats and of what is not found are too small; what they leave out may be the value.
+                exact = tuple(name for name in formats if name in EXACT)
+                wider = replace(limits, formats=exact, no_patterns=())
+                return scalar_expression(replace(group, limits=wider), "") == NOTHING
+            case NumberLimits():
                 return scalar_expression(group, "") == NOTHING
             case _:
                 return False

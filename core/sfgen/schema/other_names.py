@@ -1,0 +1,78 @@
+"""The names that properties without a declaration may have, as one automaton of their written forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+
+from sfgen.automata import Dfa
+from sfgen.ban import BannedWords
+from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.schema.branches import Branches
+from sfgen.schema.conjunction import Conjunction, Plain
+from sfgen.schema.groups import Groups
+from sfgen.schema.literals import listed
+from sfgen.schema.outline import Names
+from sfgen.schema.strings import StringLimits, is_clean, string_rule
+from sfgen.schema.written_text import any_text, no_text, written
+
+LONGEST = 64
+"""The most characters of a name where ``propertyNames`` has a length."""
+
+
+class OtherNames:
+    """Makes these automata for one document.
+
+    Args:
+        branches: The branches of the document.
+        groups: The typed groups of the document.
+        banned: What no name may contain.
+    """
+
+    def __init__(self, branches: Branches, groups: Groups, banned: BannedWords | None) -> None:
+        self._branches = branches
+        self._groups = groups
+        self._banned = banned
+
+    def of(self, content: Names) -> tuple[Leaf, bool]:
+        """The written forms of some names, and whether none of them has a banned word.
+
+        Raises:
+            SchemaError: A pattern cannot be read.
+            SchemaTooLarge: The automaton passes a limit.
+        """
+        declared = tuple(name for name in content.declared if _is_text(name))
+        limits = StringLimits(
+            patterns=content.found, others=declared, no_patterns=content.not_found, banned=self._banned
+        )
+        return Leaf(self._dfa(limits) & self._allowed(content.names)), is_clean(limits)
+
+    def _allowed(self, names: Conjunction) -> Dfa:
+        """The written forms of the strings that satisfy a conjunction."""
+        if not names:
+            return written(any_text())
+        return reduce(or_, (self._of_branch(plain) for plain in self._branches.of(names)), no_text())
+
+    def _of_branch(self, plain: Plain) -> Dfa:
+        groups, _ = self._groups.of(plain)
+        limits = next((group.limits for group in groups if group.type == "string"), None)
+        if not isinstance(limits, StringLimits):
+            return no_text()
+        found = self._dfa(limits)
+        values = listed(plain)
+        if values is None:
+            return found
+        texts = [value for value in values if isinstance(value, str) and _is_text(value)]
+        return found & written(Dfa.from_choices(texts)) if texts else no_text()
+
+    def _dfa(self, limits: StringLimits) -> Dfa:
+        rule = string_rule(limits)
+        if isinstance(rule, CountedText):  # texts must differ, so that nothing else is counted beside them
+            shorter = max(limits.minimum, min(LONGEST, limits.maximum or LONGEST))
+            rule = string_rule(replace(limits, maximum=shorter))
+        return no_text() if isinstance(rule, CountedText) else rule.dfa
+
+
+def _is_text(name: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in name)
