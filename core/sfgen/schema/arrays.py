@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sfgen.errors import SchemaTooLarge
 from sfgen.grammar.rules import NOTHING, Alternation, Call, CountedList, Expression, Literal, Repeat
 from sfgen.schema.bounds import Contradiction, count_bounds
-from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both
+from sfgen.schema.conjunction import ANYTHING, NONE, Conjunction, Plain, Subschema, both
+from sfgen.schema.enforced import is_in
 from sfgen.schema.keywords import Draft
 from sfgen.schema.layout import BLANK, Layout, joined
 from sfgen.schema.members import Tails
+from sfgen.schema.negation import negated
 
 MAX_PREFIX = 1_000
 """The most items that a schema may describe one by one."""
@@ -20,6 +23,22 @@ MOST_COPIES = 16
 """Counts above this are counted by a register."""
 
 _NESTED = 16  # optional items that stand in one expression
+
+
+class Contains(NamedTuple):
+    """What some items of an array must be.
+
+    Args:
+        item: What they are.
+        minimum: The fewest of them.
+        maximum: The most; ``None``: any number.
+        otherwise: What the other items are, where there is a most: none of them.
+    """
+
+    item: Conjunction
+    minimum: int
+    maximum: int | None
+    otherwise: Conjunction
 
 
 @dataclass(frozen=True)
@@ -31,12 +50,16 @@ class ArrayLimits:
         rest: What the items behind them are; ``None``: there are none.
         minimum: The fewest items.
         maximum: The most items; ``None``: any number.
+        contains: What some items must be, and how many: the fewest, and the most.
+        are_unique: Whether no two items are equal.
     """
 
     prefix: tuple[Conjunction, ...]
     rest: Conjunction | None
     minimum: int
     maximum: int | None
+    contains: tuple[Contains, ...] = ()
+    are_unique: bool = False
 
     def item(self, index: int) -> Conjunction | None:
         """What an item is; ``None``: there is none."""
@@ -68,7 +91,25 @@ def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
     if is_closed and minimum > len(prefix):
         pointer = next(one.pointer for one in plain if "minItems" in one.schema)
         raise Contradiction(f"minItems {minimum} is above the {len(prefix)} items that there may be", pointer)
-    return ArrayLimits(tuple(prefix), None if is_closed else rest, minimum, len(prefix) if is_closed else maximum)
+    most = len(prefix) if is_closed else maximum
+    are_unique = any(one.schema.get("uniqueItems") is True for one in plain) and (most is None or most > 1)
+    contains = tuple(found for one in plain if (found := _contains(one, draft)) is not None)
+    return ArrayLimits(tuple(prefix), None if is_closed else rest, minimum, most, contains, are_unique)
+
+
+def _contains(one: Subschema, draft: Draft) -> Contains | None:
+    """What one schema says that some items must be; ``None`` if nothing."""
+    if not (one.is_made and "contains" in one.schema) and not is_in(one.schema, "contains", draft):
+        return None
+    counts = draft >= Draft.DRAFT_2019_09
+    least = int(one.schema.get("minContains", 1)) if counts else 1
+    most = int(one.schema["maxContains"]) if counts and "maxContains" in one.schema else None
+    if most is not None and most < least:
+        raise Contradiction(f"minContains {least} is above maxContains {most}", one.pointer)
+    item = one.part("contains")
+    if least == 0 and most is None:
+        return None
+    return Contains(item, least, most, () if most is None else (negated(item[0]),) if item else NONE)
 
 
 def _items(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjunction]:

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sfgen.errors import SchemaError
-from sfgen.grammar.rules import Alternation, Call, Expression, Grammar
+from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Literal
 from sfgen.schema.arrays import ArrayLimits, array_expression
+from sfgen.schema.chosen_items import containing, differing
 from sfgen.schema.conjunction import conjunction
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.emptiness import no_text, with_texts, without_empty
@@ -20,11 +21,13 @@ from sfgen.schema.groups import Group
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import values_expression
 from sfgen.schema.members import Tails
+from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits, WrittenProperty, object_expression
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.outline import Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.outliner import Outliner
 from sfgen.schema.plain_words import described
+from sfgen.schema.scalars import one_form
 from sfgen.schema.sharing import shared
 from sfgen.schema.strings import StringLimits, is_clean
 from sfgen.schema.written_text import write
@@ -109,7 +112,7 @@ class _Compiler:
         for name, outline in outlines.items():
             limits = getattr(outline.content, "limits", None)
             tails = Tails(name, "members" if isinstance(limits, ObjectLimits) else "items")
-            rules[name] = self._expression(outline, tails)
+            rules[name] = self._expression(outline, outlines, tails)
             rules.update(tails.rules)
         return Compiled(
             Grammar(rules, start),
@@ -121,7 +124,37 @@ class _Compiler:
             self._watches_banned or not outliner.are_names_clean,
         )
 
-    def _expression(self, outline: Outline, tails: Tails) -> Expression:
+    def _refuse(self, is_refused: bool, reason: str, outline: Outline) -> None:
+        if is_refused:
+            raise SchemaError(reason, outline.pointer, hint="Leave it out, and look for repeated items afterwards.")
+
+    def _differing(self, outline: Outline, outlines: Outlines, tails: Tails) -> tuple[list[Expression], list[str]]:
+        """The items of an array that must differ: those that the schema names, and the leaves of all others."""
+        values: list[Expression] = []
+        leaves: list[str] = []
+        waiting = [part.rule for part in outline.parts]
+        while waiting:
+            item = outlines[waiting.pop()]
+            match item.content:
+                case Union():
+                    waiting += [part.rule for part in reversed(item.parts)]
+                case Values(named):
+                    is_fixed = not self._layout.is_open or not any(isinstance(value, list | dict) for value in named)
+                    self._refuse(not is_fixed, "uniqueItems is not supported where white space is left open", outline)
+                    values += [values_expression([value], self._layout, item.depth, item.pointer) for value in named]
+                case Group("null" | "boolean" as kind):
+                    values += [Literal(text) for text in ((b"null",) if kind == "null" else (b"true", b"false"))]
+                case Group(limits=NumberLimits() | StringLimits() as limits):
+                    leaf = one_form(limits)
+                    self._refuse(leaf is None, "uniqueItems is not supported for strings as long as these", outline)
+                    assert leaf is not None
+                    if not leaf.dfa.is_empty:
+                        leaves.append(tails.add(leaf).rule)
+                case _:
+                    self._refuse(True, "uniqueItems is not supported for items that are arrays or objects yet", outline)
+        return list(dict.fromkeys(values)), leaves
+
+    def _expression(self, outline: Outline, outlines: Outlines, tails: Tails) -> Expression:
         layout, depth, parts = self._layout, outline.depth, outline.parts
         match outline.content:
             case Union():
@@ -131,6 +164,14 @@ class _Compiler:
             case Names():
                 assert outline.expression is not None
                 return outline.expression
+            case Group(limits=ArrayLimits(contains=[_, *_]) as limits):
+                self._refuse(limits.are_unique, "uniqueItems is not supported beside contains yet", outline)
+                return containing(limits, {part.label: part.rule for part in parts}, layout, depth, tails)
+            case Group(limits=ArrayLimits(are_unique=True) as limits):
+                what = "uniqueItems is not supported where items are described one by one"
+                self._refuse(bool(limits.prefix), what, outline)
+                values, items = self._differing(outline, outlines, tails)
+                return differing(values, items, limits, layout, depth, tails)
             case Group(limits=ArrayLimits(prefix=prefix) as limits):
                 rules = {part.label: part.rule for part in parts}
                 first = [rules.get(f"[{index}]") for index in range(len(prefix))]

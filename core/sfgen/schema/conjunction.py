@@ -62,6 +62,9 @@ Plain: TypeAlias = tuple[Subschema, ...]
 
 ANYTHING: Conjunction = ()
 
+NONE: Conjunction = (Subschema(False, "", "nothing"),)
+"""What no value satisfies."""
+
 
 def conjunction(schema: Any, pointer: str) -> Conjunction:
     """The conjunction of one subschema; one that asks for nothing does not count."""

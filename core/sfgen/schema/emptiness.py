@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from sfgen.errors import SchemaError
+from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.groups import Group
 from sfgen.schema.objects import ObjectLimits
 from sfgen.schema.outline import Outline, Outlines
@@ -57,8 +58,10 @@ def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
 
 
 def _lacking(outline: Outline) -> int:
-    """How many parts an object must have besides those that it needs."""
+    """How many parts an object must have besides those that it needs, or sorts of items an array."""
     limits = getattr(outline.content, "limits", None)
+    if isinstance(limits, ArrayLimits):
+        return len(limits.contains)
     if not isinstance(limits, ObjectLimits):
         return 0
     return max(0, limits.minimum - sum(part.is_needed for part in outline.parts))
@@ -66,6 +69,15 @@ def _lacking(outline: Outline) -> int:
 
 def _has_enough(outline: Outline, found: Collection[str]) -> bool:
     """Whether the parts that have texts are all that are needed, and as many as there must be."""
+    limits = getattr(outline.content, "limits", None)
+    if isinstance(limits, ArrayLimits):
+        labels = [part.label.partition(" contains ")[::2] for part in outline.parts if part.rule in found]
+        places = {place for place, _ in labels}
+        asked = [number for number, one in enumerate(limits.contains) if one.minimum]
+        return all(
+            (f"[{index}]" if index < len(limits.prefix) else "[]") in places
+            for index in range(min(limits.minimum, len(limits.prefix) + 1))
+        ) and all(any(str(number) in numbers.split(",") for _, numbers in labels) for number in asked)
     written = [part for part in outline.parts if part.rule in found and (not part.name or part.name in found)]
     if not all(part.rule in found for part in outline.parts if part.is_needed):
         return False
@@ -123,6 +135,8 @@ def _why(outlines: Outlines, name: str, full: Collection[str]) -> tuple[str, str
             return outline.why_empty
         parts = [part for part in outline.parts if (part.is_needed or outline.is_union) and part.rule not in full]
         if not parts and _lacking(outline):
+            if isinstance(getattr(outline.content, "limits", None), ArrayLimits):
+                return "no item satisfies contains", outline.pointer
             return "minProperties is above the number of properties that there may be", outline.pointer
         if not parts:
             return "", outline.pointer

@@ -1,17 +1,14 @@
-"""Which keywords say nothing, and which are refused, each by the type that it is about. All others are enforced.
+"""Which keywords say nothing, and which combine schemas. All others are enforced where they stand.
 
 What a draft does not know says nothing there, as it does to every validator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from sfgen.errors import SchemaError
 from sfgen.schema.keywords import KINDS, MEANINGLESS, Draft
-from sfgen.schema.strict_json import escaped
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -35,36 +32,6 @@ COMBINATORS = frozenset(
     }
 )
 """What combines schemas; see :mod:`~sfgen.schema.branches`."""
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A keyword that is not supported.
-
-    Args:
-        about: The type that it is about; ``None``: all.
-        hint: What to write instead.
-        is_harmless: Whether it asks for nothing, given its value and the schema that it stands in.
-    """
-
-    about: str | None
-    hint: str
-    is_harmless: Callable[[Any, Schema], bool]
-
-
-def _never(value: Any, schema: Schema) -> bool:
-    return False
-
-
-def _is_nothing(value: Any, schema: Schema) -> bool:
-    return not value
-
-
-REFUSED: Mapping[str, Refused] = {
-    "contains": Refused("array", "Describe the items with prefixItems and items.", _never),
-    "uniqueItems": Refused("array", "Leave it out, and look for repeated items afterwards.", _is_nothing),
-}
-"""The keywords that are not supported."""
 
 
 def type_of(value: Any) -> str:
@@ -94,25 +61,3 @@ def is_in(schema: Schema, keyword: str, draft: Draft) -> bool:
     (True, False)
     """
     return keyword in schema and keyword in KINDS[draft] and keyword not in MEANINGLESS.get(draft, ())
-
-
-def check(schema: Schema, pointer: str, draft: Draft, types: Collection[str]) -> None:
-    """Look for keywords that are not supported.
-
-    Args:
-        schema: The schema.
-        pointer: Where it stands.
-        draft: Its draft.
-        types: The types that a value may have here.
-
-    Raises:
-        SchemaError: A keyword is not supported and asks for something.
-    """
-    for keyword in schema.keys() & REFUSED.keys():
-        refused = REFUSED[keyword]
-        if (
-            is_in(schema, keyword, draft)
-            and (refused.about is None or refused.about in types)
-            and not refused.is_harmless(schema[keyword], schema)
-        ):
-            raise SchemaError(f"{keyword} is not supported yet", pointer + escaped(keyword), hint=refused.hint)

@@ -9,7 +9,7 @@ from sfgen.schema.arrays import ArrayLimits, array_limits
 from sfgen.schema.bounds import Contradiction, exact, number_bounds
 from sfgen.schema.bounds import count_bounds as length_bounds
 from sfgen.schema.conjunction import Plain
-from sfgen.schema.enforced import TYPES, check
+from sfgen.schema.enforced import TYPES
 from sfgen.schema.formats import FORMATS
 from sfgen.schema.keywords import Draft
 from sfgen.schema.numbers import NumberLimits
@@ -66,7 +66,6 @@ class Groups:
     def _typed(self, plain: Plain) -> tuple[tuple[Group, ...], Contradiction | None]:
         types, is_integer = _types(plain)
         for one in plain:
-            check(one.schema, one.pointer, self._draft, types)
             if "format" in one.schema and one.schema["format"] not in FORMATS:
                 self.unknown_formats[one.schema["format"]] = None
         groups: list[Group] = []

@@ -104,6 +104,12 @@ class Satisfaction:
             case ArrayLimits(minimum=minimum, maximum=maximum):
                 if len(value) < minimum or (maximum is not None and len(value) > maximum):
                     return False
+                if limits.are_unique and len(set(map(key, value))) < len(value):
+                    return False
+                for one in limits.contains:
+                    count = sum(self.of(item, one.item, depth + 1) for item in value)
+                    if count < one.minimum or (one.maximum is not None and count > one.maximum):
+                        return False
                 items = [(item, limits.item(index)) for index, item in enumerate(value)]
                 return all(found is not None and self.of(item, found, depth + 1) for item, found in items)
             case ObjectLimits(minimum=minimum, maximum=maximum):

@@ -1,18 +1,24 @@
-"""Members in a fixed order that are counted: a rule for each member and each count, as a diagram of decisions."""
+"""Members that are counted or told apart: a rule for each state, as a right-linear grammar of an automaton.
+
+A rule that ends with a call of another one needs no frame for it, so such rules cost no more than states do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 from sfgen.errors import SchemaTooLarge
-from sfgen.grammar.rules import NOTHING, Alternation, Call, Expression, Member, Repeat
+from sfgen.grammar.rules import EMPTY, NOTHING, Alternation, Call, Expression, Member, Repeat
 from sfgen.schema.layout import joined
 
-MAX_MEMBERS = 20_000
-"""The most rules that one count makes."""
+MAX_STATES = 20_000
+"""The most rules that are made so of one array or object."""
 
 MAX_COPIES = 1_000
 """The most that is counted by copies."""
+
+State = TypeVar("State", bound=Hashable)
 
 
 class Tails:
@@ -33,6 +39,36 @@ class Tails:
         name = f"{self._name}: {self._parts}" + (f" {len(self.rules) + 1}" if self.rules else "")
         self.rules[name] = expression
         return Call(name)
+
+
+def by_states(
+    start: State, branches: Callable[[State], Iterable[tuple[Expression, State | None]]], tails: Tails
+) -> Expression:
+    """The texts that an automaton reads.
+
+    Args:
+        start: Its first state.
+        branches: Of a state what it reads and the state behind; ``None``: the end.
+        tails: Where the rules of the states go.
+
+    Raises:
+        SchemaTooLarge: There are too many states.
+    """
+    calls = {start: tails.add(NOTHING)}
+    for state in (queue := [start]):
+        found: list[Expression] = []
+        for read, after in branches(state):
+            if after is not None and after not in calls:
+                calls[after] = tails.add(NOTHING)
+                queue.append(after)
+            found.append(read if after is None else joined(read, calls[after]))
+        tails.rules[calls[state].rule] = found[0] if len(found) == 1 else Alternation(tuple(found))
+        if len(queue) > MAX_STATES:
+            raise SchemaTooLarge(
+                f"its parts are counted and told apart by more than {MAX_STATES:,} states",
+                hint="Ask for fewer of them, or leave the count out.",
+            )
+    return calls[start]
 
 
 def counted_members(
@@ -57,36 +93,26 @@ def counted_members(
         SchemaTooLarge: They are too many.
     """
     minimum, maximum = counts
-    top = minimum if maximum is None else maximum
-    if max(top, minimum) > MAX_COPIES or len(members) * (top + 1) > MAX_MEMBERS:
+    top = max(1, minimum) if maximum is None else maximum  # 1 tells whether there was one
+    if max(top, minimum) > MAX_COPIES:
         raise SchemaTooLarge(
-            f"its members are counted up to {max(top, minimum):,}, which passes the limit",
+            f"its members are counted up to {max(top, minimum):,}, above the limit of {MAX_COPIES:,}",
             hint="Ask for fewer, or leave the count out.",
         )
 
-    def next_one(count: int, expression: Expression) -> Expression:
-        return joined(separator, expression) if count else expression
-
-    def behind(count: int) -> Expression:
-        """What may stand behind all members that have a place of their own, when ``count`` were there."""
-        ends = [closing] if count >= minimum else []
+    def branches(state: tuple[int, int]) -> Iterable[tuple[Expression, tuple[int, int] | None]]:
+        place, count = state
+        before = separator if count else EMPTY
+        if place < len(members):
+            if count < top or maximum is None:
+                yield joined(before, members[place].expression), (place + 1, min(count + 1, top))
+            if not members[place].is_needed:
+                yield EMPTY, (place + 1, count)
+            return
+        if count >= minimum:
+            yield closing, None
         if more is not None and (maximum is None or count < maximum):
-            again = Repeat(
-                joined(separator, more),
-                max(0, minimum - count - 1),
-                None if maximum is None else maximum - count - 1,
-            )
-            ends.append(joined(next_one(count, more), again, closing))
-        return ends[0] if len(ends) == 1 else Alternation(tuple(ends)) if ends else NOTHING
+            least, most = max(0, minimum - count - 1), None if maximum is None else maximum - count - 1
+            yield joined(before, more, Repeat(joined(separator, more), least, most), closing), None
 
-    most = top if maximum is not None else max(top, 1)  # 1 tells whether there was one
-    following = [behind(count) for count in range(most + 1)]
-    for place in reversed(range(len(members))):
-        calls = [tails.add(expression) if len(members) > 1 else expression for expression in following]
-        following = []
-        for count in range(most + 1):
-            branches: list[Expression] = [] if members[place].is_needed else [calls[count]]
-            if count < most or maximum is None:
-                branches.append(joined(next_one(count, members[place].expression), calls[min(count + 1, most)]))
-            following.append(branches[0] if len(branches) == 1 else Alternation(tuple(branches)))
-    return following[0]
+    return by_states((0, 0), branches, tails)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from operator import or_
 
 from sfgen.automata import Dfa
 from sfgen.ban import BannedWords
-from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.grammar.rules import Leaf
 from sfgen.schema.branches import Branches
 from sfgen.schema.conjunction import Conjunction, Plain
 from sfgen.schema.groups import Groups
 from sfgen.schema.literals import listed
 from sfgen.schema.outline import Names
-from sfgen.schema.strings import StringLimits, is_clean, string_rule
+from sfgen.schema.scalars import one_form
+from sfgen.schema.strings import StringLimits, is_clean
 from sfgen.schema.written_text import any_text, no_text, written
-
-LONGEST = 64
-"""The most characters of a name where ``propertyNames`` has a length."""
 
 
 class OtherNames:
@@ -67,11 +64,8 @@ class OtherNames:
         return found & written(Dfa.from_choices(texts)) if texts else no_text()
 
     def _dfa(self, limits: StringLimits) -> Dfa:
-        rule = string_rule(limits)
-        if isinstance(rule, CountedText):  # texts must differ, so that nothing else is counted beside them
-            shorter = max(limits.minimum, min(LONGEST, limits.maximum or LONGEST))
-            rule = string_rule(replace(limits, maximum=shorter))
-        return no_text() if isinstance(rule, CountedText) else rule.dfa
+        leaf = one_form(limits)  # texts must differ, so that nothing else is counted beside them
+        return no_text() if leaf is None else leaf.dfa
 
 
 def _is_text(name: str) -> bool:

@@ -14,6 +14,7 @@ from sfgen.grammar.rules import NOTHING
 from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.bounds import Contradiction
 from sfgen.schema.branches import Branches
+from sfgen.schema.chosen_items import item_choices, label_of
 from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import says_nothing
@@ -209,6 +210,8 @@ class Outliner:
         return self._value(one.value, one.name or "empty name", depth, around)
 
     def _array_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+        if limits.contains:
+            return self._chosen_parts(limits, hint, depth, around)
         parts = [
             Part(f"[{index}]", self._value(found, f"{hint} {index}", depth, around), index < limits.minimum)
             for index, found in enumerate(limits.prefix)
@@ -217,6 +220,18 @@ class Outliner:
             is_needed = limits.minimum > len(limits.prefix)
             parts.append(Part("[]", self._value(limits.rest, f"{hint} item", depth, around), is_needed))
         return parts
+
+    def _chosen_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+        """The items of an array some of whose items must be something."""
+        pointer = around[0][0].pointer if around is not None and around[0] else ""
+        places = [(f"[{index}]", item, f"{hint} {index}") for index, item in enumerate(limits.prefix)]
+        if limits.rest is not None:
+            places.append(("[]", limits.rest, f"{hint} item"))
+        return [
+            Part(label_of(place, hits), self._value(value, name, depth, around), False)
+            for place, item, name in places
+            for hits, value in item_choices(limits.contains, item, pointer)
+        ]
 
     def _name_rule(self, content: Names) -> str:
         """The rule of names that are not declared."""

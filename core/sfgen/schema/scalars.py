@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from sfgen.automata import Dfa
 from sfgen.errors import PatternError, PatternTooLarge, SchemaError, SchemaTooLarge
 from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
 from sfgen.schema.conjunction import Plain
@@ -41,6 +44,26 @@ def scalar_expression(group: Group, pointer: str) -> Expression:
     except (SchemaTooLarge, PatternError) as error:
         raise at(error, pointer) from None
     return NOTHING if isinstance(expression, Leaf) and expression.dfa.is_empty else expression
+
+
+LONGEST = 64
+"""The most characters of a string that must differ from others, where a length is asked for."""
+
+
+def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
+    """The texts of a string or a number, equal values written alike; ``None`` where lengths are counted beside it.
+
+    Of a number it is the form without an exponent and without zeros at its end. Strings with a greatest length that a
+    register would count are written with at most :data:`LONGEST` characters.
+    """
+    if isinstance(limits, NumberLimits):
+        shortest_forms = Dfa.from_regex(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?") - Dfa.from_choices(["-0"])
+        return Leaf(number_automaton(limits) & shortest_forms)
+    rule = string_rule(limits)
+    if not isinstance(rule, Leaf):
+        shorter = max(limits.minimum, min(LONGEST, limits.maximum or LONGEST))
+        rule = string_rule(replace(limits, maximum=shorter))
+    return rule if isinstance(rule, Leaf) else None
 
 
 def at(error: SchemaError | PatternError, pointer: str) -> SchemaError:

@@ -49,7 +49,9 @@ def _without_places(content: Content) -> Hashable:
     """What a rule says by itself, wherever in the schema its parts stand."""
     limits = getattr(content, "limits", content)
     if isinstance(limits, ArrayLimits):
-        return ("array", len(limits.prefix), limits.rest is None, limits.minimum, limits.maximum)
+        counts = tuple((one.minimum, one.maximum) for one in limits.contains)
+        some = (limits.minimum, limits.maximum, counts, limits.are_unique)
+        return ("array", len(limits.prefix), limits.rest is None, *some)
     if isinstance(limits, ObjectLimits):
         return ("object", limits.minimum, limits.maximum)
     return content

@@ -58,8 +58,8 @@ def _leading(parts: Iterable[Part], step: str | int) -> list[Part]:
     """The parts that a name or an index leads to."""
     several = list(parts)
     if isinstance(step, int):
-        named = [part for part in several if part.label == f"[{step}]"]
-        return named or [part for part in several if part.label == "[]"]
+        named = [part for part in several if part.label.partition(" ")[0] == f"[{step}]"]
+        return named or [part for part in several if part.label.partition(" ")[0] == "[]"]
     named = [part for part in several if part.label == step and not part.name]
     return named or [part for part in several if part.name]
 
