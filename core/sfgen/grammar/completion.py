@@ -17,7 +17,7 @@ import numpy as np
 from sfgen.errors import InternalError
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import DEAD, Network
-from sfgen.grammar.openings import Way
+from sfgen.grammar.openings import Push, Way
 from sfgen.grammar.read import NO_TEXTS, Reader
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
@@ -49,6 +49,7 @@ class Completion:
         classes, first = np.unique(network.byte_classes[usable], return_index=True)
         smallest = np.flatnonzero(usable)[first]
         self._labels = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
+        self._bytes = [(byte, int(network.byte_classes[byte])) for byte in np.flatnonzero(usable).tolist()]
         self._rests: dict[tuple[int, Register], bytes] = {}
         self._tokens: dict[Configuration, int] = {}
 
@@ -148,8 +149,13 @@ class Completion:
             byte, way, after = self._best_step(state, register)
             found.append(byte)
             if way.pushes:
-                called, after = self._called(byte, way, after)
-                found += called
+                if isinstance(after, frozenset) and len(way.pushes) == 1 and way.pushes[0].is_distinct:
+                    text = self._new_text(self._first_bytes(state, way.pushes), after)
+                    found[-1:] = text
+                    after |= {text}
+                else:
+                    called, after = self._called(byte, way, after)
+                    found += called
                 state, register = way.pushes[0].state, after
             else:
                 state, register = way.state, after
@@ -212,13 +218,35 @@ class Completion:
         rest = self.rest(state, 0)
         if text + rest not in texts:
             return rest
+        begun = frozenset(other[len(text) :] for other in texts if other.startswith(text))
+        return self._new_text([(b"", state)], begun)
+
+    def _first_bytes(self, state: int, pushes: tuple[Push, ...]) -> list[tuple[bytes, int]]:
+        """The bytes with which a call begins in a state, and the states of the rule behind them."""
+        row = self._network.table[state].tolist()
+        return [
+            (bytes([byte]), way.state)
+            for byte, label in self._bytes
+            if row[label] < DEAD
+            for way in self._network.actions[-2 - row[label]]
+            if way.pushes == pushes
+        ]
+
+    def _new_text(self, begun: list[tuple[bytes, int]], texts: frozenset[bytes]) -> bytes:
+        """The shortest text of a leaf that is none of ``texts``: a search by length, then bytes.
+
+        Args:
+            begun: Beginnings of texts, and the states behind them.
+            texts: The texts that were read.
+        """
         table, accepting = self._network.table, self._network.accepting
-        waiting = [(self._distances.of(state, 0), b"", state)]
+        waiting = [(len(text) + self._distances.of(state, 0), text, state) for text, state in begun]
+        heapq.heapify(waiting)
         while waiting:
             _, rest, state = heapq.heappop(waiting)
-            if accepting[state] and text + rest not in texts:
+            if accepting[state] and rest not in texts:
                 return rest
-            for byte, label in self._labels:
+            for byte, label in self._bytes:  # all of them: bytes that are read alike make different texts
                 target = int(table[state, label])
                 if target >= 0 and (left := self._distances.of(target, 0)) < FAR:
                     heapq.heappush(waiting, (len(rest) + 1 + left, rest + bytes([byte]), target))

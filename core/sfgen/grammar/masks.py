@@ -62,7 +62,8 @@ class TokenMask(NamedTuple):
     Attributes:
         mask: Text and end tokens, uint32 ``[words]``; read-only.
         growth: How many more bytes the end of the text may be away behind a token than it is before, at most.
-        doubts: Tokens with a whole text of a distinct call in them, int32: whether it is distinct is not looked at.
+        doubts: Tokens with a whole text of a distinct call in them, or with the beginning of one that few texts have,
+            int32: whether it is distinct, or can be, is not looked at.
     """
 
     mask: Mask
@@ -371,12 +372,19 @@ def _repeat(mask: Mask, pairs: NDArray[np.int32]) -> None:
         np.bitwise_or.at(mask, pairs[:, 1] >> 5, (has << (pairs[:, 1] & 31).astype(np.uint32)).astype(np.uint32))
 
 
+def _narrow(network: Network) -> NDArray[np.bool_]:
+    """The states from which the text of a distinct call can be completed in few ways, bool ``[states]``."""
+    found = np.zeros(len(network), dtype=np.bool_)
+    found[list(network.completions)] = True
+    return found
+
+
 def _facts(network: Network, distances: Distances) -> NDArray[np.int32]:
     """The facts of each state as kernels read them; see ``walk``."""
     facts = np.zeros((len(network), FACTS), dtype=np.int32)
     columns = (
         network.accepting, network.is_end, network.kinds, network.minimum, network.maximum, network.owes,
-        distances.needs,
+        distances.needs, _narrow(network),
     )  # fmt: skip
     for number, column in enumerate(columns):
         facts[:, number] = column

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.character_map import distinct
+from sfgen.automata.completions import completions
 from sfgen.errors import UsageError
 from sfgen.grammar.openings import CallSite, Openings, Way
 from sfgen.grammar.rule_automata import UNBOUNDED, RuleAutomaton, automata_of
@@ -67,6 +68,8 @@ class Network:
         actions: The ways of each action.
         calls: The calls of each state that has some.
         leaves: The leaf of each rule that is one, by its first state.
+        completions: Of leaves that are called so that texts must differ, the states from which a text can be completed
+            in finitely many ways, and in how many.
     """
 
     names: tuple[str, ...]
@@ -83,6 +86,7 @@ class Network:
     actions: tuple[tuple[Way, ...], ...]
     calls: Mapping[int, tuple[CallSite, ...]] = field(repr=False)
     leaves: Mapping[int, Leaf | CountedText] = field(repr=False)
+    completions: Mapping[int, int] = field(repr=False)
 
     def __len__(self) -> int:
         """The number of states."""
@@ -190,5 +194,15 @@ def _joined(names: tuple[str, ...], parts: list[RuleAutomaton]) -> Network:
         array.setflags(write=False)
     return Network(
         names, start, rule_of, table, classes.astype(np.uint8), accepting, is_end, kinds, minimum, maximum, owes,
-        tuple(actions), calls, leaves,
+        tuple(actions), calls, leaves, _completions(calls, leaves),
     )  # fmt: skip
+
+
+def _completions(calls: Mapping[int, tuple[CallSite, ...]], leaves: Mapping[int, Leaf | CountedText]) -> dict[int, int]:
+    """In how many ways a text of a distinct call can be completed from each state, where they are finitely many."""
+    found: dict[int, int] = {}
+    for entry in sorted({site.entry for sites in calls.values() for site in sites if site.is_distinct}):
+        leaf = leaves.get(entry)
+        if isinstance(leaf, Leaf):
+            found |= {entry + state: number for state, number in completions(leaf.dfa).items()}
+    return found

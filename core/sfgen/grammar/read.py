@@ -43,6 +43,7 @@ class Reader:
         self._least: list[int] = network.minimum.tolist()
         self._most: list[int] = network.maximum.tolist()
         self._owes: list[int] = network.owes.tolist()
+        self._completions = network.completions
 
     def read(self, position: Position, data: bytes) -> Position | None:
         """The position after some bytes; ``None`` where no text goes on so."""
@@ -137,6 +138,8 @@ class Reader:
         kind = self._kinds[state]
         if isinstance(register, bytes):
             register += bytes([byte])
+            if not self._can_differ(state, register, node):
+                return
         elif kind:
             count = cast(int, register)
             if kind == COUNTS:
@@ -151,6 +154,17 @@ class Reader:
         if self._most[state] != UNBOUNDED and cast(int, register) + self._owes[state] > self._most[state]:
             return
         self._add(found, state, register, node)
+
+    def _can_differ(self, state: int, text: bytes, node: Node) -> bool:
+        """Whether a text of a distinct call can be completed to one that was not read before."""
+        ways = self._completions.get(state)
+        if ways is None:
+            return True
+        for frame in node.frames:
+            texts = frame.register if isinstance(frame.register, frozenset) else NO_TEXTS
+            if len(texts) < ways or sum(other.startswith(text) for other in texts) < ways:
+                return True
+        return False
 
     def _add(self, found: Found, state: int, register: Register, node: Node) -> None:
         while self._is_end[state] and node.frames:

@@ -136,8 +136,14 @@ class TokenPositions:
         return mask
 
     def _repeating(self, position: Position) -> Iterator[Int32]:
-        """The tokens that complete a text that must be distinct to one that was written before."""
-        return map(self._tokens_beginning_with, self._rests_of_others(position))
+        """The tokens by which a text that must be distinct may become one that was written before.
+
+        They complete it; where few texts begin so, beginnings count too: all texts behind them may have been written.
+        """
+        for rest in self._rests_of_others(position):
+            yield self._tokens_beginning_with(rest)
+            if self.network.completions:
+                yield np.array(sorted(self._tokens_of_beginnings(rest)), dtype=np.int32)
 
     def _rests_of_others(self, position: Position) -> Iterator[bytes]:
         """How the texts go on that begin as the one at a position does, from which it must differ."""
@@ -269,7 +275,8 @@ class TokenPositions:
     def _looked_at_alone(self, position: Position, places: Places) -> Int32:
         """The tokens that are looked at one by one: those that lead elsewhere each, and where texts must differ.
 
-        Inside of such a text most tokens are alike: only those matter that go on as another text does.
+        Inside of such a text most tokens are alike: only those matter that go on as another text does. The shortest
+        text is looked at exactly, so that there is always a way to the end within the limit.
         """
         group_of = places.group_of
         alone = group_of == ALONE
@@ -279,7 +286,8 @@ class TokenPositions:
             inside = [place is not None and place.node in nodes for place in places.configurations]
             alone = (group_of > 0) & ~np.array(inside)[group_of]
             # Inside of a text, what goes on as another one does.
-            for rest in self._rests_of_others(position):
+            rests = [*self._rests_of_others(position), self.shortest(position)[: self.vocabulary.trie.max_depth]]
+            for rest in rests:
                 for token in self._tokens_of_beginnings(rest):
                     alone[token] = group_of[token] > 0
         return np.flatnonzero(alone).astype(np.int32)

@@ -30,7 +30,7 @@ BOTTOM, BELOW = 0, 1
 """The stack nodes that have no frames."""
 
 FACTS = 8
-ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS = 0, 1, 2, 3, 4, 5, 6
+ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW = 0, 1, 2, 3, 4, 5, 6, 7
 """What is known of a state: the columns of ``facts``."""
 
 NODE_FIELDS = 3
@@ -135,8 +135,12 @@ def walk(
             token = first_tokens[node]
             if token < _NO_TOKEN:
                 distance = np.int64(FAR)
+                doubtful = marks[4 * depth + 3] != 0
                 for place in range(marks[4 * depth], top):
                     distance = min(distance, _distance(place, facts, distances, nodes, sets))
+                    inside = sets[3 * place + 2]
+                    if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
+                        doubtful = doubtful or facts[FACTS * sets[3 * place] + IS_NARROW] != 0
                 if group_of.size > 0 and distance < FAR:
                     group = _group(marks[4 * depth], top, loaded, places, counts, sets)
                     for place in range(token_starts[node], token_starts[node + 1]):
@@ -144,7 +148,7 @@ def walk(
                 if distance < FAR:
                     mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
                     counts[FARTHEST] = max(counts[FARTHEST], distance)
-                    if marks[4 * depth + 3] != 0:
+                    if doubtful:
                         doubts[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
                         counts[DOUBTS] += 1
             if ends[node] > node + 1 and counts[EXITS] < exits.size:

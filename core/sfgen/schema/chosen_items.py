@@ -83,21 +83,26 @@ def containing(limits: ArrayLimits, rules: Mapping[str, str], layout: Layout, de
 
 
 def differing(
-    values: Sequence[Expression], items: Sequence[str], limits: ArrayLimits, layout: Layout, depth: int, tails: Tails
+    values: Sequence[Expression],
+    items: Sequence[str],
+    counts: tuple[int, int | None],
+    layout: Layout,
+    depth: int,
+    tails: Tails,
 ) -> Expression:
     """The texts of an array whose items must differ.
 
     Args:
         values: The items that the schema names, each in its one written form.
         items: The rules of the other items, which are leaves.
-        limits: How many items there may be.
+        counts: The fewest items, and the most.
         layout: The white space.
         depth: The depth at which the array begins.
         tails: Where the rules are put that the expression needs besides.
     """
     comma = layout.comma(depth)
     opening, closing = Literal(layout.opening(b"[", depth)), Literal(layout.closing(b"]", depth))
-    minimum, maximum = limits.minimum, limits.maximum
+    minimum, maximum = counts
     others = [Call(name, distinct=True) for name in items]
     more = None if not others else others[0] if len(others) == 1 else Alternation(tuple(others))
     if more is not None and not values:

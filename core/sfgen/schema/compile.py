@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sfgen.errors import SchemaError
-from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Literal
+from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf, Literal
 from sfgen.schema.arrays import ArrayLimits, array_expression
 from sfgen.schema.chosen_items import containing, differing
 from sfgen.schema.conjunction import conjunction
@@ -20,7 +20,7 @@ from sfgen.schema.emptiness import no_text, with_texts, without_empty
 from sfgen.schema.groups import Group
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import values_expression
-from sfgen.schema.members import Tails
+from sfgen.schema.members import Tails, at_most
 from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits, WrittenProperty, object_expression
 from sfgen.schema.options import WritingOptions
@@ -128,10 +128,10 @@ class _Compiler:
         if is_refused:
             raise SchemaError(reason, outline.pointer, hint="Leave it out, and look for repeated items afterwards.")
 
-    def _differing(self, outline: Outline, outlines: Outlines, tails: Tails) -> tuple[list[Expression], list[str]]:
+    def _differing(self, outline: Outline, outlines: Outlines) -> tuple[list[Expression], list[Leaf]]:
         """The items of an array that must differ: those that the schema names, and the leaves of all others."""
         values: list[Expression] = []
-        leaves: list[str] = []
+        leaves: list[Leaf] = []
         waiting = [part.rule for part in outline.parts]
         while waiting:
             item = outlines[waiting.pop()]
@@ -149,7 +149,7 @@ class _Compiler:
                     self._refuse(leaf is None, "uniqueItems is not supported for strings as long as these", outline)
                     assert leaf is not None
                     if not leaf.dfa.is_empty:
-                        leaves.append(tails.add(leaf).rule)
+                        leaves.append(leaf)
                 case _:
                     self._refuse(True, "uniqueItems is not supported for items that are arrays or objects yet", outline)
         return list(dict.fromkeys(values)), leaves
@@ -170,19 +170,21 @@ class _Compiler:
             case Group(limits=ArrayLimits(are_unique=True) as limits):
                 what = "uniqueItems is not supported where items are described one by one"
                 self._refuse(bool(limits.prefix), what, outline)
-                values, items = self._differing(outline, outlines, tails)
-                return differing(values, items, limits, layout, depth, tails)
+                known, leaves = self._differing(outline, outlines)
+                counts = (limits.minimum, at_most(limits.maximum, len(known), leaves))
+                return differing(known, [tails.add(leaf).rule for leaf in leaves], counts, layout, depth, tails)
             case Group(limits=ArrayLimits(prefix=prefix) as limits):
-                rules = {part.label: part.rule for part in parts}
-                first = [rules.get(f"[{index}]") for index in range(len(prefix))]
-                return array_expression(limits, first, rules.get("[]"), layout, depth, tails)
+                by_label = {part.label: part.rule for part in parts}
+                first = [by_label.get(f"[{index}]") for index in range(len(prefix))]
+                return array_expression(limits, first, by_label.get("[]"), layout, depth, tails)
             case Group(limits=ObjectLimits() as limits):
                 named = [
                     WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name
                 ]
                 others = [(part.name, part.rule) for part in parts if part.name]
-                counts = (limits.minimum, limits.maximum)
-                return object_expression(named, others, counts, layout, depth, tails)
+                names = [outlines[name].expression for name, _ in others]
+                most = at_most(limits.maximum, len(named), [leaf for leaf in names if isinstance(leaf, Leaf)])
+                return object_expression(named, others, (limits.minimum, most), layout, depth, tails)
             case Group():
                 assert outline.expression is not None
                 if isinstance(outline.content.limits, StringLimits):

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
+from sfgen.automata.completions import completions
 from sfgen.errors import SchemaTooLarge
-from sfgen.grammar.rules import EMPTY, NOTHING, Alternation, Call, Expression, Member, Repeat
+from sfgen.grammar.rules import EMPTY, NOTHING, Alternation, Call, Expression, Leaf, Member, Repeat
 from sfgen.schema.layout import joined
 
 MAX_STATES = 20_000
@@ -39,6 +40,21 @@ class Tails:
         name = f"{self._name}: {self._parts}" + (f" {len(self.rules) + 1}" if self.rules else "")
         self.rules[name] = expression
         return Call(name)
+
+
+def at_most(maximum: int | None, named: int, leaves: Sequence[Leaf]) -> int | None:
+    """How many parts there can be, where those that are texts of leaves must differ.
+
+    Args:
+        maximum: The most that there may be; ``None``: any number.
+        named: How many others there are.
+        leaves: The leaves; more texts than :data:`MAX_COPIES` are as good as endless.
+    """
+    texts = [completions(leaf.dfa).get(0) for leaf in leaves]
+    total = named + sum(count for count in texts if count is not None)
+    if not leaves or None in texts or total > MAX_COPIES:
+        return maximum
+    return total if maximum is None else min(maximum, total)
 
 
 def by_states(
