@@ -34,7 +34,7 @@ _SHAPES = [
     an_object({"kind": {"const": "square"}, "side": {**NUMBER, "exclusiveMinimum": 0}}),
 ]
 
-SCHEMAS: dict[str, Any] = {
+PLAIN: dict[str, Any] = {
     "true": True,
     "nothing said": {},
     "null": NULL,
@@ -152,3 +152,61 @@ SCHEMAS: dict[str, Any] = {
     "of other types": {**STRING, "uniqueItems": True, "minProperties": 3, "propertyNames": {"maxLength": 2}},
     "unknown keywords": {"type": "integer", "foo": 1, "x-bar": 2},
 }  # fmt: skip
+
+COMBINED: dict[str, Any] = {
+    "one of, told apart by a constant": {"oneOf": _SHAPES},
+    "one of that overlap": {"type": "integer", "oneOf": [{"multipleOf": 2}, {"multipleOf": 3}]},
+    "one of what must be there": an_object(
+        {"a": INTEGER, "b": STRING}, [], oneOf=[{"required": ["a"]}, {"required": ["b"]}]
+    ),
+    "not a type": {"not": {"type": ["object", "array", "string"]}},
+    "not some values": {**STRING, "not": {"enum": ["a", "b", "ab"]}, "maxLength": 3},
+    "not a pattern": {**STRING, "not": {"pattern": "^[a-y]"}, "minLength": 1},
+    "not a number": {**NUMBER, "minimum": 0, "not": {"anyOf": [{"const": 1}, {"multipleOf": 2}]}},
+    "not an object like that": an_object(
+        {"a": INTEGER, "b": STRING}, ["a"], **{"not": {"properties": {"a": {"minimum": 3}}}}
+    ),
+    "if then else": an_object(
+        {"kind": {"enum": ["a", "b"]}, "x": INTEGER, "y": STRING},
+        ["kind"],
+        **{
+            "if": {"properties": {"kind": {"const": "a"}}},
+            "then": {"required": ["x"]},
+            "else": {"required": ["y"], "properties": {"y": {"minLength": 2}}},
+        },
+    ),
+    "dependent required": an_object({"card": STRING, "address": STRING}, [], dependentRequired={"card": ["address"]}),
+    "dependent schemas": an_object({"a": INTEGER, "b": INTEGER}, [], dependentSchemas={"a": {"required": ["b"]}}),
+    "dependencies": {
+        "$schema": DRAFT_07,
+        **an_object({"a": INTEGER, "b": INTEGER}, [], dependencies={"a": ["b"], "b": {"maxProperties": 2}}),
+    },
+    "names by patterns": an_object(
+        {"id": INTEGER}, patternProperties={"^x-": STRING, "d$": {"maximum": 9}}, additionalProperties=False
+    ),
+    "names as strings": {"type": "object", "propertyNames": {"pattern": "^[a-z]+$", "maxLength": 4}},
+    "few names": {"type": "object", "propertyNames": {"enum": ["a", "b", "ab"]}, "additionalProperties": BOOLEAN},
+    "fewest properties": an_object({"a": INTEGER, "b": INTEGER, "c": INTEGER}, [], minProperties=2),
+    "most properties": an_object({"a": INTEGER, "b": INTEGER, "c": INTEGER}, ["b"], maxProperties=2),
+    "counted names": {"type": "object", "additionalProperties": INTEGER, "minProperties": 2, "maxProperties": 3},
+    "contains": a_list(INTEGER, contains={"minimum": 5}, maxItems=4),
+    "contains so many": a_list({"enum": [1, 2, "a"]}, contains={"type": "integer"}, minContains=2, maxContains=3),
+    "different strings": a_list(STRING, uniqueItems=True, minItems=2, maxItems=4),
+    "different values": a_list({"enum": ["a", "b", 1, None]}, uniqueItems=True, minItems=1),
+    "many different values": a_list({"enum": list("abcdefghijkl")}, uniqueItems=True, minItems=2),
+    "different numbers": a_list({**NUMBER, "minimum": 0, "maximum": 3}, uniqueItems=True, minItems=2),
+    "unevaluated properties": {
+        "type": "object",
+        "properties": {"a": INTEGER},
+        "anyOf": [an_object({"b": STRING}), {"properties": {"c": BOOLEAN}}],
+        "unevaluatedProperties": False,
+    },
+    "unevaluated items": {"type": "array", "allOf": [{"prefixItems": [INTEGER]}], "unevaluatedItems": STRING},
+    "dynamic reference": {
+        "$dynamicAnchor": "node",
+        **an_object({"value": INTEGER, "next": {"$dynamicRef": "#node"}}, ["value"]),
+    },
+}
+"""Schemas with combinators, patterns of names, and counts; not all of their valid values are written."""
+
+SCHEMAS = PLAIN | COMBINED

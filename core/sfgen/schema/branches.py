@@ -249,7 +249,7 @@ class Branches:
         if self._reference(one) is not None:
             add(self._none(self._referred(one), chain))
             if self._ignores_siblings and not one.is_made:
-                return list(found)
+                return list(found)  # silent already
         for part in _parts(one, "allOf"):
             add(self._none(part, chain))
         if "anyOf" in one.schema:
@@ -283,7 +283,7 @@ class Branches:
                 )
             self.left_out[one.pointer] = ", ".join(others)
             self.losses += 1
-        return list(found)
+        return list(dict.fromkeys(tuple(some.silent for some in plain) for plain in found))
 
 
 def _parts(one: Subschema, word: str) -> Iterator[Conjunction]:

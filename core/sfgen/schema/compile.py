@@ -98,10 +98,12 @@ class _Compiler:
         if outliner.groups.unknown_formats:
             names = ", ".join(f'"{name[:40]}"' for name in outliner.groups.unknown_formats)
             notes.append(f"The format {names} is not known, and says nothing.")
+        for pointer, words in outliner.left_out.items():
+            notes.append(f"Some valid values are never written: what is not {words} at {pointer} cannot be told yet.")
         full = with_texts(outlines)
         if len(full) < len(outlines):
             if start not in full:
-                raise no_text(outlines, start, full)
+                raise _not_formed(outliner.left_out) if outliner.left_out else no_text(outlines, start, full)
             notes += without_empty(outlines, full)
         start = shared(outlines, start)
         _keep_needed(outlines, start)
@@ -190,6 +192,16 @@ class _Compiler:
                 if isinstance(outline.content.limits, StringLimits):
                     self._watches_banned |= not is_clean(outline.content.limits)
                 return outline.expression
+
+
+def _not_formed(left_out: Mapping[str, str]) -> SchemaError:
+    """The error that nothing is left beside what cannot be negated."""
+    pointer, words = next(iter(left_out.items()))
+    return SchemaError(
+        f"nothing is left beside what cannot be negated yet: {words}",
+        pointer,
+        hint="Say what a value may be instead; of oneOf, write anyOf, or branches that exclude each other.",
+    )
 
 
 def _keep_needed(outlines: Outlines, start: str) -> None:

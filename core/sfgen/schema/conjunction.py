@@ -18,19 +18,29 @@ class Subschema:
         schema: What it says. In one that was made, subschemas may stand where schemas do.
         pointer: Where it stands, or what it was made of.
         key: What tells it from others; the pointer if it was not made.
+        is_silent: Whether it is one of the document that holds since another one does not, so that what it speaks of
+            counts as unevaluated.
     """
 
-    __slots__ = ("key", "pointer", "schema")
+    __slots__ = ("is_silent", "key", "pointer", "schema")
 
-    def __init__(self, schema: Any, pointer: str, key: str = "") -> None:
+    def __init__(self, schema: Any, pointer: str, key: str = "", *, is_silent: bool = False) -> None:
         self.schema = schema
         self.pointer = pointer
         self.key = key or pointer
+        self.is_silent = is_silent
 
     @property
     def is_made(self) -> bool:
         """Whether it is none of the document."""
-        return self.key != self.pointer
+        return self.key != self.pointer and not self.is_silent
+
+    @property
+    def silent(self) -> Subschema:
+        """The same, where what it speaks of counts as unevaluated."""
+        if self.is_made or self.is_silent:
+            return self
+        return Subschema(self.schema, self.pointer, f"silent {self.key}", is_silent=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Subschema) and self.key == other.key

@@ -71,18 +71,26 @@ def _has_enough(outline: Outline, found: Collection[str]) -> bool:
     """Whether the parts that have texts are all that are needed, and as many as there must be."""
     limits = getattr(outline.content, "limits", None)
     if isinstance(limits, ArrayLimits):
-        labels = [part.label.partition(" contains ")[::2] for part in outline.parts if part.rule in found]
-        places = {place for place, _ in labels}
-        asked = [number for number, one in enumerate(limits.contains) if one.minimum]
-        return all(
-            (f"[{index}]" if index < len(limits.prefix) else "[]") in places
-            for index in range(min(limits.minimum, len(limits.prefix) + 1))
-        ) and all(any(str(number) in numbers.split(",") for _, numbers in labels) for number in asked)
+        return _has_items(outline, limits, found)
     written = [part for part in outline.parts if part.rule in found and (not part.name or part.name in found)]
     if not all(part.rule in found for part in outline.parts if part.is_needed):
         return False
     needed = sum(part.is_needed for part in outline.parts)
     return any(part.name for part in written) or len(written) >= needed + _lacking(outline)
+
+
+def _has_items(outline: Outline, limits: ArrayLimits, found: Collection[str]) -> bool:
+    """Whether an array may have as many items as it must, and of each sort that it must contain one."""
+    labels = [part.label.partition(" contains ")[::2] for part in outline.parts if part.rule in found]
+    places = {place for place, _ in labels}
+    order = [f"[{index}]" for index in range(len(limits.prefix))]
+    first_missing = next((index for index, place in enumerate(order) if place not in places), len(order))
+    open_places = {*order[:first_missing], *(["[]"] if first_missing == len(order) else [])}
+    most = None if first_missing == len(order) and "[]" in places else first_missing
+    asked = [number for number, one in enumerate(limits.contains) if one.minimum]
+    return (most is None or most >= limits.minimum) and all(
+        any(place in open_places and str(number) in numbers.split(",") for place, numbers in labels) for number in asked
+    )
 
 
 def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:

@@ -309,6 +309,12 @@ class JsonSchema:
             raise SchemaTooLarge(
                 f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
             ) from None
+        except UsageError:  # there is no text, which only counts of different items can hide until now
+            raise SchemaError(
+                "no value has as many items or properties as are asked for",
+                compiled.pointers[compiled.grammar.start],
+                hint="Nothing can be written by this schema: change what contradicts itself.",
+            ) from None
 
 
 @lru_cache(maxsize=_KEPT)

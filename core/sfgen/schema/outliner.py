@@ -6,6 +6,7 @@ What is inside of objects and arrays waits in a queue, so that depth costs no st
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from sfgen.ban import scan
@@ -66,6 +67,11 @@ class Outliner:
         self.are_names_clean = True
         """Whether no name that is not declared has a banned word."""
         self.outlines: Outlines = {}
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """What could not be negated, so that some valid values are not written: where, and which keywords."""
+        return self._branches.left_out
 
     def all(self, root: Conjunction, name: str) -> str:
         """Find the rules of a value and of all in it.

@@ -11,6 +11,7 @@ from sfgen.schema.conjunction import Plain
 from sfgen.schema.groups import Group
 from sfgen.schema.numbers import NumberLimits, number_automaton
 from sfgen.schema.strings import StringLimits, string_rule
+from sfgen.schema.text_lengths import of_length
 
 _NULL = Literal(b"null")
 _BOOLEAN = Alternation((Literal(b"true"), Literal(b"false")))
@@ -61,8 +62,8 @@ def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
         return Leaf(number_automaton(limits) & shortest_forms)
     rule = string_rule(limits)
     if not isinstance(rule, Leaf):
-        shorter = max(limits.minimum, min(LONGEST, limits.maximum or LONGEST))
-        rule = string_rule(replace(limits, maximum=shorter))
+        shorter = max(limits.minimum, LONGEST if limits.maximum is None else min(LONGEST, limits.maximum))
+        rule = of_length(string_rule(replace(limits, minimum=0, maximum=None)).dfa, limits.minimum, shorter)
     return rule if isinstance(rule, Leaf) else None
 
 

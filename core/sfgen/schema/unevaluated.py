@@ -57,7 +57,7 @@ def _items(one: Subschema, branch: Plain, draft: Draft) -> Plain:
 
 
 def _read(branch: Plain) -> list[Subschema]:
-    return [some for some in branch if not some.is_made]
+    return [some for some in branch if not some.is_made and not some.is_silent]
 
 
 def _said(one: Subschema, word: str) -> Any:

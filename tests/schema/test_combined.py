@@ -1,0 +1,187 @@
+"""All keywords together: nothing invalid is accepted, and what is valid is written as far as the order allows."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import jsonschema
+import pytest
+from combined_schemas import VALUES, combined_schemas
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rule_texts import RuleTexts
+from schema_oracle import Oracle
+from schemas import COMBINED
+
+from sfgen import Index, JsonSchema, Vocabulary
+from sfgen.errors import SchemaError
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(combined_schemas(), st.integers(0, 10**6))
+def test_nothing_invalid_is_written(schema: Any, seed: int) -> None:
+    valid = jsonschema.Draft202012Validator(schema).is_valid
+    constraint = JsonSchema(schema, extra_properties=True)
+    try:
+        _ = constraint.network
+    except SchemaError as error:
+        is_contradiction = error.hint.startswith("Nothing can be written")
+        assert not (is_contradiction and any(map(valid, VALUES)))
+        return
+    for value in VALUES:
+        if constraint.accepts(json.dumps(value)):
+            assert valid(value), value
+    oracle, texts = Oracle(schema), RuleTexts(constraint.compiled.grammar, random.Random(seed))
+    assert oracle.fault(constraint.shortest().decode()) == ""
+    for _ in range(5):
+        text = texts.draw().decode()
+        assert oracle.fault(text) == "", text
+
+
+_ALL = 0.9
+"""Of the valid values, those that are written; the others have another order, or what cannot be negated."""
+
+
+def test_most_of_what_is_valid_is_written() -> None:
+    written = valid = 0
+
+    @settings(max_examples=200, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(combined_schemas(2))
+    def count(schema: Any) -> None:
+        nonlocal written, valid
+        is_valid = jsonschema.Draft202012Validator(schema).is_valid
+        constraint = JsonSchema(schema, extra_properties=True)
+        try:
+            _ = constraint.network
+        except SchemaError:
+            return
+        texts = [json.dumps(value) for value in VALUES if is_valid(value)]
+        valid += len(texts)
+        written += sum(map(constraint.accepts, texts))
+
+    count()
+    assert valid > 2_000
+    assert written / valid > _ALL, (written, valid)
+
+
+@pytest.mark.parametrize(
+    ("schema", "accepted", "refused"),
+    [
+        (COMBINED["one of that overlap"], ["2", "3", "-4"], ["6", "5", "0"]),
+        (COMBINED["one of what must be there"], ['{"a": 1}', '{"b": ""}'], ["{}", '{"a": 1, "b": ""}']),
+        (COMBINED["not some values"], ['"c"', '""', '"aba"'], ['"a"', '"ab"']),
+        (COMBINED["not a number"], ["0.5", "3", "3.0"], ["1", "1.0", "2", "4.0", "0"]),
+        (
+            COMBINED["if then else"],
+            ['{"kind": "a", "x": 1}', '{"kind": "b", "y": "ab"}'],
+            ['{"kind": "a"}', '{"kind": "b", "y": "a"}', '{"kind": "b", "x": 1}'],
+        ),
+        (COMBINED["dependent required"], ["{}", '{"address": ""}', '{"card": "", "address": ""}'], ['{"card": ""}']),
+        (COMBINED["dependencies"], ['{"a": 1, "b": 2}', '{"b": 2}'], ['{"a": 1}']),
+        (
+            COMBINED["names by patterns"],
+            ['{"id": 1}', '{"id": 9, "x-a": "s", "and": 3}'],
+            ['{"id": 10}', '{"id": 1, "x-a": 1}', '{"id": 1, "y": 1}', '{"id": 1, "and": 10}', '{"id": 1, "x-d": 1}'],
+        ),
+        (
+            COMBINED["few names"],
+            ["{}", '{"b": true, "a": false, "ab": true}'],
+            ['{"c": true}', '{"a": true, "a": true}'],
+        ),
+        (COMBINED["fewest properties"], ['{"a": 1, "c": 2}', '{"a": 1, "b": 1, "c": 1}'], ["{}", '{"b": 1}']),
+        (COMBINED["most properties"], ['{"b": 1}', '{"b": 1, "c": 1}'], ["{}", '{"a": 1, "b": 1, "c": 1}']),
+        (COMBINED["counted names"], ['{"x": 1, "y": 2}'], ['{"x": 1}', '{"a": 1, "b": 1, "c": 1, "d": 1}']),
+        (COMBINED["contains"], ["[5]", "[1, 2, 7]", "[7, 1, 2, 3]"], ["[]", "[1]", "[7, 1, 2, 3, 4]"]),
+        (COMBINED["contains so many"], ['[1, "a", 2]', "[1, 1, 1]"], ['[1, "a"]', "[1, 1, 1, 2]"]),
+        (COMBINED["different strings"], ['["a", ""]', '["b", "a", "ab"]'], ['["a"]', '["a", "a"]', '["a", "b", "a"]']),
+        (COMBINED["different values"], ["[null]", '[1, "b", null, "a"]'], ["[]", '["a", "a"]', '["a", 1, "a"]']),
+        (COMBINED["many different values"], ['["a", "l"]', '["b", "c", "k"]'], ['["a"]', '["a", "a"]']),
+        (COMBINED["different numbers"], ["[0, 1.5, 3]"], ["[1, 1]", "[1, 1.0]", "[1]"]),
+        (
+            COMBINED["unevaluated properties"],
+            ['{"a": 1, "b": ""}', '{"c": true}', "{}"],
+            ['{"z": 1}', '{"a": 1, "b": 1}'],
+        ),
+        (COMBINED["unevaluated items"], ['[1, "a", "b"]', "[]"], ["[1, 2]", '["a"]']),
+        (COMBINED["dynamic reference"], ['{"value": 1, "next": {"value": 2}}'], ['{"value": 1, "next": {}}']),
+    ],
+)
+def test_examples(schema: Any, accepted: list[str], refused: list[str]) -> None:
+    constraint, oracle = JsonSchema(schema), Oracle(schema)
+    for text in accepted:
+        assert oracle.fault(text) == "", text
+        assert constraint.accepts(text), text
+    for text in refused:
+        assert oracle.fault(text), text
+        assert not constraint.accepts(text), text
+
+
+_TOKENS = [
+    *(bytes([byte]) for byte in range(256)),
+    *(b"', \"", b'"a', b'a", ', b', "b', b'["', b'"]', b"ab", b", 1", b"1, ", b', "ab', b'b"', b'{"', b'": ', b"1]"),
+]
+_DIFFERENT: dict[str, Any] = {
+    "few strings": {"type": "array", "items": {"type": "string", "pattern": "^[ab]{1,2}$"}, "uniqueItems": True},
+    "ten values": {
+        "type": "array",
+        "uniqueItems": True,
+        "items": {"enum": ["a", "ab", "b", "ba", "c", "d", "e", "f", "g", "h"]},
+    },
+    "integers": {
+        "type": "array",
+        "uniqueItems": True,
+        "minItems": 2,
+        "items": {"type": "integer", "minimum": 0, "maximum": 12},
+    },
+    "of several types": {
+        "type": "array",
+        "uniqueItems": True,
+        "minItems": 3,
+        "items": {"type": ["integer", "null", "string"], "maxLength": 1, "pattern": "^[ab]?$"},
+    },
+    "booleans": {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True},
+    "any strings": {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 4},
+    "short strings": {"type": "array", "items": {"type": "string", "maxLength": 1}, "uniqueItems": True},
+    "names": {
+        "type": "object",
+        "propertyNames": {"enum": ["a", "ab", "b", "1"]},
+        "additionalProperties": {"type": "null"},
+    },
+    "names of a pattern": {
+        "type": "object",
+        "minProperties": 2,
+        "propertyNames": {"pattern": "^[ab]{1,2}$"},
+        "additionalProperties": {"type": "null"},
+    },
+    "two patterns": {
+        "type": "object",
+        "additionalProperties": False,
+        "patternProperties": {"^[ab]$": {"type": "null"}, "^a": {}},
+    },
+}
+
+
+@pytest.mark.parametrize("name", _DIFFERENT)
+def test_what_must_differ_never_runs_out(name: str) -> None:
+    """Walks by allowed tokens, most of them quotes, letters and commas, with limits and without."""
+    schema, end = _DIFFERENT[name], len(_TOKENS)
+    vocabulary = Vocabulary([*_TOKENS, None], [end])
+    index, oracle = Index(JsonSchema(schema), vocabulary), Oracle(schema)
+    chance, liked = random.Random(7), set(b'",[]ab1{}:')
+    for number in range(25):
+        least = index.guide().tokens_left()
+        guide, text = index.guide(None if number % 2 else least + chance.randrange(20)), b""
+        for _ in range(120):
+            allowed = guide.allowed_tokens().tolist()
+            assert allowed, text
+            tokens = [token for token in allowed if token != end]
+            if not tokens or (end in allowed and chance.random() < 0.15):
+                break
+            good = [token for token in tokens if _TOKENS[token][0] in liked]
+            token = chance.choice(good if good and chance.random() < 0.9 else tokens)
+            guide.advance(token)
+            text += _TOKENS[token]
+        if guide.is_accepting:
+            assert oracle.fault(text.decode()) == "", text
