@@ -248,7 +248,8 @@ def limits_of(**keywords: Any) -> NumberLimits:
     """Limits from texts of numbers."""
     is_integer = keywords.pop("type", "number") == "integer"
     divisors = tuple(Fraction(text) for text in keywords.pop("multiples", "").split())
-    return NumberLimits(is_integer, **{name: Fraction(text) for name, text in keywords.items()}, multiples=divisors)
+    bounds: dict[str, Any] = {name: Fraction(text) for name, text in keywords.items()}
+    return NumberLimits(is_integer, **bounds, multiples=divisors)
 
 
 @pytest.mark.parametrize(
@@ -558,3 +559,25 @@ def test_as_many_multiples_as_are_allowed_are_listed() -> None:
 def test_an_automaton_is_made_once() -> None:
     limits = limits_of(minimum="0", maximum="1")
     assert number_automaton(limits) is number_automaton(limits_of(minimum="0.0", maximum="1.0"))
+
+
+@pytest.mark.parametrize("is_integer", [True, False])
+@pytest.mark.parametrize(
+    ("others", "no_multiples"), [(("2",), ()), (("-1", "0"), ()), ((), ("3",)), (("7", "1.5"), ("2", "0.25"))]
+)
+def test_what_must_not_be(is_integer: bool, others: tuple[str, ...], no_multiples: tuple[str, ...]) -> None:
+    limits = NumberLimits(
+        is_integer,
+        minimum=Fraction(-3),
+        maximum=Fraction(12),
+        others=tuple(map(Fraction, others)),
+        no_multiples=tuple(map(Fraction, no_multiples)),
+    )
+    automaton = number_automaton(limits)
+    for hundredths in range(-400, 1400, 25):
+        value = Decimal(hundredths) / 100
+        for text in {f"{value:.2f}", f"{value:.1f}", str(int(value))}:
+            same = Decimal(text) == value
+            written = automaton.accepts(text) and "." not in text if is_integer else automaton.accepts(text)
+            if same and not (is_integer and "." in text):
+                assert written == limits.accepts(value), text

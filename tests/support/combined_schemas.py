@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 NAMES = ("a", "b", "ab")
 SCALARS: list[Any] = [None, True, False, 0, 1, 2, 3, 1.5, -1, 6, "", "a", "b", "ab", "1"]
+_MEMBERS: list[Any] = [1, "a", {}, None]
 VALUES: list[Any] = [
     *SCALARS,
     *([], [1], [1, 2], ["a"], [1, 1], [0, "a", 2], [[]], [1, "a", 1.5], ["a", "b", "ab"]),
@@ -17,7 +18,7 @@ VALUES: list[Any] = [
         dict(zip(names, values, strict=True))
         for count in (1, 2)
         for names in combinations(NAMES, count)
-        for values in product((1, "a", {}, None), repeat=count)
+        for values in product(_MEMBERS, repeat=count)
     ),
 ]
 """Values whose names stand in the order of :data:`NAMES`."""
