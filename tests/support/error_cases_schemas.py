@@ -13,6 +13,17 @@ from sfgen.schema.read import MAX_BYTES
 
 _CHECK = "check --text 1 --schema"
 _INDEX = ["index", "--schema"]
+_CANNOT_BE_NEGATED = {"type": "string", "oneOf": [{"type": "string"}, {"format": "email", "type": ["string", "null"]}]}
+_MANY_CONTAINS = {"type": "array", "allOf": [{"contains": {"minimum": number}} for number in range(5)]}
+_MANY_MEMBERS = {"type": "object", "minProperties": 900, "properties": {f"p{number}": {} for number in range(1000)}}
+_MANY_PATTERNS = {"type": "object", "patternProperties": {f"^{number}": {"type": "null"} for number in range(7)}}
+_MOVING = {
+    "$ref": "#/$defs/a",
+    "$defs": {
+        "a": {"$id": "http://a/a", "$dynamicAnchor": "x", "items": {"$dynamicRef": "#x"}},
+        "b": {"$id": "http://a/b", "$dynamicAnchor": "x", "maxItems": 1},
+    },
+}
 _MANY_BRANCHES = {"allOf": [{"anyOf": [{"minimum": a * 100 + b} for b in range(50)]} for a in range(2)]}
 _NESTED = {"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}
 _LONG = [10**390 + 1, 10**390 + 3, 10**390 + 7]
@@ -84,7 +95,31 @@ SCHEMAS = [
     Case("index --schema name --state 1", 2, "--state and --schema cannot be used together"),
     Case("gen --schema name --ban-words name x", 1, "every text that the schema allows has a banned word"),
     Case("gen --schema name --max-tokens 2 x", 1, "a limit of 2 tokens is too small: the shortest text takes"),
-    Case([*_INDEX, '{"not": {}}'], 1, "not is not supported yet at /not"),
+    Case([*_INDEX, '{"not": {"format": "email"}}'], 1, "not is not supported for format yet at /not"),
+    Case([*_INDEX, '{"not": {}}'], 1, "nothing satisfies false at the top"),
+    Case([*_INDEX, json.dumps(_CANNOT_BE_NEGATED)], 1, "nothing is left beside what cannot be negated yet: format"),
+    Case([*_INDEX, json.dumps(_MANY_CONTAINS)], 1, "more than 4 contains hold at once"),
+    Case([*_INDEX, '{"type": "array", "items": {}, "uniqueItems": true}'], 1, "uniqueItems is not supported for items"),
+    Case(
+        [*_INDEX, '{"type": "array", "items": {"type": "integer"}, "uniqueItems": true, "minItems": 2000}'],
+        1,
+        "minItems 2000 is above the 1,000 items that may differ",
+    ),
+    Case(
+        [*_INDEX, '{"type": "array", "maxItems": 1, "contains": {"type": "string"}, "minContains": 2}'],
+        1,
+        "no value has as many items or properties as are asked for",
+    ),
+    Case([*_INDEX, '{"type": "object", "maxProperties": 5000}'], 1, "counted up to 5,000, above the limit of 1,000"),
+    Case([*_INDEX, json.dumps(_MANY_MEMBERS)], 1, "counted and told apart by more than 20,000 states"),
+    Case([*_INDEX, '{"type": "number", "not": {"multipleOf": 1000000007}}'], 1, "not multipleOf needs more than"),
+    Case([*_INDEX, json.dumps(_MANY_PATTERNS)], 1, "patternProperties have more than 6 patterns together"),
+    Case(
+        [*_INDEX, '{"type": "object", "required": ["a", "b"], "maxProperties": 1}'],
+        1,
+        "required names more than maxProperties 1",
+    ),
+    Case([*_INDEX, json.dumps(_MOVING)], 1, "$dynamicRef is supported where it can lead to one schema only"),
     Case([*_INDEX, "false"], 1, "nothing satisfies false at the top"),
     Case([*_INDEX, '{"minimum": 3, "maximum": 1, "type": "integer"}'], 1, "minimum 3 is above maximum 1"),
     Case([*_INDEX, '{"type": "array", "items": {"$ref": "#"}}', "--indent", "1"], 1, "a schema without recursion"),

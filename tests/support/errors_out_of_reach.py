@@ -13,7 +13,6 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("schema/from_python.py", "", _LIBRARY),
     ("schema/formats.py", "there is no format", "a format that is not known says nothing"),
     ("schema/written_text.py", "has a lone surrogate", "schemas with one are refused where they are read"),
-    ("grammar/network.py", "has no text at all", "a schema without a text is refused before"),
     (
         "grammar/openings.py",
         "calls itself before it has read anything",
