@@ -1,0 +1,164 @@
+"""Measure how much of the JSON Schema Test Suite is read, and how right it is.
+
+Usage: ``python -m tests.bench.schema_suite [FOLDER]``, the folder that has ``draft7`` and ``draft2020-12`` in it;
+without, the source distribution of the package jsonschema is fetched, which has the suite. A group is one schema with
+some values. It is *read* if rules can be made of its schema (or the suite, too, says that no value satisfies it), and *all
+right* if each valid value is accepted as ``json.dumps`` writes it, and each invalid one is not. Properties may stand in
+the schema's order only, so that a value in another order counts as missed. Writes ``schema.md`` into ``tests/docs``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sfgen import JsonSchema
+from sfgen.errors import SchemaError
+
+DOCS = Path(__file__).parent.parent / "docs"
+DRAFTS = {
+    "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
+    "draft7": "http://json-schema.org/draft-07/schema#",
+}
+PARTS = {"required": "*.json", "formats": "optional/format/*.json"}
+
+
+@dataclass
+class Tally:
+    """What became of the groups of a part of the suite."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: list[tuple[str, str, str]] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    missed: Counter[str] = field(default_factory=Counter)
+
+
+def main() -> None:
+    """Measure and write the report."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.schema_suite", description=main.__doc__)
+    parser.add_argument("folder", type=Path, nargs="?")
+    folder = parser.parse_args().folder
+    with tempfile.TemporaryDirectory() as fetched:
+        report = _report(folder or _fetch(Path(fetched)))
+    (DOCS / "schema.md").write_text(report)
+    sys.stdout.write(report)
+
+
+def _fetch(folder: Path) -> Path:
+    """The suite from the source distribution of the installed jsonschema."""
+    name = f"jsonschema=={version('jsonschema')}"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", name]
+    subprocess.run([*command, "--dest", str(folder)], check=True)
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    return next(folder.glob("*/json/tests"))
+
+
+def _groups(folder: Path, draft: str, part: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted((folder / draft).glob(PARTS[part])):
+        for group in json.loads(path.read_text()):
+            schema = group["schema"]
+            if isinstance(schema, dict):
+                group["schema"] = {"$schema": DRAFTS[draft]} | schema
+            yield path.stem, group
+
+
+def _measured(folder: Path, draft: str, part: str) -> Tally:
+    tally = Tally()
+    for name, group in _groups(folder, draft, part):
+        tally.counts["groups"] += 1
+        valid = [test for test in group["tests"] if test["valid"]]
+        constraint = JsonSchema(group["schema"], extra_properties=True) if _is_schema(group["schema"]) else None
+        reason = _refusal(group["schema"]) if constraint is None else _why_not_read(constraint)
+        if reason is not None and not (reason.startswith("empty") and not valid):
+            tally.refused.append((name, group["description"], reason))
+            continue
+        tally.counts["read"] += 1
+        is_right = True
+        for test in group["tests"] if reason is None else ():
+            assert constraint is not None
+            text = json.dumps(test["data"], ensure_ascii=False)
+            accepted = constraint.accepts(text)
+            tally.counts["valid"] += test["valid"]
+            tally.counts["accepted"] += test["valid"] and accepted
+            if accepted and not test["valid"]:
+                tally.wrong.append(f"{name}: {group['description']}: `{text[:80]}`")
+            if test["valid"] and not accepted:
+                tally.missed[name] += 1
+            is_right = is_right and accepted == test["valid"]
+        tally.counts["right"] += is_right
+    return tally
+
+
+def _is_schema(schema: Any) -> bool:
+    return not _refusal(schema)
+
+
+def _refusal(schema: Any) -> str:
+    """Why a schema is not even read; empty where it is."""
+    try:
+        JsonSchema(schema, extra_properties=True)
+    except SchemaError as error:
+        return error.reason
+    return ""
+
+
+def _why_not_read(constraint: JsonSchema) -> str | None:
+    try:
+        _ = constraint.network
+    except SchemaError as error:
+        return ("empty: " if error.hint.startswith("Nothing can be written") else "") + error.reason
+    return None
+
+
+def _report(folder: Path) -> str:
+    tallies = {(draft, part): _measured(folder, draft, part) for draft in DRAFTS for part in PARTS}
+    lines = [
+        "# The JSON Schema Test Suite",
+        "",
+        f"Written by `python -m tests.bench.schema_suite` with the suite of jsonschema {version('jsonschema')}. "
+        "A group is one schema with some values. *Read*: rules can be made of the schema, or the suite, too, has no "
+        "valid value for it. *All right*: each valid value is accepted as `json.dumps` writes it, and each invalid one "
+        "is not; with extra properties, in the order of the schema. *Wrongly accepted*: invalid values.",
+        "",
+        "| draft | part | groups | read | all right | valid values accepted | wrongly accepted |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for (draft, part), tally in tallies.items():
+        counts = tally.counts
+        read, right = counts["read"] / counts["groups"], counts["right"] / counts["groups"]
+        accepted = f"{counts['accepted']:,} of {counts['valid']:,} ({counts['accepted'] / max(1, counts['valid']):.1%})"
+        lines.append(
+            f"| {draft} | {part} | {counts['groups']} | {counts['read']} ({read:.0%}) "
+            f"| {counts['right']} ({right:.0%}) | {accepted} | {len(tally.wrong)} |"
+        )
+    for (draft, part), tally in tallies.items():
+        if tally.wrong or tally.refused or tally.missed:
+            lines += ["", f"## {draft}, {part}", ""]
+        lines += [f"* wrongly accepted: {wrong}" for wrong in tally.wrong]
+        if tally.missed:
+            missed = ", ".join(f"{name} {count}" for name, count in tally.missed.most_common())
+            lines += [f"Valid values that are never written, by file: {missed}."]
+        if tally.refused:
+            lines += ["", "| file | group | refused since |", "| --- | --- | --- |"]
+            lines += [f"| {name} | {what} | {_cell(reason)} |" for name, what, reason in tally.refused]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(reason: str) -> str:
+    return reason.replace("|", "\\|").replace("\n", " ")[:160]
+
+
+if __name__ == "__main__":
+    main()
