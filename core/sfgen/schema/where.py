@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from sfgen.grammar.rules import Alternation, Call
+from sfgen.grammar.rules import Alternation, Call, Leaf
 from sfgen.schema.compile import Compiled
 from sfgen.schema.json_position import Expects, JsonPosition, Way
 from sfgen.schema.outline import Part
@@ -50,18 +50,24 @@ def rules_at(compiled: Compiled, way: Way) -> list[str]:
     """
     rules = _branches(compiled, [compiled.grammar.start])
     for step in way:
-        rules = _branches(compiled, [part.rule for rule in rules for part in _leading(compiled.parts[rule], step)])
+        rules = _branches(compiled, [part.rule for rule in rules for part in _leading(compiled, rule, step)])
     return rules
 
 
-def _leading(parts: Iterable[Part], step: str | int) -> list[Part]:
-    """The parts that a name or an index leads to."""
-    several = list(parts)
+def _leading(compiled: Compiled, rule: str, step: str | int) -> list[Part]:
+    """The parts of a rule that a name or an index leads to."""
+    several = compiled.parts[rule]
     if isinstance(step, int):
         named = [part for part in several if part.label.partition(" ")[0] == f"[{step}]"]
         return named or [part for part in several if part.label.partition(" ")[0] == "[]"]
     named = [part for part in several if part.label == step and not part.name]
-    return named or [part for part in several if part.name]
+    return named or [part for part in several if part.name and _is_name(compiled, part.name, step)]
+
+
+def _is_name(compiled: Compiled, rule: str, name: str) -> bool:
+    """Whether the rule of some names has a name."""
+    names = compiled.grammar.rules[rule]
+    return not isinstance(names, Leaf) or names.dfa.accepts(write(name))
 
 
 def _branches(compiled: Compiled, rules: Iterable[str]) -> list[str]:
