@@ -15,8 +15,10 @@ from rule_texts import RuleTexts
 from schema_oracle import Oracle
 from schemas import COMBINED
 
-from sfgen import Index, JsonSchema, Vocabulary
+from sfgen import Index, JsonSchema, Sampler, Vocabulary, generate
 from sfgen.errors import SchemaError
+from sfgen.models import load_vocabulary
+from sfgen.models.uniform import UniformModel
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
@@ -185,3 +187,17 @@ def test_what_must_differ_never_runs_out(name: str) -> None:
             text += _TOKENS[token]
         if guide.is_accepting:
             assert oracle.fault(text.decode()) == "", text
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_generated_texts_are_valid_within_any_limit(name: str) -> None:
+    """A model without preferences writes them, with limits from the shortest text on."""
+    schema = COMBINED[name]
+    model = UniformModel(load_vocabulary())
+    index, oracle = Index(JsonSchema(schema), model.vocabulary), Oracle(schema)
+    least = index.guide().tokens_left()
+    for seed in range(8):
+        limit = least + 3 * seed
+        result = generate(model, "", index=index, max_tokens=limit, sampler=Sampler(seed=seed))
+        assert len(result.token_ids) <= limit
+        assert oracle.fault(result.text) == "", result.text
