@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rule_texts import RuleTexts
 from schema_oracle import Oracle
-from schemas import COMBINED
+from schemas import COMBINED, DRAFT_04, DRAFT_06
 
 from sfgen import Index, JsonSchema, Sampler, Vocabulary, generate
 from sfgen.errors import SchemaError
@@ -118,6 +118,13 @@ def test_examples(schema: Any, accepted: list[str], refused: list[str]) -> None:
     for text in refused:
         assert oracle.fault(text), text
         assert not constraint.accepts(text), text
+
+
+def test_a_keyword_says_nothing_in_a_draft_that_does_not_know_it() -> None:
+    for draft, is_known in ((DRAFT_04, False), (DRAFT_06, True)):
+        schema = {"$schema": draft, "type": "object", "propertyNames": {"maxLength": 1}}
+        assert JsonSchema(schema).accepts('{"ab": 1}') is not is_known
+        assert bool(Oracle(schema).fault('{"ab": 1}')) is is_known
 
 
 _TOKENS = [

@@ -10,7 +10,6 @@ from sfgen.errors import SchemaTooLarge
 from sfgen.grammar.rules import NOTHING, Alternation, Call, CountedList, Expression, Literal, Repeat
 from sfgen.schema.bounds import Contradiction, count_bounds
 from sfgen.schema.conjunction import ANYTHING, NONE, Conjunction, Plain, Subschema, both
-from sfgen.schema.enforced import is_in
 from sfgen.schema.keywords import Draft
 from sfgen.schema.layout import BLANK, Layout, joined
 from sfgen.schema.members import Tails
@@ -99,7 +98,7 @@ def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
 
 def _contains(one: Subschema, draft: Draft) -> Contains | None:
     """What one schema says that some items must be; ``None`` if nothing."""
-    if not (one.is_made and "contains" in one.schema) and not is_in(one.schema, "contains", draft):
+    if not one.says("contains", draft):
         return None
     counts = draft >= Draft.DRAFT_2019_09
     least = int(one.schema.get("minContains", 1)) if counts else 1

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction
 from sfgen.schema.document import SchemaDocument
-from sfgen.schema.enforced import COMBINATORS, is_in, says_nothing
+from sfgen.schema.enforced import COMBINATORS, says_nothing
 from sfgen.schema.keywords import Draft
 from sfgen.schema.negation import absent, alternatives, present
 from sfgen.schema.unevaluated import with_unevaluated
@@ -48,8 +48,9 @@ class Branches:
 
     def __init__(self, document: SchemaDocument, has_no_value: Callable[[Plain], bool]) -> None:
         self._document = document
+        self._draft = document.draft
         self._has_no_value = has_no_value
-        self._ignores_siblings = document.draft < Draft.DRAFT_2019_09
+        self._ignores_siblings = self._draft < Draft.DRAFT_2019_09
         self._found: dict[Conjunction, tuple[Union, bool]] = {}
         self._of_one: dict[str, tuple[Union, bool]] = {}
         self._open: set[str] = set()
@@ -96,16 +97,13 @@ class Branches:
 
     def _reference(self, one: Subschema) -> str | None:
         """The keyword by which a schema refers to another one."""
-        return next((word for word in ("$ref", "$dynamicRef", "$recursiveRef") if self._says(one, word)), None)
+        return next((word for word in ("$ref", "$dynamicRef", "$recursiveRef") if one.says(word, self._draft)), None)
 
     def _referred(self, one: Subschema) -> Conjunction:
         word = self._reference(one)
         assert word is not None
         pointer, schema = self._document.referred(one.schema[word], one.pointer, word)
         return conjunction(schema, pointer)
-
-    def _says(self, one: Subschema, keyword: str) -> bool:
-        return (one.is_made and keyword in one.schema) or is_in(one.schema, keyword, self._document.draft)
 
     # ---- what holds ------------------------------------------------------------------------------------------------
 
@@ -170,12 +168,12 @@ class Branches:
             branches = self._exactly_one(one, branches, chain)
         if "not" in one.schema:
             branches = _product(branches, self._none(one.part("not"), chain), one)
-        if self._says(one, "if"):
+        if one.says("if", self._draft):
             branches = _product(branches, self._conditional(one, chain), one)
         for name, needed in self._dependencies(one):
             met = self._all(both((present(one, name),), needed), chain)
             branches = _product(branches, [*self._all((absent(one, name),), chain), *met], one)
-        evaluated = with_unevaluated(one, branches, self._document.draft)
+        evaluated = with_unevaluated(one, branches, self._draft)
         if evaluated != branches and len(branches) > 1:  # a value of several branches may have more in it
             self.losses += 1
         return evaluated
@@ -218,7 +216,7 @@ class Branches:
     def _dependencies(self, one: Subschema) -> Iterator[tuple[str, Conjunction]]:
         """The properties on which something depends, and what must be satisfied where they are there."""
         for word in ("dependentRequired", "dependentSchemas", "dependencies"):
-            if self._says(one, word):
+            if one.says(word, self._draft):
                 for name, needed in one.schema[word].items():
                     if isinstance(needed, list):
                         yield name, tuple(present(one, other) for other in needed)
@@ -262,7 +260,7 @@ class Branches:
                     add([plain for plain in self._all(both(other, part), chain) if not self._has_no_value(plain)])
         if "not" in one.schema:
             add(self._all(one.part("not"), chain))
-        if self._says(one, "if"):
+        if one.says("if", self._draft):
             condition = one.part("if")
             if "then" in one.schema:
                 add(_product(self._all(condition, chain), self._none(one.part("then"), chain), one))
@@ -270,8 +268,8 @@ class Branches:
                 add(_product(self._none(condition, chain), self._none(one.part("else"), chain), one))
         for name, needed in self._dependencies(one):
             add(_product(self._all((present(one, name, is_object=True),), chain), self._none(needed, chain), one))
-        formed, others = alternatives(one, self._document.draft)
-        others += [word for word in ("unevaluatedProperties", "unevaluatedItems") if self._says(one, word)]
+        formed, others = alternatives(one, self._draft)
+        others += [word for word in ("unevaluatedProperties", "unevaluatedItems") if one.says(word, self._draft)]
         for alternative in formed:
             add(self._all(alternative, chain))
         if others:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from sfgen.schema.enforced import is_in
+from sfgen.schema.keywords import Draft
 from sfgen.schema.strict_json import escaped
 
 
@@ -41,6 +43,10 @@ class Subschema:
         if self.is_made or self.is_silent:
             return self
         return Subschema(self.schema, self.pointer, f"silent {self.key}", is_silent=True)
+
+    def says(self, keyword: str, draft: Draft) -> bool:
+        """Whether it has a keyword that means something in its draft; what was made has no others."""
+        return keyword in self.schema and (self.is_made or is_in(self.schema, keyword, draft))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Subschema) and self.key == other.key

@@ -88,7 +88,7 @@ class Groups:
             case "array":
                 return array_limits(plain, self._draft)
             case "object":
-                return object_limits(plain)
+                return object_limits(plain, self._draft)
             case _:
                 return None
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sfgen.schema.conjunction import Conjunction, Subschema
-from sfgen.schema.enforced import TYPES, is_in, says_nothing, type_of
+from sfgen.schema.enforced import TYPES, says_nothing, type_of
 from sfgen.schema.keywords import Draft
 
 
@@ -49,7 +49,7 @@ def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[
     found: list[Conjunction] = []
     left_out: list[str] = []
     for word in one.schema:
-        if says_nothing([word]) or not (one.is_made or is_in(one.schema, word, draft)):
+        if says_nothing([word]) or not one.says(word, draft):
             continue
         made = _contrary(one, word, draft)
         if made is None:

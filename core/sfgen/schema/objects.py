@@ -11,6 +11,7 @@ from sfgen.errors import SchemaTooLarge
 from sfgen.grammar.rules import Alternation, Call, Expression, Literal, Member, Series
 from sfgen.schema.bounds import Contradiction, count_bounds
 from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both
+from sfgen.schema.keywords import Draft
 from sfgen.schema.layout import Layout, joined
 from sfgen.schema.members import Tails, counted_members
 from sfgen.schema.strings import is_found
@@ -83,7 +84,7 @@ class ObjectLimits:
         return None
 
 
-def object_limits(plain: Plain) -> ObjectLimits:
+def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
     """What the objects of a branch must satisfy.
 
     Raises:
@@ -101,7 +102,7 @@ def object_limits(plain: Plain) -> ObjectLimits:
         if isinstance(one.schema.get("required"), list):  # draft 03 had a boolean here
             for name in one.schema["required"]:
                 required.setdefault(name, one)
-        if "propertyNames" in one.schema:
+        if one.says("propertyNames", draft):
             names = both(names, one.part("propertyNames"))
     minimum, maximum = count_bounds(plain, "minProperties", "maxProperties")
     undeclared = {name: _value(plain, name) for name in required if name not in named}

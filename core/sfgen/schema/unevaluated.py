@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from sfgen.schema.conjunction import Plain, Subschema, both
-from sfgen.schema.enforced import is_in
 from sfgen.schema.keywords import Draft
 
 
@@ -18,9 +17,9 @@ def with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> lis
     """The branches of a schema with what it says of the properties and items that nothing in them speaks of."""
     if one.is_made:
         return branches
-    if is_in(one.schema, "unevaluatedProperties", draft):
+    if one.says("unevaluatedProperties", draft):
         branches = [both(branch, _properties(one, branch)) for branch in branches]
-    if is_in(one.schema, "unevaluatedItems", draft):
+    if one.says("unevaluatedItems", draft):
         branches = [both(branch, _items(one, branch, draft)) for branch in branches]
     return branches
 
