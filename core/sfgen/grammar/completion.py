@@ -147,17 +147,12 @@ class Completion:
         found = bytearray()
         while not self._network.accepting[state]:
             byte, way, after = self._best_step(state, register)
-            found.append(byte)
             if way.pushes:
-                if isinstance(after, frozenset) and len(way.pushes) == 1 and way.pushes[0].is_distinct:
-                    text = self._new_text(self._first_bytes(state, way.pushes), after)
-                    found[-1:] = text
-                    after |= {text}
-                else:
-                    called, after = self._called(byte, way, after)
-                    found += called
+                called, after = self._called(state, byte, way, after)
+                found += called
                 state, register = way.pushes[0].state, after
             else:
+                found.append(byte)
                 state, register = way.state, after
         return bytes(found)
 
@@ -175,7 +170,7 @@ class Completion:
                 if kept is not None and self._length(way, kept, register) == wanted:
                     good.append((way, kept if not way.pushes else register if way.pushes[0].keeps else 0))
             if good:
-                way, after = min(good, key=lambda way: self._text_of(byte, *way)) if len(good) > 1 else good[0]
+                way, after = min(good, key=lambda way: self._text_of(state, byte, *way)) if len(good) > 1 else good[0]
                 return byte, way, after
         raise InternalError("no step leads nearer to the end of a rule")
 
@@ -196,22 +191,26 @@ class Completion:
         pushed = sum(self._distances.of(push.state, register if push.keeps else 0) for push in way.pushes)
         return self._distances.of(way.state, kept) + pushed
 
-    def _text_of(self, byte: int, way: Way, after: Register) -> bytes:
+    def _text_of(self, state: int, byte: int, way: Way, after: Register) -> bytes:
         if not way.pushes:
-            return self.rest(way.state, after)
-        called, after = self._called(byte, way, after)
+            return bytes([byte]) + self.rest(way.state, after)
+        called, after = self._called(state, byte, way, after)
         return called + self.rest(way.pushes[0].state, after)
 
-    def _called(self, byte: int, way: Way, register: Register) -> tuple[bytes, Register]:
-        """What is read behind the byte of a way until its outermost call returns, and the register then."""
-        is_distinct = len(way.pushes) == 1 and way.pushes[0].is_distinct
-        texts = register if is_distinct and isinstance(register, frozenset) else NO_TEXTS
-        found = bytearray(self._new_rest(way.state, bytes([byte]), texts))
-        if is_distinct:
-            return bytes(found), texts | {bytes([byte, *found])}
+    def _called(self, state: int, byte: int, way: Way, register: Register) -> tuple[bytes, Register]:
+        """What is read from a state on, by a way and its byte, until its outermost call returns, and the register then.
+
+        Where that text was read before and must be another, it is the shortest one by the same call that was not.
+        """
+        found = bytes([byte]) + self.rest(way.state, 0)
+        if len(way.pushes) == 1 and way.pushes[0].is_distinct:
+            texts = register if isinstance(register, frozenset) else NO_TEXTS
+            if found in texts:
+                found = self._new_text(self._first_bytes(state, way.pushes), texts)
+            return found, texts | {found}
         for push in way.pushes[:0:-1]:
             found += self.rest(push.state, 0)
-        return bytes(found), register
+        return found, register
 
     def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
         """The shortest rest of a leaf with which its text is none of ``texts``: a search by length, then bytes."""
