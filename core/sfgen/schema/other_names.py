@@ -39,9 +39,8 @@ class OtherNames:
             SchemaError: A pattern cannot be read.
             SchemaTooLarge: The automaton passes a limit.
         """
-        declared = tuple(name for name in content.declared if _is_text(name))
         limits = StringLimits(
-            patterns=content.found, others=declared, no_patterns=content.not_found, banned=self._banned
+            patterns=content.found, others=content.declared, no_patterns=content.not_found, banned=self._banned
         )
         return Leaf(self._dfa(limits) & self._allowed(content.names)), is_clean(limits)
 
@@ -60,13 +59,9 @@ class OtherNames:
         values = listed(plain)
         if values is None:
             return found
-        texts = [value for value in values if isinstance(value, str) and _is_text(value)]
+        texts = [value for value in values if isinstance(value, str)]
         return found & written(Dfa.from_choices(texts)) if texts else no_text()
 
     def _dfa(self, limits: StringLimits) -> Dfa:
         leaf = one_form(limits)  # texts must differ, so that nothing else is counted beside them
         return no_text() if leaf is None else leaf.dfa
-
-
-def _is_text(name: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in name)

@@ -112,18 +112,6 @@ def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]
     return classes.reshape(-1).astype(np.uint8), codes // 256
 
 
-@lru_cache(maxsize=_KEPT)
-def names_except(names: tuple[str, ...]) -> Dfa:
-    """The automaton of all JSON strings whose text is none of some names.
-
-    >>> others = names_except(("name", "age"))
-    >>> others.accepts('"age"'), others.accepts('"ages"')
-    (False, True)
-    """
-    texts = [name for name in names if not any("\ud800" <= character <= "\udfff" for character in name)]
-    return written(any_text() - Dfa.from_choices(texts) if texts else any_text())
-
-
 def counted_text(minimum: int, maximum: int | None) -> CountedText:
     """Any JSON string of ``minimum`` to ``maximum`` characters (code points), which a register counts.
 
