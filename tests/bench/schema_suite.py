@@ -80,17 +80,15 @@ def _measured(folder: Path, draft: str, part: str) -> Tally:
     for name, group in _groups(folder, draft, part):
         tally.counts["groups"] += 1
         valid = [test for test in group["tests"] if test["valid"]]
-        constraint = JsonSchema(group["schema"], extra_properties=True) if _is_schema(group["schema"]) else None
-        reason = _refusal(group["schema"]) if constraint is None else _why_not_read(constraint)
-        if reason is not None and not (reason.startswith("empty") and not valid):
+        constraint, reason, is_empty = _read(group["schema"])
+        if constraint is None and not (is_empty and not valid):
             tally.refused.append((name, group["description"], reason))
             continue
         tally.counts["read"] += 1
         is_right = True
-        for test in group["tests"] if reason is None else ():
-            assert constraint is not None
+        for test in group["tests"]:
             text = json.dumps(test["data"], ensure_ascii=False)
-            accepted = constraint.accepts(text)
+            accepted = constraint is not None and constraint.accepts(text)
             tally.counts["valid"] += test["valid"]
             tally.counts["accepted"] += test["valid"] and accepted
             if accepted and not test["valid"]:
@@ -102,25 +100,14 @@ def _measured(folder: Path, draft: str, part: str) -> Tally:
     return tally
 
 
-def _is_schema(schema: Any) -> bool:
-    return not _refusal(schema)
-
-
-def _refusal(schema: Any) -> str:
-    """Why a schema is not even read; empty where it is."""
+def _read(schema: Any) -> tuple[JsonSchema | None, str, bool]:
+    """A schema whose rules are made; else ``None``, the reason, and whether that is that no value satisfies it."""
     try:
-        JsonSchema(schema, extra_properties=True)
-    except SchemaError as error:
-        return error.reason
-    return ""
-
-
-def _why_not_read(constraint: JsonSchema) -> str | None:
-    try:
+        constraint = JsonSchema(schema, extra_properties=True)
         _ = constraint.network
     except SchemaError as error:
-        return ("empty: " if error.hint.startswith("Nothing can be written") else "") + error.reason
-    return None
+        return None, error.reason, error.hint.startswith("Nothing can be written")
+    return constraint, "", False
 
 
 def _report(folder: Path) -> str:
