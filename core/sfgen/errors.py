@@ -8,6 +8,7 @@
     │   └── PatternTooLarge   a pattern whose automaton passes a limit
     ├── SchemaError           a schema that cannot be read or kept: carries the place, a JSON pointer
     │   └── SchemaTooLarge    a schema whose automata pass a limit
+    ├── NotAnInstance         a text that its schema allows, and that the class of the schema does not take
     ├── VocabularyError       a tokenizer or vocabulary that is missing or not understood
     ├── IndexFileError        a saved index that is damaged, foreign, or cannot be written
     ├── BannedWordsError      a list of banned words that means nothing
@@ -97,6 +98,10 @@ class SchemaError(SfgenError):
 
 class SchemaTooLarge(SchemaError):
     """A schema whose automata pass a limit; the message names the limit and the part."""
+
+
+class NotAnInstance(SfgenError):
+    """A text that a schema allows, and that the Python class which the schema was made of does not take."""
 
 
 class VocabularyError(SfgenError):

@@ -6,7 +6,7 @@ lacks.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -258,6 +258,15 @@ class HasValue(Protocol):
 
     def value(self, text: str | bytes) -> Any:
         """The value that a finished text stands for."""
+
+
+@runtime_checkable
+class HasParser(Protocol):
+    """A constraint that may know a Python type of which its texts are instances."""
+
+    @property
+    def parser(self) -> Callable[[str | bytes], Any] | None:
+        """What makes an instance from a finished text; ``None`` if there is no type."""
 
 
 @runtime_checkable

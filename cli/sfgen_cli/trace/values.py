@@ -1,4 +1,4 @@
-"""Values of a run as JSON, and back: an object has as keys what its dataclass has as fields.
+"""Values of a run as JSON, and back: an object has as keys what its dataclass has as fields that are compared.
 
 Text is a string, and so are bytes that are UTF-8. What no string of JSON can carry whatever reads it, other bytes and
 text with lone surrogates, is an object with one key, ``hex``: its bytes as hexadecimal digits. So every value comes
@@ -53,7 +53,7 @@ def to_json(value: object) -> Any:
     ['talk', {'hex': 'e8a9'}, None, 0.5]
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare}
     if isinstance(value, dict):
         return {name: to_json(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
@@ -139,6 +139,7 @@ def _fields(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
     return tuple(
         (field.name, hints[field.name], field.default is missing and field.default_factory is missing)
         for field in dataclasses.fields(kind)
+        if field.compare
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -212,6 +213,24 @@ class Finished:
     result: Result
 
 
+@dataclass(frozen=True)
+class Instance:
+    """What a finished text is an instance of: made when it is first asked for, and kept.
+
+    Attributes:
+        parser: Makes it from the text.
+        data: The text.
+    """
+
+    parser: Callable[[bytes], Any]
+    data: bytes
+
+    @cached_property
+    def made(self) -> Any:
+        """The instance; raises what the parser raises."""
+        return self.parser(self.data)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """A finished generation.
@@ -227,6 +246,7 @@ class Result:
         rollbacks: Every rollback, in order.
         moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
         value: What the text stands for, where the constraint tells: the parsed JSON of a ``sfgen.JsonSchema``.
+        instance: Makes what ``parsed`` is, where the schema was made of a Python type.
     """
 
     text: str
@@ -238,6 +258,16 @@ class Result:
     rollbacks: tuple[RolledBack, ...] = field(default=())
     moved_blocks: int = 0
     value: Any = None
+    instance: Instance | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def parsed(self) -> Any:
+        """The instance of the Python type whose schema the text is written by; without a type it is ``value``.
+
+        Raises:
+            NotAnInstance: The type asks for more than its schema can say, and refuses the text.
+        """
+        return self.value if self.instance is None else self.instance.made
 
 
 Event: TypeAlias = TokenChosen | RolledBack | BlockMoved | BlockClosed | TextReleased | Finished

@@ -21,7 +21,7 @@ from sfgen.decoding.strategies import strategy as make_strategy
 from sfgen.decoding.verify import Promises
 from sfgen.errors import InputError, InternalError, LimitTooSmall, UsageError
 from sfgen.index import UnconstrainedGuide
-from sfgen.protocols import Constraint, Guide, GuideSource, HasValue, Model, Scores
+from sfgen.protocols import Constraint, Guide, GuideSource, HasParser, HasValue, Model, Scores
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ def prepare(
         check=Promises(source, banned, stops, prompt_bytes, model, sampler, limit).check,
         observe_scores=observe_scores,
         value=constraint.value if isinstance(constraint, HasValue) else None,
+        parser=constraint.parser if isinstance(constraint, HasParser) else None,
     )
 
 

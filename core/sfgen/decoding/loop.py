@@ -35,6 +35,7 @@ from sfgen.decoding.events import (
     Event,
     Finished,
     FinishReason,
+    Instance,
     Outlook,
     Result,
     RolledBack,
@@ -67,6 +68,7 @@ class Loop:
         check: Called with the finished bytes; raises if they break a promise.
         observe_scores: Called with the index of a token and the unmasked scores of all tokens there; see ``prepare``.
         value: Tells what the finished bytes stand for; ``None``: nothing but text.
+        parser: Makes an instance of a Python type from them; ``None``: there is no type.
     """
 
     text: Text
@@ -77,6 +79,7 @@ class Loop:
     check: Callable[[bytes], None] | None = None
     observe_scores: Callable[[int, Scores], None] | None = None
     value: Callable[[bytes], Any] | None = None
+    parser: Callable[[bytes], Any] | None = None
 
     def __post_init__(self) -> None:
         self.ban = self.text.ban
@@ -369,6 +372,7 @@ class Loop:
             rollbacks=tuple(self.rollbacks),
             moved_blocks=self.moved_blocks,
             value=None if self.value is None else self.value(data),
+            instance=None if self.parser is None else Instance(self.parser, data),
         )
         yield Finished(result)
         return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from sfgen.schema.compile import Compiled, compile_schema
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.guide import SchemaGuide
 from sfgen.schema.options import WritingOptions
+from sfgen.schema.pydantic_type import PydanticType, pydantic_type
 from sfgen.schema.read import read_schema
 from sfgen.schema.validity import Fault, Validity
 from sfgen.vocabulary import Vocabulary
@@ -43,10 +44,11 @@ class JsonSchema:
     space, any order, any spelling of a number. :meth:`accepts` is about the first, :meth:`validate` about the second.
 
     Rules are made when they are first asked for. Safe to share between threads. Equal schemas with equal options are
-    equal.
+    equal, if they are of the same Python type or of none.
 
     Args:
-        schema: A dict, a bool, JSON text, the short form (``"name, age int"``), or the path of a file.
+        schema: A dict, a bool, JSON text, the short form (``"name, age int"``), or the path of a file; or a Python type
+            that pydantic reads (a model, a dataclass, ``list[Model]``), whose schema it is.
         order: The order of properties: ``"schema"`` is theirs in the schema.
         extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
         spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
@@ -68,7 +70,7 @@ class JsonSchema:
 
     def __init__(
         self,
-        schema: Mapping[str, Any] | bool | str | PathLike[str],
+        schema: Mapping[str, Any] | bool | str | PathLike[str] | type[Any] | Any,
         *,
         order: str = "schema",
         extra_properties: bool = False,
@@ -81,13 +83,16 @@ class JsonSchema:
                 "order 'any' is not supported yet", hint="Leave it out: properties stand in the order of the schema."
             )
         arguments.one_of("order", order, ("schema",))
-        if not isinstance(schema, Mapping | bool | str | PathLike):
-            raise arguments.refusal("schema", "a dictionary, a bool, a text or a path", schema)
+        source = pydantic_type(schema) or schema
+        if not isinstance(source, Mapping | bool | str | PathLike | PydanticType):
+            hint = "Of an instance of a class give the class." if hasattr(schema, "__dict__") else ""
+            raise arguments.refusal("schema", "a dictionary, a bool, a text, a path or a class", schema, hint=hint)
         options = WritingOptions(spacing, indent, extra_properties, require_all)
-        self._set(read_schema(schema), options)
+        self._set(read_schema(source), options, source if isinstance(source, PydanticType) else None)
 
-    def _set(self, document: SchemaDocument, options: WritingOptions) -> None:
+    def _set(self, document: SchemaDocument, options: WritingOptions, python_type: PydanticType | None) -> None:
         self._document = document
+        self._python_type = python_type
         self._options = options
         self._lock = threading.RLock()
         self._compiled: Compiled | None = None
@@ -104,7 +109,7 @@ class JsonSchema:
         return f"JsonSchema({shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + '…'})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, JsonSchema) and self._key == other._key
+        return isinstance(other, JsonSchema) and self._key == other._key and self._python_type == other._python_type
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -208,14 +213,29 @@ class JsonSchema:
         >>> JsonSchema("name, age int").value('{"name": "Ada", "age": 36}')["age"]
         36
         """
-        if not isinstance(text, str | bytes | bytearray):
-            raise arguments.refusal("text", "a text or bytes", text)
         try:
-            return json.loads(text)
+            return json.loads(_text_or_bytes(text))
         except RecursionError:
             return None
         except ValueError as error:
             raise UsageError(f"text is not JSON: {error}") from None
+
+    @property
+    def parser(self) -> Callable[[str | bytes], Any] | None:
+        """What makes an instance from a text, for a schema of a Python type; ``None`` for all others."""
+        return None if self._python_type is None else self._python_type.parse
+
+    def parsed(self, text: str | bytes) -> Any:
+        """The instance that a text stands for, of the Python type that the schema was made of; else its value.
+
+        Raises:
+            NotAnInstance: pydantic refuses the text.
+            UsageError: It is not JSON.
+
+        >>> JsonSchema(list[int]).parsed("[1, 2]")
+        [1, 2]
+        """
+        return self.value(text) if self.parser is None else self.parser(_text_or_bytes(text))
 
     def readings(self, text: bytes) -> list[str]:
         r"""The strings and names in a text, with their escapes undone.
@@ -270,6 +290,7 @@ class JsonSchema:
         made._set(
             self._document,
             WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all, banned),
+            self._python_type,
         )
         return made
 
@@ -322,6 +343,12 @@ def _without_banned(schema: JsonSchema, banned: BannedWords) -> JsonSchema | Non
     """Each question is answered once: the same is asked for each of many texts."""
     made = schema._with_bans(banned)
     return None if made.compiled.watches_banned else made
+
+
+def _text_or_bytes(text: object) -> str | bytes:
+    if isinstance(text, str | bytes | bytearray):
+        return bytes(text) if isinstance(text, bytearray) else text
+    raise arguments.refusal("text", "a text or bytes", text)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Read a schema: from a dict, a bool, JSON text, the short form, or a file; and check that it is one.
+"""Read a schema: from a dict, a bool, JSON text, the short form, a file, or a Python type; and check that it is one.
 
 A text is told by how it looks, which is written down here and nowhere else:
 
@@ -18,6 +18,7 @@ from typing import Any
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.from_python import from_python
+from sfgen.schema.pydantic_type import PydanticType
 from sfgen.schema.short_form import read_short_form
 from sfgen.schema.strict_json import JsonLimitError, NotJsonError, decoded, parse
 from sfgen.schema.well_formed import well_formed
@@ -29,11 +30,11 @@ _MOST_NAMED = 5  # of keywords that one note lists
 _WAYS = "A schema is a file, JSON that begins with {, or names and types: 'name, age int'."  # ends the error of a file
 
 
-def read_schema(source: Mapping[str, Any] | bool | str | PathLike[str]) -> SchemaDocument:
+def read_schema(source: Mapping[str, Any] | bool | str | PathLike[str] | PydanticType) -> SchemaDocument:
     """Read a schema and check that it is well-formed.
 
     Args:
-        source: A dict, a bool, a text as the head of this module tells, or the path of a file.
+        source: A dict, a bool, a text as the head of this module tells, the path of a file, or a Python type.
 
     Raises:
         SchemaError: It is no schema: not JSON, a value that its metaschema does not allow, or a reference that leads
@@ -45,6 +46,8 @@ def read_schema(source: Mapping[str, Any] | bool | str | PathLike[str]) -> Schem
     >>> document.draft.title, document.resolve("#", "/items")[0]
     ('draft 2020-12', '')
     """
+    if isinstance(source, PydanticType):
+        return well_formed(from_python(source.json_schema()))
     if isinstance(source, PathLike):
         return _of_file(os.fspath(source))
     if not isinstance(source, str):
