@@ -19,6 +19,7 @@ from sfgen_cli.usage import quoted
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
     from sfgen.protocols import GuideSource
+    from sfgen.schema.pydantic_type import PydanticType
     from sfgen_cli.options import BanOptions, ReferenceName
 
 _STDIN = "-"
@@ -33,16 +34,19 @@ class ConstraintOptions:
         pattern: A regular expression.
         choices: The texts to choose from.
         index_file: A saved index.
-        schema: A JSON Schema: JSON, the short form, or the name of a file, as ``sfgen.schema.read_schema`` takes it.
+        schema: A JSON Schema: JSON, the short form, the name of a file or a Python type, as
+            ``sfgen.schema.read_schema`` takes it.
         schema_name: What people call it.
+        schema_option: The option that gave it.
         writing: How the values of the schema are written.
     """
 
     pattern: str | None = None
     choices: tuple[str, ...] | None = None
     index_file: Path | None = None
-    schema: str | None = None
+    schema: str | PydanticType | None = None
     schema_name: str | None = None
+    schema_option: str = "--schema"
     writing: SchemaOptions = field(default_factory=SchemaOptions)
 
     def __bool__(self) -> bool:
@@ -113,12 +117,13 @@ def read_constraint(
     index_file: Path | None = None,
     schema: str | None = None,
     writing: SchemaOptions | None = None,
+    pydantic: str | None = None,
 ) -> ConstraintOptions:
     """The one constraint among the options. A schema named ``-`` is read from stdin.
 
     Raises:
-        UsageError: More than one, or no choice in a list of choices.
-        InputError: A file cannot be read.
+        UsageError: More than one, no choice in a list of choices, or no class where one is to be named.
+        InputError: A file cannot be read, or a module cannot be imported.
     """
     at_most_one(
         {
@@ -128,6 +133,7 @@ def read_constraint(
             "--choices-file": choices_file,
             "--index": index_file,
             "--schema": schema,
+            "--pydantic": pydantic,
         }
     )
     if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
@@ -145,11 +151,18 @@ def read_constraint(
     if texts is not None and not texts:
         raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
     writing = writing or SchemaOptions()
-    writing.check(schema)
-    name = schema
-    if schema == _STDIN:
-        name, schema = "stdin", read_stdin()
-    return ConstraintOptions(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file, schema, name, writing)
+    name = pydantic or schema
+    writing.check(name)
+    source: str | PydanticType | None = schema
+    if pydantic is not None:
+        from sfgen_cli.python_types import python_type
+
+        source = python_type(pydantic)
+    elif schema == _STDIN:
+        name, source = "stdin", read_stdin()
+    option = "--schema" if pydantic is None else "--pydantic"
+    chosen = tuple(dict.fromkeys(texts)) if texts else None
+    return ConstraintOptions(regex, chosen, index_file, source, name, option, writing)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:

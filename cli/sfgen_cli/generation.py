@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sfgen.errors import SfgenError, UsageError
+from sfgen.errors import NotAnInstance, SfgenError, UsageError
 from sfgen.kernels import told_of_compiling
 from sfgen.sizes import size_in_words
 from sfgen_cli import process
@@ -295,8 +295,17 @@ def _sample(loaded: Run, sampler: Sampler, trace: TraceFile | None) -> None:
         write_json(fields)
     else:
         write("\n" if streams else f"{before}{result.text}\n")
+    _tell_of_refusal(result, quiet=options.quiet)
     if result.rollbacks or result.moved_blocks:
         note(_summary(result), quiet=options.quiet)
+
+
+def _tell_of_refusal(result: Result, *, quiet: bool) -> None:
+    """Tell a person if a class does not take a text that its schema allows."""
+    try:
+        _ = result.parsed
+    except NotAnInstance as error:
+        note(f"sfgen: {visible(error.message)}: {visible(error.details[0].strip())}", quiet=quiet)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ MOST_USED = {
         *(
             "PROMPT",
             "--schema",
+            "--pydantic",
             "--regex",
             "--choices",
             "--index",
@@ -28,12 +29,12 @@ MOST_USED = {
         *("--model", "--chat", *_SAMPLING, *_OUTPUT),
     ),
     "index": (
-        *("FILE", "--save", "--regex", "--choices", "--schema", "--model", "--tokenizer", "--vocabulary"),
+        *("FILE", "--save", "--regex", "--choices", "--schema", "--pydantic", "--model", "--tokenizer", "--vocabulary"),
         *("--state", "--path", "--against", "--examples", "--format", "--json", "--quiet"),
     ),
     "check": (
-        *("FILE…", "--text", "--regex", "--schema", "--choices", "--words", "--words-file", "--pattern", "--match"),
-        *("--json", "--quiet"),
+        *("FILE…", "--text", "--regex", "--schema", "--pydantic", "--choices", "--words", "--words-file"),
+        *("--pattern", "--match", "--json", "--quiet"),
     ),
     "models": ("FOLDER", "--json"),
     "replay": ("FILE", "--sample", "--slow", "--step", "--svg", "--at", "--quiet"),
@@ -50,6 +51,7 @@ _IN_ONE_LINE = {
     "--format": "table, json, jsonl, dot, mermaid or svg.",
     "--input": "Many prompts, as JSON Lines.",
     "--schema": "JSON Schema: a file, JSON, or 'name, age int'.",
+    "--pydantic": "The schema of a class; the module's code runs.",
     "--output": "Where the records of --input go.",
     "--trace": "Keep every step, for [bold]sfgen replay FILE[/].",
     "--text": "A text itself, in place of a file.",

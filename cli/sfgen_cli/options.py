@@ -84,6 +84,17 @@ Schema = Annotated[
     ),
 ]
 
+Pydantic = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:CLASS",
+        help="The JSON Schema of a class that pydantic reads: a model, a dataclass, a TypedDict, an Enum, or the "
+        "name of an annotation. MODULE is one that can be imported, from the current folder first, or a file: "
+        "[bold]person.py:Person[/]. Its code runs.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+
 ReferenceName = Literal["fsm", "naive"]
 EngineName = Literal["fast", "fsm", "naive"]
 Engine = Annotated[

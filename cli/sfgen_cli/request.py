@@ -81,8 +81,9 @@ class Request:
         if self.reference is None:
             return
         if self.constraint.schema is not None:
+            option = self.constraint.schema_option
             raise UsageError(
-                f"--engine {self.engine} and --schema cannot be used together: it follows patterns only",
+                f"--engine {self.engine} and {option} cannot be used together: it follows patterns only",
                 hint="Leave --engine out.",
             )
         if self.constraint.index_file is not None:

@@ -45,7 +45,7 @@ def run_schema(
     """
     from sfgen.schema.file import load
 
-    _check(looks, is_saved=not constraint)
+    _check(looks, constraint.schema_option if constraint else "a saved schema")
     with progress(quiet=quiet) as say:
         say(f"reading {file}" if not constraint else "reading the schema")
         if save or not constraint:
@@ -56,7 +56,7 @@ def run_schema(
             vocabulary = vocabularies.load()
             schema = schema or load(file or DEFAULT_FILE, vocabulary)
         else:
-            vocabularies.refuse("--schema without --save")
+            vocabularies.refuse(f"{constraint.schema_option} without --save")
             schema, vocabulary = constraint.json_schema, None
         assert schema is not None, "there is a schema or a file"
         _ = schema.network
@@ -74,7 +74,7 @@ def run_schema(
         _show_rules(schema, vocabulary, name, looks, quiet=quiet)
 
 
-def _check(looks: Looks, *, is_saved: bool) -> None:
+def _check(looks: Looks, what: str) -> None:
     """Refuse what means something for the states of a pattern only."""
     given = {
         "--state": looks.state is not None,
@@ -92,7 +92,6 @@ def _check(looks: Looks, *, is_saved: bool) -> None:
     }
     for name, is_given in given.items():
         if is_given:
-            what = "a saved schema" if is_saved else "--schema"
             raise UsageError(
                 f"{name} and {what} cannot be used together: it is about the states of a pattern",
                 hint=hints.get(name, "Leave it out."),

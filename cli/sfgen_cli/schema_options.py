@@ -12,6 +12,7 @@ from sfgen_cli.options import CONSTRAINT
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema
+    from sfgen.schema.pydantic_type import PydanticType
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class SchemaOptions:
             name = next(iter(self.given)).replace("_", "-")
             raise UsageError(
                 f"--{name} says how a schema is written, and there is none",
-                hint="Leave it out, or give a schema with --schema.",
+                hint="Leave it out, or give a schema with --schema or --pydantic.",
             )
 
     @property
@@ -72,7 +73,7 @@ class SchemaOptions:
         }
         return {name: value for name, value in every.items() if value is not None}
 
-    def read(self, schema: str) -> JsonSchema:
+    def read(self, schema: str | PydanticType) -> JsonSchema:
         """The schema with these options.
 
         Raises:

@@ -66,6 +66,7 @@ def check(
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
     schema: options.Schema = None,
+    pydantic: options.Pydantic = None,
     *,
     bans: Annotated[options.BanOptions, Named("ban-", short=True)],
     json: Annotated[
@@ -113,7 +114,7 @@ def check(
     The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
     in the way: a file that is not there, a bad pattern. No model is loaded.
     """
-    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema)
+    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema, pydantic=pydantic)
     if not constraint and not bans:
         raise _nothing_to_look_for(files or [])
     reader = reader_of_stdin(

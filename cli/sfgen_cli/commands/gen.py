@@ -26,6 +26,7 @@ def gen(
     choices_file: options.ChoicesFile = None,
     index: options.IndexFile = None,
     schema: options.Schema = None,
+    pydantic: options.Pydantic = None,
     *,
     writing: SchemaOptions,
     engine: options.Engine = None,
@@ -61,7 +62,7 @@ def gen(
     }
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation)
-    constraint = read_constraint(regex, regex_file, choices, choices_file, index, schema, writing)
+    constraint = read_constraint(regex, regex_file, choices, choices_file, index, schema, writing, pydantic)
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)

@@ -43,6 +43,7 @@ def index(
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
     schema: options.Schema = None,
+    pydantic: options.Pydantic = None,
     *,
     writing: SchemaOptions,
     vocabularies: Vocabularies,
@@ -81,7 +82,9 @@ def index(
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
     reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file, "--schema": schema})
-    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema, writing=writing)
+    constraint = read_constraint(
+        regex, regex_file, choices, choices_file, schema=schema, writing=writing, pydantic=pydantic
+    )
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
     vocabularies.check()

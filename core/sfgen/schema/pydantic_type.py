@@ -53,12 +53,11 @@ class PydanticType:
         Raises:
             SchemaError: pydantic is not there, or makes no schema of the type.
         """
-        pydantic = _pydantic()
+        _pydantic()
+        # A class may have made this method its own.
+        of_model = getattr(self.source, "model_json_schema", None) if isinstance(self.source, type) else None
         try:
-            if isinstance(self.source, type) and issubclass(self.source, pydantic.BaseModel):
-                schema = self.source.model_json_schema()  # which a class may have made its own
-            else:
-                schema = self._adapter.json_schema()
+            schema = self._adapter.json_schema() if of_model is None else of_model()
         except Exception as error:  # the type's own code may have a part in it
             raise SchemaError(
                 f"pydantic makes no schema of {self.name}: {first_line(error)}",
