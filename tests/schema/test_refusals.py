@@ -172,7 +172,7 @@ def test_options_that_mean_nothing_are_refused(options: Any, message: str) -> No
     with pytest.raises(UsageError, match=message):
         JsonSchema({}, **options)
     with pytest.raises(UsageError, match="schema must be a dictionary"):
-        JsonSchema(7)  # type: ignore[arg-type]
+        JsonSchema(7)
 
 
 def test_banned_words_are_taken_out_of_strings_names_and_enums() -> None:

@@ -7,6 +7,7 @@ from error_cases_files import INDEXES, MANY, TRACES, VOCABULARIES
 from error_cases_gguf import GGUF
 from error_cases_models import MODELS, TOKENIZER_CASES
 from error_cases_patterns import PATTERNS
+from error_cases_pydantic import PYDANTIC
 from error_cases_schemas import SCHEMAS
 from error_cases_usage import USAGE
 
@@ -21,4 +22,5 @@ CASES: list[Case] = [
     *TRACES,
     *MANY,
     *SCHEMAS,
+    *PYDANTIC,
 ]

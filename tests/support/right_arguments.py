@@ -168,6 +168,7 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
     "sfgen.schema.json_schema.JsonSchema.readings.text": lambda: b'{"name": "Ada"}',
     "sfgen.schema.json_schema.JsonSchema.value.text": lambda: '{"name": "Ada"}',
+    "sfgen.schema.json_schema.JsonSchema.parsed.text": lambda: '{"name": "Ada"}',
     "sfgen.schema.read.read_schema.source": lambda: "name, age int",
     "sfgen.index.index.Index.load.path": lambda: stored_index() and Path("stored.safetensors"),
     "sfgen.index.index.DfaIndex.load.path": lambda: stored_index() and Path("stored.safetensors"),
@@ -332,6 +333,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "NetworkSource": lambda value: False,
     "None": lambda value: value is None,
     "Path": _is(Path),
+    "PydanticType": lambda value: False,
     "PathLike[str]": _is(Path),
     "ReferenceIndex[State]": lambda value: False,
     "Sampler": _is(sfgen.Sampler),
@@ -354,6 +356,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "float": _is_float,
     "int": _is_int,
     "object": lambda value: True,
+    "type[Any]": _is(type),
     "np.random.Generator": _is(np.random.Generator),
     "str": _is(str),
 }
