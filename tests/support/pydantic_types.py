@@ -1,4 +1,4 @@
-"""Python types that pydantic reads: those that take every text of their schema, and those that are stricter."""
+"""Python types that pydantic reads: those that take all texts of their schemas, and those that ask for more."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ import annotated_types
 import pydantic
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag, TypeAdapter
 from pydantic.alias_generators import to_camel
-from typing_extensions import ReadOnly, TypeAliasType, TypedDict
+from typing_extensions import NotRequired, Required, TypeAliasType, TypedDict
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)
@@ -38,7 +38,7 @@ UserId = NewType("UserId", int)
 
 class Color(enum.Enum):
     RED = "red"
-    GREEN = 'gr"ü\n'
+    GREEN = 'gr"een\n'
 
 
 class Size(enum.IntEnum):
@@ -95,7 +95,11 @@ class Fish(BaseModel):
 
 
 class Owner(BaseModel):
-    pet: Annotated[Cat | Dog | Fish, Field(discriminator="kind")]
+    pet: Annotated[Cat | Dog, Field(discriminator="kind")]
+
+
+class Diver(BaseModel):
+    pet: Annotated[Cat | Fish, Field(discriminator="kind")]
 
 
 def _kind(value: Any) -> str:
@@ -186,7 +190,7 @@ class Point(NamedTuple):
 class Movie(TypedDict):
     title: Required[str]
     year: NotRequired[int]
-    id: ReadOnly[UserId]
+    id: UserId
 
 
 class Loose(TypedDict, total=False):
@@ -233,15 +237,6 @@ class Base64(BaseModel):
     raw: bytes
 
 
-class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True)
-    a: int = 1
-
-
-class Frozens(BaseModel):
-    some: set[Frozen] = Field(min_length=2)
-
-
 class Recursion(BaseModel):
     either: Recursion | list[Recursion] | None = None
 
@@ -254,7 +249,7 @@ class Rule(BaseModel):
     choices: list[Literal["x"] | Color] = Field(min_length=1)
 
 
-TYPES: dict[str, Any] = {
+TAKES_ALL: dict[str, Any] = {
     "int": int,
     "float": float,
     "bool": bool,
@@ -290,7 +285,6 @@ TYPES: dict[str, Any] = {
     "dict of integers": dict[str, int],
     "dict by literals": dict[Literal["a", "b"], int],
     "dict by an enum": dict[Color, int],
-    "dict by pattern": dict[Annotated[str, Field(pattern="^[a-z]{1,3}$")], int],
     "dict by short names": dict[Annotated[str, Field(min_length=1, max_length=3)], None],
     "dict of bounded size": Annotated[dict[str, bool], Field(min_length=1, max_length=2)],
     "mapping": Mapping[str, float],
@@ -299,8 +293,6 @@ TYPES: dict[str, Any] = {
     "counter": collections.Counter[str],
     "bounded integer": Annotated[int, Field(gt=-5, le=1000, multiple_of=5)],
     "bounded number": Annotated[float, Field(gt=0, lt=1)],
-    "narrow number": Annotated[float, Field(gt=0.1, lt=0.100000001)],
-    "cents": Annotated[float, Field(ge=0, multiple_of=0.01)],
     "finite": pydantic.FiniteFloat,
     "positive": pydantic.PositiveInt,
     "short string": Annotated[str, Field(min_length=2, max_length=4)],
@@ -310,71 +302,31 @@ TYPES: dict[str, Any] = {
     "datetime": datetime.datetime,
     "aware datetime": pydantic.AwareDatetime,
     "time": datetime.time,
-    "timedelta": datetime.timedelta,
     "uuid": uuid.UUID,
-    "uuid1": pydantic.UUID1,
-    "uuid4": pydantic.UUID4,
-    "uuid7": pydantic.UUID7,
-    "decimal": decimal.Decimal,
-    "decimal with places": Annotated[decimal.Decimal, Field(max_digits=5, decimal_places=2)],
-    "decimal in a range": Annotated[decimal.Decimal, Field(ge=0, lt=10)],
-    "complex": complex,
     "path": pathlib.Path,
-    "file path": pydantic.FilePath,
     "regex": re.Pattern,
     "secret": pydantic.SecretStr,
     "secret bytes": pydantic.SecretBytes,
-    "byte size": pydantic.ByteSize,
-    "base64": pydantic.Base64Bytes,
-    "base64 url": pydantic.Base64UrlStr,
-    "json": pydantic.Json[list[int]],
-    "url": pydantic.AnyUrl,
-    "http url": pydantic.HttpUrl,
-    "postgres": pydantic.PostgresDsn,
     "ipv4": ipaddress.IPv4Address,
     "ipv6": ipaddress.IPv6Address,
-    "ip network": ipaddress.IPv4Network,
-    "ip": pydantic.IPvAnyAddress,
-    "past date": pydantic.PastDate,
-    "future datetime": pydantic.FutureDatetime,
-    "naive datetime": pydantic.NaiveDatetime,
-    "dict by integers": dict[int, str],
     "dict by dates": dict[datetime.date, int],
-    "dict by bool": dict[bool, int],
-    "set of mixed": Annotated[set[int | bool | str], Field(min_length=2)],
-    "set of dates": Annotated[set[datetime.datetime], Field(min_length=2)],
     "set of floats": Annotated[set[float], Field(min_length=2)],
-    "stripped": Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=1)],
     "lower": Annotated[str, pydantic.StringConstraints(to_lower=True, max_length=3)],
-    "no word characters": Annotated[str, Field(pattern=r"^\W\D\S$")],
-    "boundary": Annotated[str, Field(pattern=r"^.\b.$")],
     "dot": Annotated[str, Field(pattern=r"^.$")],
     "spaces": Annotated[str, Field(pattern=r"^\s$")],
-    "enum of tuples": enum.Enum("Pairs", {"A": (1, 2), "B": (3, 4)}),
     "after validator": Annotated[int, pydantic.AfterValidator(lambda value: value + 1)],
-    "before validator": Annotated[int, pydantic.BeforeValidator(int, json_schema_input_type=str)],
-    "date in a range": Annotated[datetime.date, Field(ge=datetime.date(2020, 1, 1))],
-    "predicate": Annotated[int, annotated_types.Predicate(lambda value: value % 2 == 0)],
-    "bytes of bounded length": Annotated[bytes, Field(max_length=2)],
-    "bytes in base64": Base64,
     "json value": pydantic.JsonValue,
     "iterable": collections.abc.Iterable[int],
     "bounded deque": Annotated[collections.deque[int], Field(max_length=2)],
     "secret of bounded length": Annotated[pydantic.SecretStr, Field(min_length=2, max_length=3)],
     "left to right": Annotated[int | str | bool, Field(union_mode="left_to_right")],
-    "past datetime": pydantic.PastDatetime,
-    "mac address": pydantic.networks.IPvAnyInterface,
     "strict integer": pydantic.StrictInt,
     "strict bool or string": pydantic.StrictBool | pydantic.StrictStr,
-    "set of models": Frozens,
-    "alias paths": Paths,
-    "checked": Checked,
     "recursion": Recursion,
     "rule": Rule,
     "big multiples": Annotated[int, Field(multiple_of=7, ge=10**30)],
     "number in a range": Annotated[float, Field(ge=-1.5, le=2.25)],
     "multiples of a half": Annotated[float, Field(multiple_of=0.5, ge=-10, le=10)],
-    "timedelta in a range": Annotated[datetime.timedelta, Field(ge=datetime.timedelta(hours=1))],
     "address": Address,
     "person": Person,
     "node": Node,
@@ -395,4 +347,85 @@ TYPES: dict[str, Any] = {
     "loose typed dict": Loose,
     "dataclass": Track,
     "pydantic dataclass": Album,
+}
+"""Types that take each text that sfgen writes by their schema."""
+
+
+@dataclass(frozen=True)
+class Stricter:
+    """A type that asks for more than its schema says.
+
+    Attributes:
+        source: The type.
+        text: What its schema allows, and it does not take.
+        says: What pydantic says of it.
+    """
+
+    source: Any
+    text: str
+    says: str
+
+
+STRICTER: dict[str, Stricter] = {
+    "set of mixed": Stricter(Annotated[set[int | bool | str], Field(min_length=2)], "[true, 1]", "at least 2 items"),
+    "narrow number": Stricter(
+        Annotated[float, Field(gt=0.1, lt=0.100000001)], "0.100000000000000007", "greater than 0.1"
+    ),
+    "cents": Stricter(Annotated[float, Field(ge=0, multiple_of=0.01)], "86666666.6", "multiple of 0.01"),
+    "timedelta": Stricter(datetime.timedelta, '"P5455Y67371090M880294612D"', "999,999,999 days"),
+    "timedelta in a range": Stricter(
+        Annotated[datetime.timedelta, Field(ge=datetime.timedelta(hours=1))], '"P0D"', "greater than or equal to 1 hour"
+    ),
+    "uuid1": Stricter(pydantic.UUID1, '""', "valid UUID"),
+    "uuid4": Stricter(pydantic.UUID4, '"a"', "valid UUID"),
+    "uuid7": Stricter(pydantic.UUID7, '"0"', "valid UUID"),
+    "decimal": Stricter(decimal.Decimal, '"abc"', "valid decimal"),
+    "decimal with places": Stricter(
+        Annotated[decimal.Decimal, Field(max_digits=5, decimal_places=2)], "0.125", "2 decimal places"
+    ),
+    "decimal in a range": Stricter(Annotated[decimal.Decimal, Field(ge=0, lt=10)], '"11"', "less than 10"),
+    "complex": Stricter(complex, '"i"', "valid complex string"),
+    "file path": Stricter(pydantic.FilePath, '"no such file"', "does not point to a file"),
+    "byte size": Stricter(pydantic.ByteSize, '"3 talks"', "could not interpret byte unit"),
+    "base64": Stricter(pydantic.Base64Bytes, '"b"', "Base64 decoding error"),
+    "base64 url": Stricter(pydantic.Base64UrlStr, '"b"', "Base64 decoding error"),
+    "bytes in base64": Stricter(Base64, '{"raw": "b"}', "valid base64"),
+    "bytes of bounded length": Stricter(Annotated[bytes, Field(max_length=2)], '"éé"', "at most 2 bytes"),
+    "json": Stricter(pydantic.Json[list[int]], '"["', "Invalid JSON"),
+    "url": Stricter(pydantic.AnyUrl, '"p://:"', "valid URL"),
+    "http url": Stricter(pydantic.HttpUrl, '"A:"', "URL scheme"),
+    "postgres": Stricter(pydantic.PostgresDsn, '" "', "valid URL"),
+    "ip network": Stricter(ipaddress.IPv4Network, '"x"', "valid IPv4 network"),
+    "ip": Stricter(pydantic.IPvAnyAddress, '"x"', "valid IPv4 or IPv6 address"),
+    "ip interface": Stricter(pydantic.networks.IPvAnyInterface, '"x"', "valid IPv4 or IPv6 interface"),
+    "past date": Stricter(pydantic.PastDate, '"8267-12-31"', "in the past"),
+    "past datetime": Stricter(pydantic.PastDatetime, '"8267-12-31T04:20:08Z"', "in the past"),
+    "future datetime": Stricter(pydantic.FutureDatetime, '"0001-01-01T00:00:00Z"', "in the future"),
+    "naive datetime": Stricter(pydantic.NaiveDatetime, '"2026-01-01T00:00:00Z"', "timezone info"),
+    "date in a range": Stricter(
+        Annotated[datetime.date, Field(ge=datetime.date(2020, 1, 1))], '"2019-12-31"', "2020-01-01"
+    ),
+    "dict by integers": Stricter(dict[int, str], '{"a": ""}', "valid integer"),
+    "dict by bool": Stricter(dict[bool, int], '{"a": 0}', "valid boolean"),
+    "dict by pattern": Stricter(dict[Annotated[str, Field(pattern="^[a-z]{1,3}$")], int], '{"": 0}', "match pattern"),
+    "stripped": Stricter(
+        Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=1)], '" "', "at least 1 character"
+    ),
+    "no word characters": Stricter(Annotated[str, Field(pattern=r"^\W\D\S$")], '"ᰲQ)"', "match pattern"),
+    "boundary": Stricter(Annotated[str, Field(pattern=r"^.\b.$")], '"݃a"', "match pattern"),
+    "enum of tuples": Stricter(enum.Enum("Pairs", {"A": (1, 2), "B": (3, 4)}), "[1, 2]", "(1, 2) or (3, 4)"),
+    "before validator": Stricter(
+        Annotated[int, pydantic.BeforeValidator(int, json_schema_input_type=str)], '"x"', "invalid literal"
+    ),
+    "predicate": Stricter(Annotated[int, annotated_types.Predicate(lambda value: value % 2 == 0)], "1", "Predicate"),
+    "discriminator with a default": Stricter(Diver, '{"pet": {"depth": 1}}', "Unable to extract tag"),
+    "alias paths": Stricter(Paths, '{"first": 0}', "names.0: Field required"),
+    "checked": Stricter(Checked, '{"low": 1, "high": 0}', "low is above high"),
+    "set of dates": Stricter(
+        Annotated[set[datetime.datetime], Field(min_length=2)],
+        '["2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00"]',
+        "at least 2 items",
+    ),
+    "number next to a bound": Stricter(Annotated[float, Field(lt=1)], "0.99999999999999999999", "less than 1"),
+    "few digits": Stricter(Annotated[decimal.Decimal, Field(max_digits=3)], "12345", "3 digits"),
 }
