@@ -27,7 +27,7 @@ limit = 3
 
 def _pydantic(module: ModuleType | None) -> Before:
     """Another package of this name, or none."""
-    return lambda monkeypatch: monkeypatch.setitem(sys.modules, "pydantic", module)  # type: ignore[arg-type]
+    return lambda monkeypatch: monkeypatch.setitem(sys.modules, "pydantic", module)
 
 
 def _old() -> ModuleType:

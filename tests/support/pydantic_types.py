@@ -30,7 +30,7 @@ import annotated_types
 import pydantic
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag, TypeAdapter
 from pydantic.alias_generators import to_camel
-from typing_extensions import NotRequired, Required, TypeAliasType, TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)

@@ -2,6 +2,26 @@
 
 A model, a dataclass, a ``TypedDict``, an ``Enum``, ``list[Model]``, ``Literal["a", "b"]``: whatever pydantic's
 ``TypeAdapter`` takes. pydantic is imported when a type is read, and so only by those who use it.
+
+A text that is written by the schema is an instance of the type, unless the type asks for more than pydantic's schema
+of it says. Then ``NotAnInstance`` tells what. As of pydantic 2.14 these types do:
+
+* What has validators of its own, predicates, or a schema of its own.
+* ``Decimal``: its schema has any string beside numbers, and neither the number of digits nor of places.
+* Formats that are pydantic's own (sfgen's notes name them): ``UUID1`` to ``UUID8``, networks, interfaces and addresses
+  of either version, base64, ``Json``, ``ByteSize``, paths that must exist; ``complex``. URLs: a URI of any scheme will
+  do for the schema.
+* ``NaiveDatetime`` (a date-time has an offset), dates and times in the past, in the future or with bounds; durations of
+  more than 999,999,999 days.
+* ``float`` with bounds or ``multiple_of``: sfgen's numbers are exact, and a float may be rounded to or over a bound, or
+  be so large that it is no multiple.
+* Dictionaries with keys that are numbers or bools, or that match a pattern: their schemas take other names, too.
+* Strings that are stripped before their length is looked at; bytes, whose length is not that of the string; patterns
+  with ``\\W``, ``\\D``, ``\\S`` or ``\\b``, which mean ASCII in a schema and all scripts in pydantic.
+* Sets of a least size, where JSON tells apart what Python does not: 1 and ``true``, one instant with two offsets.
+* Enums of tuples, an ``AliasPath``, a discriminator that has a default in its model.
+
+The code of a type runs on what a model wrote: an ``ImportString`` imports what the text names.
 """
 
 from __future__ import annotations
