@@ -159,7 +159,7 @@ def test_every_text_is_an_instance(name: str) -> None:
 
 @pytest.mark.parametrize("name", STRICTER)
 def test_a_type_that_asks_for_more_says_what(name: str) -> None:
-    """They are listed in ``sfgen.schema.pydantic_type``. If a case fails here, pydantic's schema says more than it did: good news."""
+    """They are listed in ``sfgen.schema.pydantic_type``. One that fails here has a schema that says more: good news."""
     case = STRICTER[name]
     schema = JsonSchema(case.source)
     assert schema.accepts(case.text)
