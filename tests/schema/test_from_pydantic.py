@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_types import STRICTER, TAKES_ALL, Aliased, Color, Defaults, Node, Person, Track
 
-from sfgen import Index, JsonSchema, Sampler, generate, load_model
+from sfgen import BannedWords, Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, NotAnInstance, SchemaError, UsageError
 from sfgen.models.uniform import UniformModel
 from sfgen.schema.examples import examples
@@ -256,6 +256,10 @@ def test_options_and_banned_words_leave_the_type() -> None:
     result = generate("tiny", "x", index=schema, banned=["talk"], max_tokens=600)
     assert isinstance(result.parsed, Person)
     assert "color" in result.value
+    clean = schema.without_banned(BannedWords(["talk"]))
+    assert clean is not None
+    assert clean.parsed(result.text) == result.parsed
+    assert isinstance(clean.parsed(result.text), Person)
 
 
 def test_without_a_type_the_instance_is_the_value() -> None:
