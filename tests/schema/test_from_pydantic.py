@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_types import STRICTER, TAKES_ALL, Aliased, Color, Defaults, Node, Person, Track
 
-from sfgen import BannedWords, Index, JsonSchema, Sampler, generate, load_model
+from sfgen import BannedWords, Index, JsonSchema, Sampler, Vocabulary, generate, load_model
 from sfgen.errors import LimitTooSmall, NotAnInstance, SchemaError, UsageError
 from sfgen.models.uniform import UniformModel
 from sfgen.schema.examples import examples
@@ -30,8 +30,9 @@ EXAMPLES, SEEDS = 25, 4
 
 @cache
 def models() -> list[UniformModel]:
-    """Without a preference: over single characters, and over the embedded model's tokens."""
-    return [UniformModel(), UniformModel(load_model("tiny").vocabulary)]
+    """Without a preference: over single bytes, and over the embedded model's tokens."""
+    single = Vocabulary([*(bytes([byte]) for byte in range(256)), None], [256])
+    return [UniformModel(single), UniformModel(load_model("tiny").vocabulary)]
 
 
 def texts(schema: JsonSchema, seeds: int = SEEDS) -> list[str]:
