@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from sfgen.errors import UsageError
 from sfgen_cli.output import note, visible
 from sfgen_cli.prompts import read_stdin, read_text
+from sfgen_cli.schema_files import inferred, of_tools
 from sfgen_cli.schema_options import SchemaOptions
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
     from sfgen.protocols import GuideSource
+    from sfgen.schema.document import SchemaDocument
     from sfgen_cli.options import BanOptions, ReferenceName
 
 _STDIN = "-"
@@ -33,17 +35,20 @@ class ConstraintOptions:
         pattern: A regular expression.
         choices: The texts to choose from.
         index_file: A saved index.
-        schema: A JSON Schema: JSON, the short form, or the name of a file, as ``sfgen.schema.read_schema`` takes it.
+        schema: A JSON Schema: JSON, the short form, or the name of a file, as ``sfgen.schema.read_schema`` takes it; or
+            one that was made of a file and is read already.
         schema_name: What people call it.
         writing: How the values of the schema are written.
+        schema_option: The option that gave it.
     """
 
     pattern: str | None = None
     choices: tuple[str, ...] | None = None
     index_file: Path | None = None
-    schema: str | None = None
+    schema: str | SchemaDocument | None = None
     schema_name: str | None = None
     writing: SchemaOptions = field(default_factory=SchemaOptions)
+    schema_option: str = "--schema"
 
     def __bool__(self) -> bool:
         given = (self.pattern, self.choices, self.index_file, self.schema)
@@ -113,12 +118,16 @@ def read_constraint(
     index_file: Path | None = None,
     schema: str | None = None,
     writing: SchemaOptions | None = None,
+    *,
+    like: Path | None = None,
+    tools: Path | None = None,
 ) -> ConstraintOptions:
     """The one constraint among the options. A schema named ``-`` is read from stdin.
 
     Raises:
         UsageError: More than one, or no choice in a list of choices.
         InputError: A file cannot be read.
+        SchemaError: No schema can be made of the records or the tools.
     """
     at_most_one(
         {
@@ -128,6 +137,8 @@ def read_constraint(
             "--choices-file": choices_file,
             "--index": index_file,
             "--schema": schema,
+            "--like": like,
+            "--tools": tools,
         }
     )
     if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
@@ -145,11 +156,19 @@ def read_constraint(
     if texts is not None and not texts:
         raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
     writing = writing or SchemaOptions()
-    writing.check(schema)
-    name = schema
+    named = {"--schema": schema, "--like": like, "--tools": tools}
+    option, name = next(((option, str(name)) for option, name in named.items() if name is not None), ("--schema", None))
+    writing.check(name)
+    read: str | SchemaDocument | None = schema
     if schema == _STDIN:
-        name, schema = "stdin", read_stdin()
-    return ConstraintOptions(regex, tuple(dict.fromkeys(texts)) if texts else None, index_file, schema, name, writing)
+        read = read_stdin()
+    elif like is not None:
+        read = inferred(like)
+    elif tools is not None:
+        read = of_tools(tools)
+    name = "stdin" if name == _STDIN else name
+    chosen = tuple(dict.fromkeys(texts)) if texts else None
+    return ConstraintOptions(regex, chosen, index_file, read, name, writing, option)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:

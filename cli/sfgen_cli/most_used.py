@@ -47,7 +47,7 @@ _IN_ONE_LINE = {
     "--match": "With word, talking passes when talk is banned.",
     "--model": "tiny, uniform, zip:FILE, a directory or a hub id.",
     "--normalize": "See through look-alikes, accents and the like.",
-    "--format": "table, json, jsonl, dot, mermaid or svg.",
+    "--format": "table, json, jsonl, schema, dot, mermaid or svg.",
     "--input": "Many prompts, as JSON Lines.",
     "--schema": "JSON Schema: a file, JSON, or 'name, age int'.",
     "--output": "Where the records of --input go.",

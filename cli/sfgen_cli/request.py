@@ -82,7 +82,8 @@ class Request:
             return
         if self.constraint.schema is not None:
             raise UsageError(
-                f"--engine {self.engine} and --schema cannot be used together: it follows patterns only",
+                f"--engine {self.engine} and {self.constraint.schema_option} cannot be used together: "
+                "it follows patterns only",
                 hint="Leave --engine out.",
             )
         if self.constraint.index_file is not None:

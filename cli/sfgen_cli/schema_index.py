@@ -45,7 +45,7 @@ def run_schema(
     """
     from sfgen.schema.file import load
 
-    _check(looks, is_saved=not constraint)
+    _check(looks, "a saved schema" if not constraint else constraint.schema_option)
     with progress(quiet=quiet) as say:
         say(f"reading {file}" if not constraint else "reading the schema")
         if save or not constraint:
@@ -56,10 +56,16 @@ def run_schema(
             vocabulary = vocabularies.load()
             schema = schema or load(file or DEFAULT_FILE, vocabulary)
         else:
-            vocabularies.refuse("--schema without --save")
+            vocabularies.refuse(f"{constraint.schema_option} without --save")
             schema, vocabulary = constraint.json_schema, None
         assert schema is not None, "there is a schema or a file"
-        _ = schema.network
+        if looks.form != "schema":
+            _ = schema.network
+    if looks.form == "schema":
+        from sfgen.schema.words import as_indented_json
+
+        write(f"{as_indented_json(schema.document.root)}\n")
+        return
     name = constraint.schema_name or str(file)
     for line in schema.notes:
         note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
@@ -74,8 +80,8 @@ def run_schema(
         _show_rules(schema, vocabulary, name, looks, quiet=quiet)
 
 
-def _check(looks: Looks, *, is_saved: bool) -> None:
-    """Refuse what means something for the states of a pattern only."""
+def _check(looks: Looks, what: str) -> None:
+    """Refuse what means something for the states of a pattern only. ``what``: what people gave."""
     given = {
         "--state": looks.state is not None,
         "--against": looks.against is not None,
@@ -92,7 +98,6 @@ def _check(looks: Looks, *, is_saved: bool) -> None:
     }
     for name, is_given in given.items():
         if is_given:
-            what = "a saved schema" if is_saved else "--schema"
             raise UsageError(
                 f"{name} and {what} cannot be used together: it is about the states of a pattern",
                 hint=hints.get(name, "Leave it out."),

@@ -12,6 +12,7 @@ from sfgen_cli.options import CONSTRAINT
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema
+    from sfgen.schema.document import SchemaDocument
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class SchemaOptions:
         }
         return {name: value for name, value in every.items() if value is not None}
 
-    def read(self, schema: str) -> JsonSchema:
+    def read(self, schema: str | SchemaDocument) -> JsonSchema:
         """The schema with these options.
 
         Raises:

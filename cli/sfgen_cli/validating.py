@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfgen.schema import read_schema
+from sfgen.schema.document import SchemaDocument
 from sfgen.schema.validity import Fault, Validity
 from sfgen_cli.matching import Complaint
 
@@ -63,7 +64,7 @@ class Validating:
     said, said_with_bans = "are valid", "are valid and clean"
     each_line = False
 
-    def __init__(self, schema: str) -> None:
+    def __init__(self, schema: str | SchemaDocument) -> None:
         document = read_schema(schema)
         self.notes = document.notes
         self._validity = Validity(document)

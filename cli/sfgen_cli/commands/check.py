@@ -66,6 +66,8 @@ def check(
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
     schema: options.Schema = None,
+    like: options.Like = None,
+    tools: options.Tools = None,
     *,
     bans: Annotated[options.BanOptions, Named("ban-", short=True)],
     json: Annotated[
@@ -113,7 +115,7 @@ def check(
     The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
     in the way: a file that is not there, a bad pattern. No model is loaded.
     """
-    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema)
+    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema, like=like, tools=tools)
     if not constraint and not bans:
         raise _nothing_to_look_for(files or [])
     reader = reader_of_stdin(
@@ -121,6 +123,8 @@ def check(
             "--regex-file": regex_file,
             "--choices-file": choices_file,
             "--schema": schema,
+            "--like": like,
+            "--tools": tools,
             "--words-file": bans.words_file,
         }
     )

@@ -43,6 +43,8 @@ def index(
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
     schema: options.Schema = None,
+    like: options.Like = None,
+    tools: options.Tools = None,
     *,
     writing: SchemaOptions,
     vocabularies: Vocabularies,
@@ -80,8 +82,11 @@ def index(
     A text that one pattern matches and another does not:
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
-    reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file, "--schema": schema})
-    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema, writing=writing)
+    files = {"--schema": schema, "--like": like, "--tools": tools}
+    reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file, **files})
+    constraint = read_constraint(
+        regex, regex_file, choices, choices_file, schema=schema, writing=writing, like=like, tools=tools
+    )
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
     vocabularies.check()
@@ -90,6 +95,11 @@ def index(
 
         run_schema(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
         return
+    if looks.form == "schema":
+        raise UsageError(
+            "--format schema shows a JSON Schema, and there is none",
+            hint="For example: sfgen index --schema 'name, age int' --format schema",
+        )
     if looks.engine == "fsm" and constraint.pattern is not None:
         _show_fsm(constraint.pattern, vocabularies, looks)
         return

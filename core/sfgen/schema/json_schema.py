@@ -68,7 +68,7 @@ class JsonSchema:
 
     def __init__(
         self,
-        schema: Mapping[str, Any] | bool | str | PathLike[str],
+        schema: Mapping[str, Any] | bool | str | PathLike[str] | SchemaDocument,
         *,
         order: str = "schema",
         extra_properties: bool = False,
@@ -81,7 +81,7 @@ class JsonSchema:
                 "order 'any' is not supported yet", hint="Leave it out: properties stand in the order of the schema."
             )
         arguments.one_of("order", order, ("schema",))
-        if not isinstance(schema, Mapping | bool | str | PathLike):
+        if not isinstance(schema, Mapping | bool | str | PathLike | SchemaDocument):
             raise arguments.refusal("schema", "a dictionary, a bool, a text or a path", schema)
         options = WritingOptions(spacing, indent, extra_properties, require_all)
         self._set(read_schema(schema), options)
@@ -306,11 +306,10 @@ class JsonSchema:
         except GrammarTooLarge as error:
             rule = error.rule.partition(": items")[0].partition(": members")[0]
             pointer = compiled.pointers.get(rule, "")
-            raise SchemaTooLarge(
-                f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
-            ) from None
+            reason = f"the automaton of {rule!r} passes the limit of {error.limit}"
+            raise self._document.error(reason, pointer, hint=error.hint, kind=SchemaTooLarge) from None
         except UsageError:  # there is no text, which only counts of different items can hide until now
-            raise SchemaError(
+            raise self._document.error(
                 "no value has as many items or properties as are asked for",
                 compiled.pointers[compiled.grammar.start],
                 hint="Nothing can be written by this schema: change what contradicts itself.",

@@ -29,11 +29,12 @@ _MOST_NAMED = 5  # of keywords that one note lists
 _WAYS = "A schema is a file, JSON that begins with {, or names and types: 'name, age int'."  # ends the error of a file
 
 
-def read_schema(source: Mapping[str, Any] | bool | str | PathLike[str]) -> SchemaDocument:
+def read_schema(source: Mapping[str, Any] | bool | str | PathLike[str] | SchemaDocument) -> SchemaDocument:
     """Read a schema and check that it is well-formed.
 
     Args:
-        source: A dict, a bool, a text as the head of this module tells, or the path of a file.
+        source: A dict, a bool, a text as the head of this module tells, or the path of a file; what was read before
+            stays as it is.
 
     Raises:
         SchemaError: It is no schema: not JSON, a value that its metaschema does not allow, or a reference that leads
@@ -45,6 +46,8 @@ def read_schema(source: Mapping[str, Any] | bool | str | PathLike[str]) -> Schem
     >>> document.draft.title, document.resolve("#", "/items")[0]
     ('draft 2020-12', '')
     """
+    if isinstance(source, SchemaDocument):
+        return source
     if isinstance(source, PathLike):
         return _of_file(os.fspath(source))
     if not isinstance(source, str):
