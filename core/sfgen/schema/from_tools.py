@@ -215,7 +215,7 @@ def _calls(tools: tuple[_Tool, ...]) -> dict[str, Any]:
         }
         for number, tool in enumerate(tools, 1)
     ]
-    return {**({"$schema": URIS[newest]} if newest else {}), "anyOf": branches}
+    return {**({"$schema": URIS[draft]} if newest or draft is not LATEST else {}), "anyOf": branches}
 
 
 def _arguments(schema: dict[str, Any], identifier: str, draft: Draft) -> dict[str, Any]:
