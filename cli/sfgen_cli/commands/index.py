@@ -79,8 +79,8 @@ def index(
     The rules of a JSON Schema, and texts that show them:
         sfgen index --schema 'name, tags str[]' && sfgen index --schema 'name, tags str[]' --examples 5
 
-    A schema that is inferred from a record, to edit and keep:
-        echo '{"name": "Ada", "age": 36}' | sfgen index --like - --format schema > person.json
+    A schema that is inferred from a record:
+        echo '{"name": "Ada", "age": 36}' | sfgen index --like - --format schema
 
     A text that one pattern matches and another does not:
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern

@@ -46,7 +46,9 @@ class JsonSchema:
     equal.
 
     Args:
-        schema: A dict, a bool, JSON text, the short form (``"name, age int"``), or the path of a file.
+        schema: A dict, a bool, JSON text, the short form (``"name, age int"``), the path of a file, or what
+            :func:`sfgen.schema.read_schema` has read. ``sfgen.schema_of`` makes a dict of examples,
+            ``sfgen.tools_schema`` of tools.
         order: The order of properties: ``"schema"`` is theirs in the schema.
         extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
         spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.

@@ -15,7 +15,7 @@ from sfgen.errors import InputError
 from sfgen.schema.strict_json import NotJsonError, decoded, parse
 from sfgen.schema.text_positions import Position
 
-MAX_BYTES = 1 << 26
+MAX_BYTES = 1 << 24
 """How many bytes a file of records may have."""
 
 _LINES = (".jsonl", ".ndjson")
