@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from sfgen.errors import UsageError
 from sfgen_cli.output import note, visible
 from sfgen_cli.prompts import read_stdin, read_text
+from sfgen_cli.schema_files import inferred, of_tools
 from sfgen_cli.schema_options import SchemaOptions
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
     from sfgen.protocols import GuideSource
+    from sfgen.schema.document import SchemaDocument
     from sfgen.schema.pydantic_type import PydanticType
     from sfgen_cli.options import BanOptions, ReferenceName
 
@@ -35,7 +37,7 @@ class ConstraintOptions:
         choices: The texts to choose from.
         index_file: A saved index.
         schema: A JSON Schema: JSON, the short form, the name of a file or a Python type, as
-            ``sfgen.schema.read_schema`` takes it.
+            ``sfgen.schema.read_schema`` takes it; or one that was made of a file and is read already.
         schema_name: What people call it.
         schema_option: The option that gave it.
         writing: How the values of the schema are written.
@@ -44,7 +46,7 @@ class ConstraintOptions:
     pattern: str | None = None
     choices: tuple[str, ...] | None = None
     index_file: Path | None = None
-    schema: str | PydanticType | None = None
+    schema: str | PydanticType | SchemaDocument | None = None
     schema_name: str | None = None
     schema_option: str = "--schema"
     writing: SchemaOptions = field(default_factory=SchemaOptions)
@@ -117,13 +119,17 @@ def read_constraint(
     index_file: Path | None = None,
     schema: str | None = None,
     writing: SchemaOptions | None = None,
+    *,
     pydantic: str | None = None,
+    like: Path | None = None,
+    tools: Path | None = None,
 ) -> ConstraintOptions:
     """The one constraint among the options. A schema named ``-`` is read from stdin.
 
     Raises:
         UsageError: More than one, no choice in a list of choices, or no class where one is to be named.
         InputError: A file cannot be read, or a module cannot be imported.
+        SchemaError: No schema can be made of the records or the tools.
     """
     at_most_one(
         {
@@ -134,6 +140,8 @@ def read_constraint(
             "--index": index_file,
             "--schema": schema,
             "--pydantic": pydantic,
+            "--like": like,
+            "--tools": tools,
         }
     )
     if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
@@ -151,18 +159,23 @@ def read_constraint(
     if texts is not None and not texts:
         raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
     writing = writing or SchemaOptions()
-    name = pydantic or schema
+    named = {"--schema": schema, "--pydantic": pydantic, "--like": like, "--tools": tools}
+    option, name = next(((option, str(name)) for option, name in named.items() if name is not None), ("--schema", None))
     writing.check(name)
-    source: str | PydanticType | None = schema
-    if pydantic is not None:
+    read: str | PydanticType | SchemaDocument | None = schema
+    if schema == _STDIN:
+        read = read_stdin()
+    elif pydantic is not None:
         from sfgen_cli.python_types import python_type
 
-        source = python_type(pydantic)
-    elif schema == _STDIN:
-        name, source = "stdin", read_stdin()
-    option = "--schema" if pydantic is None else "--pydantic"
+        read = python_type(pydantic)
+    elif like is not None:
+        read = inferred(like)
+    elif tools is not None:
+        read = of_tools(tools)
+    name = "stdin" if name == _STDIN else name
     chosen = tuple(dict.fromkeys(texts)) if texts else None
-    return ConstraintOptions(regex, chosen, index_file, source, name, option, writing)
+    return ConstraintOptions(regex, chosen, index_file, read, name, option, writing)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:

@@ -134,10 +134,11 @@ class Looks:
         ),
     ] = None
     format: Annotated[
-        Literal["table", "json", "jsonl", "dot", "mermaid", "svg"] | None,
+        Literal["table", "json", "jsonl", "schema", "dot", "mermaid", "svg"] | None,
         typer.Option(
-            help="table; json: one object; jsonl: a line for each state; dot, mermaid: a graph of the automaton as "
-            "text; svg: its picture, drawn by Graphviz. Default: table.",
+            help="table; json: one object; jsonl: a line for each state; schema: the JSON Schema itself, to edit and "
+            "keep; dot, mermaid: a graph of the automaton as text; svg: its picture, drawn by Graphviz. Default: "
+            "table.",
             rich_help_panel=_FORM,
             show_default=False,
         ),
@@ -233,7 +234,7 @@ class Looks:
             )
         if self.tokens and not self.is_graph:
             raise UsageError("--tokens means something with a graph only", hint="For example: --tokens --format dot")
-        if self.max_states is not None and (one_look or self.form in ("json", "jsonl")):
+        if self.max_states is not None and (one_look or self.form in ("json", "jsonl", "schema")):
             raise UsageError("--max-states cuts tables and graphs of the whole index only", hint="Leave it out.")
         if self.ids and self.at_automaton:
             raise UsageError("--ids names tokens, and none are shown here", hint="Leave it out.")

@@ -83,6 +83,24 @@ Schema = Annotated[
         rich_help_panel=CONSTRAINT,
     ),
 ]
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="JSON like these records: JSON Lines, or one JSON list; [bold]-[/] is stdin. The schema is inferred from "
+        "them; [bold]sfgen index --like FILE --format schema[/] prints it.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+Tools = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help='A call of one of these tools, [bold]{"name": …, "arguments": {…}}[/]: a JSON list of functions as '
+        "OpenAI, Anthropic and MCP have it; [bold]-[/] is stdin.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
 
 Pydantic = Annotated[
     str | None,

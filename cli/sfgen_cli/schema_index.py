@@ -59,7 +59,13 @@ def run_schema(
             vocabularies.refuse(f"{constraint.schema_option} without --save")
             schema, vocabulary = constraint.json_schema, None
         assert schema is not None, "there is a schema or a file"
-        _ = schema.network
+        if looks.form != "schema":
+            _ = schema.network
+    if looks.form == "schema":
+        from sfgen.schema.words import as_indented_json
+
+        write(f"{as_indented_json(schema.document.root)}\n")
+        return
     name = constraint.schema_name or str(file)
     for line in schema.notes:
         note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
@@ -75,7 +81,7 @@ def run_schema(
 
 
 def _check(looks: Looks, what: str) -> None:
-    """Refuse what means something for the states of a pattern only."""
+    """Refuse what means something for the states of a pattern only. ``what``: what people gave."""
     given = {
         "--state": looks.state is not None,
         "--against": looks.against is not None,

@@ -12,6 +12,7 @@ from sfgen_cli.options import CONSTRAINT
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema
+    from sfgen.schema.document import SchemaDocument
     from sfgen.schema.pydantic_type import PydanticType
 
 
@@ -73,7 +74,7 @@ class SchemaOptions:
         }
         return {name: value for name, value in every.items() if value is not None}
 
-    def read(self, schema: str | PydanticType) -> JsonSchema:
+    def read(self, schema: str | PydanticType | SchemaDocument) -> JsonSchema:
         """The schema with these options.
 
         Raises:

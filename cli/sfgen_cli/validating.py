@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfgen.schema import read_schema
+from sfgen.schema.document import SchemaDocument
 from sfgen.schema.pydantic_type import PydanticType
 from sfgen.schema.validity import Fault, Validity
 from sfgen_cli.matching import Complaint
@@ -64,7 +65,7 @@ class Validating:
     said, said_with_bans = "are valid", "are valid and clean"
     each_line = False
 
-    def __init__(self, schema: str | PydanticType) -> None:
+    def __init__(self, schema: str | PydanticType | SchemaDocument) -> None:
         document = read_schema(schema)
         self.notes = document.notes
         self._validity = Validity(document)

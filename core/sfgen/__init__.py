@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from sfgen.models import load_model
     from sfgen.models.from_transformers import from_transformers
     from sfgen.protocols import Guide
+    from sfgen.schema.from_examples import schema_of
+    from sfgen.schema.from_tools import tools_schema
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.vocabulary import Vocabulary
 
@@ -53,7 +55,9 @@ _HOME = {
     "from_transformers": "sfgen.models.from_transformers",
     "generate": "sfgen.decoding",
     "load_model": "sfgen.models",
+    "schema_of": "sfgen.schema.from_examples",
     "stream": "sfgen.decoding",
+    "tools_schema": "sfgen.schema.from_tools",
 }
 
 __all__ = [
@@ -75,7 +79,9 @@ __all__ = [
     "from_transformers",
     "generate",
     "load_model",
+    "schema_of",
     "stream",
+    "tools_schema",
 ]
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from error_case import Before, Case, files
+from error_case import Before, Case, both, files, patched
 from error_cases_patterns import small_tokenizer
 
 from sfgen.schema.read import MAX_BYTES
@@ -27,6 +27,8 @@ _MOVING = {
 _MANY_BRANCHES = {"allOf": [{"anyOf": [{"minimum": a * 100 + b} for b in range(50)]} for a in range(2)]}
 _NESTED = {"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}
 _LONG = [10**390 + 1, 10**390 + 3, 10**390 + 7]
+_TWICE = '{"a": 1, "a": 2}'
+_NEVER = '[{"name": "a", "parameters": {"type": "object", "properties": {"b": false}, "required": ["b"]}}]'
 _CIRCLE = {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}}}
 
 
@@ -87,6 +89,37 @@ SCHEMAS = [
     Case([*_CHECK.split(), '{"$ref": "#"}'], 2, "goes round in a circle"),
     Case([*_CHECK.split(), '{"allOf": [{"$anchor": "a"}, {"$anchor": "a"}]}'], 2, "has the name a already"),
     Case([*_CHECK.split(), '{"pattern": "a("}'], 2, '"pattern" is no pattern'),
+    # --- made of records
+    Case("gen --like no-such-file x", 1, "cannot read the records no-such-file: No such file"),
+    Case("gen --like r.jsonl x", 1, "r.jsonl, line 2, column 4: not valid JSON", files(r__jsonl="{}\n [1,]")),
+    Case("gen --like r.jsonl x", 1, 'line 1, column 10: not valid JSON: "a" occurs twice', files(r__jsonl=_TWICE)),
+    Case("gen --like - x", 1, "stdin has no record in it", stdin="\n\n"),
+    Case("index --like r.json", 1, "r.json has no record in it: the list is empty", files(r__json="[]")),
+    Case("index --like r.json", 1, "r.json, line 1, column 2: not valid JSON: byte 1", files(r__json=b'"\xff"')),
+    Case(
+        "check --like r.json",
+        2,
+        "r.json passes the limit of 4 bytes",
+        both(files(r__json="[1, 2]"), patched("sfgen.schema.records.MAX_BYTES", 4)),
+    ),
+    Case("check --like r.json", 2, "nested deeper than 64 lists and objects", files(r__json="[" * 70 + "]" * 70)),
+    Case("gen --like - --schema name x", 2, "--schema and --like cannot be used together"),
+    Case("gen --like - -", 2, "the prompt and --like cannot both come from stdin"),
+    Case("gen --like r.json --engine fsm x", 2, "--engine fsm and --like cannot", files(r__json="[1]")),
+    Case("index --like r.json --state 1", 2, "--state and --like cannot be used together", files(r__json="[1]")),
+    Case("index --regex a --format schema", 2, "--format schema shows a JSON Schema, and there is none"),
+    # --- made of tools
+    Case("gen --tools no-such-file x", 1, "cannot read the tools no-such-file: No such file"),
+    Case("gen --tools t.json x", 1, "t.json, line 1, column 2: not valid JSON", files(t__json="[,]")),
+    Case("gen --tools - x", 1, "stdin, line 1, column 2: a tool without a name at /0", stdin="[{}]"),
+    Case("check --tools t.json", 2, 'the tool "a" is there twice', files(t__json='[{"name": "a"}, {"name": "a"}]')),
+    Case("index --tools t.json", 1, 'line 1, column 69: the tool "a": nothing satisfies false', files(t__json=_NEVER)),
+    Case(
+        "check --tools t.json",
+        2,
+        "t.json passes the limit of 4 bytes",
+        both(files(t__json='[{"name": "a"}]'), patched("sfgen.schema.from_tools.MAX_BYTES", 4)),
+    ),
     # --- what is written by it
     Case("gen --schema name --engine fsm x", 2, "--engine fsm and --schema cannot be used together"),
     Case("gen --indent 2 x", 2, "--indent says how a schema is written, and there is none"),

@@ -36,7 +36,7 @@ class Call:
         path: Its name from the package on: ``sfgen.index.Index.row``.
         owner: The class that it is a method of; ``None`` for functions, constructors and class methods.
         target: What is called: a function, a class, a bound class method, or a method that wants its object.
-        parameters: Those that can be given.
+        parameters: Those that can be given by name.
     """
 
     path: str
@@ -111,5 +111,6 @@ def _is_ours(kind: type, name: str) -> bool:
 
 
 def _call(path: str, owner: type | None, target: Callable[..., Any]) -> Call:
-    parameters = list(inspect.signature(target).parameters.values())
+    every = inspect.signature(target).parameters.values()
+    parameters = [parameter for parameter in every if parameter.kind is not parameter.VAR_POSITIONAL]
     return Call(path, owner, target, tuple(parameters[1:] if owner is not None else parameters))

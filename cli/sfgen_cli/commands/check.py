@@ -67,6 +67,8 @@ def check(
     choices_file: options.ChoicesFile = None,
     schema: options.Schema = None,
     pydantic: options.Pydantic = None,
+    like: options.Like = None,
+    tools: options.Tools = None,
     *,
     bans: Annotated[options.BanOptions, Named("ban-", short=True)],
     json: Annotated[
@@ -114,7 +116,9 @@ def check(
     The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
     in the way: a file that is not there, a bad pattern. No model is loaded.
     """
-    constraint = read_constraint(regex, regex_file, choices, choices_file, schema=schema, pydantic=pydantic)
+    constraint = read_constraint(
+        regex, regex_file, choices, choices_file, schema=schema, pydantic=pydantic, like=like, tools=tools
+    )
     if not constraint and not bans:
         raise _nothing_to_look_for(files or [])
     reader = reader_of_stdin(
@@ -122,6 +126,8 @@ def check(
             "--regex-file": regex_file,
             "--choices-file": choices_file,
             "--schema": schema,
+            "--like": like,
+            "--tools": tools,
             "--words-file": bans.words_file,
         }
     )

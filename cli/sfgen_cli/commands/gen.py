@@ -27,6 +27,8 @@ def gen(
     index: options.IndexFile = None,
     schema: options.Schema = None,
     pydantic: options.Pydantic = None,
+    like: options.Like = None,
+    tools: options.Tools = None,
     *,
     writing: SchemaOptions,
     engine: options.Engine = None,
@@ -56,13 +58,17 @@ def gen(
         "--regex-file": regex_file,
         "--choices-file": choices_file,
         "--schema": schema,
+        "--like": like,
+        "--tools": tools,
         "--ban-words-file": bans.words_file,
         "--input": many.input,
         "--prompt-file": generation.prompt_file,
     }
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation)
-    constraint = read_constraint(regex, regex_file, choices, choices_file, index, schema, writing, pydantic)
+    constraint = read_constraint(
+        regex, regex_file, choices, choices_file, index, schema, writing, pydantic=pydantic, like=like, tools=tools
+    )
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)

@@ -44,6 +44,8 @@ def index(
     choices_file: options.ChoicesFile = None,
     schema: options.Schema = None,
     pydantic: options.Pydantic = None,
+    like: options.Like = None,
+    tools: options.Tools = None,
     *,
     writing: SchemaOptions,
     vocabularies: Vocabularies,
@@ -78,12 +80,24 @@ def index(
     The rules of a JSON Schema, and texts that show them:
         sfgen index --schema 'name, tags str[]' && sfgen index --schema 'name, tags str[]' --examples 5
 
+    A schema that is inferred from a record:
+        echo '{"name": "Ada", "age": 36}' | sfgen index --like - --format schema
+
     A text that one pattern matches and another does not:
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
-    reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file, "--schema": schema})
+    files = {"--schema": schema, "--like": like, "--tools": tools}
+    reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file, **files})
     constraint = read_constraint(
-        regex, regex_file, choices, choices_file, schema=schema, writing=writing, pydantic=pydantic
+        regex,
+        regex_file,
+        choices,
+        choices_file,
+        schema=schema,
+        writing=writing,
+        pydantic=pydantic,
+        like=like,
+        tools=tools,
     )
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
@@ -93,6 +107,11 @@ def index(
 
         run_schema(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
         return
+    if looks.form == "schema":
+        raise UsageError(
+            "--format schema shows a JSON Schema, and there is none",
+            hint="For example: sfgen index --schema 'name, age int' --format schema",
+        )
     if looks.engine == "fsm" and constraint.pattern is not None:
         _show_fsm(constraint.pattern, vocabularies, looks)
         return

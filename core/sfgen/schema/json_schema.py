@@ -47,8 +47,10 @@ class JsonSchema:
     equal, if they are of the same Python type or of none.
 
     Args:
-        schema: A dict, a bool, JSON text, the short form (``"name, age int"``), or the path of a file; or a Python type
-            that pydantic reads (a model, a dataclass, ``list[Model]``), whose schema it is.
+        schema: A dict, a bool, JSON text, the short form (``"name, age int"``), the path of a file, or what
+            :func:`sfgen.schema.read_schema` has read; or a Python type that pydantic reads (a model, a dataclass,
+            ``list[Model]``), whose schema it is. ``sfgen.schema_of`` makes a dict of examples, ``sfgen.tools_schema``
+            of tools.
         order: The order of properties: ``"schema"`` is theirs in the schema.
         extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
         spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
@@ -70,7 +72,7 @@ class JsonSchema:
 
     def __init__(
         self,
-        schema: Mapping[str, Any] | bool | str | PathLike[str] | type[Any] | Any,
+        schema: Mapping[str, Any] | bool | str | PathLike[str] | SchemaDocument | type[Any] | Any,
         *,
         order: str = "schema",
         extra_properties: bool = False,
@@ -84,7 +86,7 @@ class JsonSchema:
             )
         arguments.one_of("order", order, ("schema",))
         source = pydantic_type(schema) or schema
-        if not isinstance(source, Mapping | bool | str | PathLike | PydanticType):
+        if not isinstance(source, Mapping | bool | str | PathLike | SchemaDocument | PydanticType):
             hint = "Of an instance of a class give the class." if hasattr(schema, "__dict__") else ""
             raise arguments.refusal("schema", "a dictionary, a bool, a text, a path or a class", schema, hint=hint)
         options = WritingOptions(spacing, indent, extra_properties, require_all)
@@ -327,11 +329,10 @@ class JsonSchema:
         except GrammarTooLarge as error:
             rule = error.rule.partition(": items")[0].partition(": members")[0]
             pointer = compiled.pointers.get(rule, "")
-            raise SchemaTooLarge(
-                f"the automaton of {rule!r} passes the limit of {error.limit}", pointer, hint=error.hint
-            ) from None
+            reason = f"the automaton of {rule!r} passes the limit of {error.limit}"
+            raise self._document.error(reason, pointer, hint=error.hint, kind=SchemaTooLarge) from None
         except UsageError:  # there is no text, which only counts of different items can hide until now
-            raise SchemaError(
+            raise self._document.error(
                 "no value has as many items or properties as are asked for",
                 compiled.pointers[compiled.grammar.start],
                 hint="Nothing can be written by this schema: change what contradicts itself.",

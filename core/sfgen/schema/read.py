@@ -30,11 +30,14 @@ _MOST_NAMED = 5  # of keywords that one note lists
 _WAYS = "A schema is a file, JSON that begins with {, or names and types: 'name, age int'."  # ends the error of a file
 
 
-def read_schema(source: Mapping[str, Any] | bool | str | PathLike[str] | PydanticType) -> SchemaDocument:
+def read_schema(
+    source: Mapping[str, Any] | bool | str | PathLike[str] | PydanticType | SchemaDocument,
+) -> SchemaDocument:
     """Read a schema and check that it is well-formed.
 
     Args:
-        source: A dict, a bool, a text as the head of this module tells, the path of a file, or a Python type.
+        source: A dict, a bool, a text as the head of this module tells, the path of a file, or a Python type; what was
+            read before stays as it is.
 
     Raises:
         SchemaError: It is no schema: not JSON, a value that its metaschema does not allow, or a reference that leads
@@ -48,6 +51,8 @@ def read_schema(source: Mapping[str, Any] | bool | str | PathLike[str] | Pydanti
     """
     if isinstance(source, PydanticType):
         return well_formed(from_python(source.json_schema()))
+    if isinstance(source, SchemaDocument):
+        return source
     if isinstance(source, PathLike):
         return _of_file(os.fspath(source))
     if not isinstance(source, str):

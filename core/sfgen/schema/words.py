@@ -56,6 +56,31 @@ def as_json(value: Any) -> str:
     return "".join(_pieces(value, sys.maxsize - 1))
 
 
+def as_indented_json(value: Any, depth: int = 0) -> str:
+    """A value as JSON for people who read and edit it, its numbers as they were.
+
+    Args:
+        value: The value.
+        depth: How far in its lines stand, two blanks each; the first one does not.
+
+    >>> print(as_indented_json({"enum": [Decimal("0.10"), None], "items": {}}))
+    {
+      "enum": [0.10, null],
+      "items": {}
+    }
+    """
+    inner, outer = "\n" + "  " * (depth + 1), "\n" + "  " * depth
+    if isinstance(value, dict) and value:
+        lines = [
+            f"{json.dumps(name, ensure_ascii=False)}: {as_indented_json(item, depth + 1)}"
+            for name, item in value.items()
+        ]
+        return f"{{{inner}{f',{inner}'.join(lines)}{outer}}}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return f"[{inner}{f',{inner}'.join(as_indented_json(item, depth + 1) for item in value)}{outer}]"
+    return as_json(value)
+
+
 def alternatives(words: Iterable[str]) -> str:
     """Several things of which one is meant; of many only the first.
 
