@@ -11,12 +11,14 @@ import itertools
 from collections.abc import Iterator
 
 from sfgen.automata.examples import examples as texts_of_automaton
+from sfgen.grammar.any_order import in_one_order
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import distances_of
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import (
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -223,6 +225,8 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
                 )
             case CountedList(opening, item, separator, closing, minimum, maximum):
                 return CountedList(opening, place(item), separator, closing, minimum, maximum)
+            case AnyOrder():
+                return read(in_one_order(expression))
             case _:
                 return expression
 
