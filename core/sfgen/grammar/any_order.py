@@ -12,8 +12,8 @@ from typing import NamedTuple
 from sfgen.errors import InternalError
 from sfgen.grammar.rules import Alternation, AnyOrder, Concatenation, Expression, Literal, Member, Repeat, Series, Take
 
-MOST_NAMES = 62
-"""The most names of one rule: the bits of a number that kernels know."""
+NARROW = 62
+"""The names of a rule that kernels tell apart, as bits of a number. They take the others to be free, and doubt it."""
 
 
 class Names(NamedTuple):
@@ -67,6 +67,11 @@ def names_taken(register: object) -> int:
     return register if isinstance(register, int) else 0
 
 
+def narrow(register: object) -> int:
+    """What kernels see of a register."""
+    return names_taken(register) & (1 << NARROW) - 1
+
+
 def with_text(register: object, text: bytes) -> Seen:
     """The register after another text of a distinct call."""
     return Seen(texts_read(register) | {text}, names_taken(register))
@@ -83,8 +88,8 @@ def with_name(register: int | bytes | Seen, number: int) -> int | Seen | None:
 
 def with_marks(members: AnyOrder) -> Expression:
     """All members at any time, again and again: what the automaton of the rule reads, with marks behind names."""
-    if len(members.members) > MOST_NAMES:
-        raise InternalError(f"a rule has at most {MOST_NAMES} names in any order")
+    if any(member.is_needed for member in members.members[NARROW:]):
+        raise InternalError(f"the names that are needed are among the first {NARROW} of a rule")
     sorts: list[Expression] = [
         Concatenation((Literal(member.name), Take(number), members.colon, member.value))
         for number, member in enumerate(members.members)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.any_order import names_taken
+from sfgen.grammar.any_order import names_taken, narrow
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks
 from sfgen.grammar.member_distances import NO_STAND, flat_members
@@ -347,7 +347,7 @@ class _Room:
                     order.append(below)
                 last = rest == len(node.frames) - 1
                 after = -1 if last else len(frames) // FRAME_FIELDS + 1
-                frames += [state, names_taken(register), number, after]
+                frames += [state, narrow(register), number, after]
         first_made = max(len(order), len(frames) // FRAME_FIELDS)
         if first_made + MOST_MADE // 2 > len(self.nodes) // NODE_FIELDS:
             self.nodes = np.empty(NODE_FIELDS * (first_made + MOST_MADE), dtype=np.int64)
@@ -357,7 +357,7 @@ class _Room:
         sets = [
             number
             for state, register, node in configurations
-            for number in (state, names_taken(register), number_of.get(node, BELOW))
+            for number in (state, narrow(register), number_of.get(node, BELOW))
         ]
         self.sets[: len(sets)] = sets
         if loaded is not None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.any_order import Names
+from sfgen.grammar.any_order import NARROW, Names
 from sfgen.grammar.network import DEAD, Network
 from sfgen.kernels import Int, Int64s, kernel
 
@@ -171,7 +171,10 @@ class MemberDistances:
 NO_STAND = -1
 """Of a state that is in no rule whose members have any order."""
 
-STAND_RULE, STAND_TAKES, STAND_TAIL, STAND_CLOSE, STAND_LACKS, STAND_ROOM, STAND_OTHER, STAND_CHOICES = range(8)
+(
+    STAND_RULE, STAND_TAKES, STAND_IS_DOUBTFUL, STAND_TAIL, STAND_CLOSE, STAND_LACKS, STAND_ROOM, STAND_OTHER,
+    STAND_CHOICES,
+) = range(9)  # fmt: skip
 """What ``flat_members`` has of a state, by position; the choices follow, the name and the bytes of each."""
 
 RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_NAMES = range(6)
@@ -190,14 +193,17 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
         names, prices = distances.names, distances.prices
         if id(distances) not in rules:
             rules[id(distances)] = len(numbers)
-            numbers += [names.needed, prices.other, prices.close, names.size, len(prices.by_price)]
-            numbers += [*prices.names, *prices.by_price]
+            by_price = [name for name in prices.by_price if name < NARROW]
+            numbers += [names.needed, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
+            numbers += [*prices.names[:NARROW], *by_price]
         at[state] = len(numbers)
         stand = distances.stands[state]
         tail = -1 if stand.tail is None else stand.tail[0] + distances.lengths[stand.tail[1]]
         other = min((distances.of_other(each) for each in stand.others), default=FAR)
-        choices = [(name, distances.of_choice(name, length)) for name, length in stand.choices]
-        numbers += [rules[id(distances)], names.takes.get(state, -1), tail, stand.close, stand.lacks, stand.room, other]
+        choices = [(min(name, NARROW), distances.of_choice(name, length)) for name, length in stand.choices]
+        takes = min(names.takes.get(state, -1), NARROW)
+        is_doubtful = takes == NARROW or (names.size > NARROW and stand.tail is None)
+        numbers += [rules[id(distances)], takes, is_doubtful, tail, stand.close, stand.lacks, stand.room, other]
         numbers += [len(choices), *(number for choice in choices for number in choice)]
     return at, np.array(numbers or [0], dtype=np.int64)
 

@@ -132,7 +132,7 @@ class AnyOrder:
     """Members in any order, each name at most once; only as the whole of a rule.
 
     Args:
-        members: The members that have names.
+        members: The members that have names; those that are needed are among the first 62.
         others: The sorts of other members.
         opening: What stands before the first member, not empty.
         colon: What stands between a name and its value; it calls nothing.

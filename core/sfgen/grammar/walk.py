@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfgen.grammar.any_order import NARROW
 from sfgen.grammar.distances import FAR
-from sfgen.grammar.member_distances import NO_STAND, STAND_TAIL, STAND_TAKES, to_end
+from sfgen.grammar.member_distances import NO_STAND, STAND_IS_DOUBTFUL, STAND_TAIL, STAND_TAKES, to_end
 from sfgen.kernels import (
     Flag,
     Int,
@@ -141,11 +142,16 @@ def walk(
                 doubtful = marks[4 * depth + 3] != 0
                 for place in range(marks[4 * depth], top):
                     distance = min(distance, _distance(place, facts, distances, members, nodes, sets))
+                    stand = np.int64(facts[FACTS * sets[3 * place] + STAND])
+                    doubtful = doubtful or (stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0)
                     inside = sets[3 * place + 2]
                     if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
                         doubtful = doubtful or facts[FACTS * sets[3 * place] + IS_NARROW] != 0
                 if group_of.size > 0 and distance < FAR:
                     group = _group(marks[4 * depth], top, loaded, places, counts, sets)
+                    stand = np.int64(facts[FACTS * sets[3 * marks[4 * depth]] + STAND])
+                    if stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0:
+                        group = np.int64(ALONE)
                     for place in range(token_starts[node], token_starts[node + 1]):
                         group_of[token_ids[place]] = group
                 if distance < FAR:
@@ -331,7 +337,9 @@ def _enter(
         register = np.int64(0)
     stand = np.int64(facts[FACTS * state + STAND])
     if stand != NO_STAND:
-        if members[stand + STAND_TAKES] >= 0:
+        if members[stand + STAND_TAKES] >= NARROW:
+            doubt = np.int64(1)
+        elif members[stand + STAND_TAKES] >= 0:
             name = np.int64(1) << members[stand + STAND_TAKES]
             if register & name != 0:
                 return top, doubt

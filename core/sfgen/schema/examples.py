@@ -31,6 +31,7 @@ from sfgen.grammar.rules import (
     Member,
     Repeat,
     Series,
+    Take,
 )
 
 _MOST_VALUES = 50  # that are shown of one automaton
@@ -139,6 +140,10 @@ class _Texts:
             case CountedList(opening, item, separator, closing, minimum):
                 items = [self._plain(item)] * minimum
                 return self._list(opening, items, separator, closing)
+            case AnyOrder():
+                return self._plain(in_one_order(expression))
+            case Take():
+                return b""
 
     def _series(self, members: list[bytes | None], separator: Expression) -> bytes | None:
         between = self._plain(separator)

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ class JsonSchema:
 
     Args:
         schema: A dict, a bool, JSON text, the short form (``"name, age int"``), or the path of a file.
-        order: The order of properties: ``"schema"`` is theirs in the schema.
+        order: The order of properties: ``"schema"`` is theirs in the schema, ``"any"`` leaves it open.
         extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
         spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
         indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
@@ -76,14 +77,9 @@ class JsonSchema:
         indent: int | None = None,
         require_all: bool = False,
     ) -> None:
-        if order == "any":
-            raise UsageError(
-                "order 'any' is not supported yet", hint="Leave it out: properties stand in the order of the schema."
-            )
-        arguments.one_of("order", order, ("schema",))
         if not isinstance(schema, Mapping | bool | str | PathLike):
             raise arguments.refusal("schema", "a dictionary, a bool, a text or a path", schema)
-        options = WritingOptions(spacing, indent, extra_properties, require_all)
+        options = WritingOptions(spacing, indent, extra_properties, require_all, order)
         self._set(read_schema(schema), options)
 
     def _set(self, document: SchemaDocument, options: WritingOptions) -> None:
@@ -171,6 +167,7 @@ class JsonSchema:
             "indent": options.indent,
             "extra_properties": options.extra_properties,
             "require_all": options.require_all,
+            "order": options.order,
         }
 
     def validate(self, data: object) -> list[Fault]:
@@ -269,7 +266,7 @@ class JsonSchema:
         made = object.__new__(JsonSchema)
         made._set(
             self._document,
-            WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all, banned),
+            replace(options, banned=banned),
         )
         return made
 
@@ -292,8 +289,7 @@ class JsonSchema:
         except SchemaError as error:
             if options.banned is None or isinstance(error, SchemaTooLarge):
                 raise
-            clean = WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all)
-            compile_schema(self._document, clean)  # raises where the banned words are not the reason
+            compile_schema(self._document, replace(options, banned=None))  # raises where the banned words are not the reason
             raise BannedWordsError(
                 "every text that the schema allows has a banned word",
                 details=(f"  {error.message}",),
