@@ -110,6 +110,7 @@ class Enumerated:
                 return self.any_order(members)
             case CountedText() as text:
                 return self.short(each for each in self.accepted(text.dfa) if _counts_well(text, each))
+        raise AssertionError(expression)
 
     def short(self, texts: Iterable[bytes]) -> Texts:
         return frozenset((text, frozenset()) for text in texts if len(text) <= self.longest)

@@ -208,19 +208,21 @@ class _Writer:
 
     def any_order(self) -> AnyOrder:
         """No name is the beginning of another, or of the text of a distinct call."""
-        names = self.draw(st.lists(st.sampled_from([b'"c"', b'"cc"', b'"ca"', b"c ", b"cb"]), max_size=4, unique=True))
-        members = tuple(NamedMember(name, self.call(), self.draw(st.booleans())) for name in names)
+        written = st.sampled_from([b'"c"', b'"cc"', b'"ca"', b"c ", b"cb"])
+        names: list[bytes] = self.draw(st.lists(written, max_size=4, unique=True))
+        members = tuple(NamedMember(name, self.call(), self.number(0, 1) == 1) for name in names)
         others: tuple[OtherMember, ...] = ()
         minimum = self.draw(st.sampled_from([0, 0, 0, 1, 2, 3]))
         more = self.draw(st.sampled_from([None, None, 0, 1, 2]))
-        if self.names and self.draw(st.booleans()):
+        if self.number(0, 1) and self.names:
             others = (OtherMember(self.name(), self.call()),)
             texts = completions(self.leaf_of(others[0].name)).get(0)
             if texts is not None:  # they run out
                 most = len(members) + texts - minimum
                 more = most if more is None else min(more, most)
-        colon = self.draw(st.sampled_from([Literal(b":"), EMPTY, Repeat(Literal(b":"), 1, 2)]))
-        separator = self.draw(st.sampled_from([Literal(b","), Literal(b", "), Repeat(Literal(b","), 1, 2)]))
+        colons: list[Expression] = [Literal(b":"), EMPTY, Repeat(Literal(b":"), 1, 2)]
+        separators: list[Expression] = [Literal(b","), Literal(b", "), Repeat(Literal(b","), 1, 2)]
+        colon, separator = self.draw(st.sampled_from(colons)), self.draw(st.sampled_from(separators))
         return AnyOrder(
             members, others, b"(", colon, separator, self.draw(st.sampled_from([b")", b" )"])), b"()", minimum,
             None if more is None else minimum + more,
@@ -343,7 +345,10 @@ def _without_empty_items(rules: dict[str, Expression]) -> dict[str, Expression]:
             found["item"] = Alternation((Concatenation((Literal(b"a"), expression.item)), Literal(b"b")))
             found[rule] = replace(expression, item=Call("item"))
         if isinstance(expression, AnyOrder):
-            for value in {part.value for part in (*expression.members, *expression.others)}:
+            for value in [
+                *(member.value for member in expression.members),
+                *(other.value for other in expression.others),
+            ]:
                 if least.of_rule(value.rule) == 0:
                     found[f"{value.rule} b"] = Concatenation((Literal(b"b"), value))
             full = {name.removesuffix(" b"): Call(name) for name in found if name.endswith(" b")}

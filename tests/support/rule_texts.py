@@ -101,9 +101,7 @@ class RuleTexts:
 
     def _any_order(self, members: AnyOrder, depth: int, seen: set[bytes]) -> bytes:
         chosen = [member for member in members.members if member.is_needed]
-        optional = [
-            member for member in members.members if not member.is_needed and self._fits(member.value, depth)
-        ]
+        optional = [member for member in members.members if not member.is_needed and self._fits(member.value, depth)]
         self._rng.shuffle(optional)
         most = len(members.members) + 3 if members.maximum is None else members.maximum
         count = self._rng.randint(min(max(members.minimum, len(chosen)), most), most)

@@ -76,9 +76,7 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
         for states in counting:
             found[states] = _unit(network, states, base + unit * needs, classes)
         if np.array_equal(found, unit):
-            return Distances(
-                base, unit, needs, {state: each for each in members.values() for state in each.stands}
-            )
+            return Distances(base, unit, needs, {state: each for each in members.values() for state in each.stands})
         unit = found
 
 

@@ -19,6 +19,7 @@ from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
 Found = dict[tuple[int, Register], list[Node]]
 """Configurations while they are gathered: the nodes of each state and register."""
 
+
 class Reader:
     """Reads bytes through a network. Safe to share between threads.
 

@@ -1,8 +1,9 @@
 """Rules: what a grammar says, as expressions over bytes and calls of other rules. Nothing here knows tokens.
 
 An expression is a regular expression whose letters are bytes and calls (an extended right-hand side of a context-free
-grammar). Four kinds are more than that: a ``Series`` has members in a fixed order, some of them optional, and ``AnyOrder``
-in any; a ``CountedList`` and a ``CountedText`` count up to large numbers with a counter in place of copies.
+grammar). Four kinds are more than that: a ``Series`` has members in a fixed order, some of them optional; ``AnyOrder``
+has members in any order; a ``CountedList`` and a ``CountedText`` count up to large numbers with a counter in place of
+copies.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ _KEPT = 1 << 16
 """Nodes that are known by what they are made of. When there are more, they are forgotten; equal ones are then made."""
 
 Register: TypeAlias = int | bytes | Seen
-"""What a rule remembers: a count, or the names that were read; in a rule that was called with ``distinct``, the text that
-it has read; in the rule that made such calls, also the texts that they have read."""
+"""What a rule remembers: a count, or the names that were read; in a rule that was called with ``distinct``, the text
+that it has read; in the rule that made such calls, also the texts that they have read."""
 
 
 class Shortest(NamedTuple):

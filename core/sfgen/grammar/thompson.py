@@ -1,9 +1,9 @@
 """Expressions to a nondeterministic automaton over bytes and calls (Thompson's construction, 1968).
 
 Several rules are one automaton, so that the subset construction runs once. Its symbols are the bytes and, from 256 on,
-the calls that the rules make and the marks behind names, an *entry* for each rule, which leads from the common start to the rule's own, and an
-*end* for each rule, which leads from the rule's end to the common one. As the ends differ, states of different rules
-are never joined.
+the calls that the rules make and the marks behind names, an *entry* for each rule, which leads from the common start to
+the rule's own, and an *end* for each rule, which leads from the rule's end to the common one. As the ends differ,
+states of different rules are never joined.
 """
 
 from __future__ import annotations

@@ -251,12 +251,7 @@ class TokenPositions:
 
     def _places_of(self, position: Position) -> Places:
         """Where tokens lead from a position; the last few are kept: within a text it is mostly the same one."""
-        key = tuple(
-            [
-                Configuration(state, names_taken(register), node)
-                for state, register, node in position
-            ]
-        )
+        key = tuple([Configuration(state, names_taken(register), node) for state, register, node in position])
         found = self._places.get(key)
         if found is None:
             found = self._masks.places(position)

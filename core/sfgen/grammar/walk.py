@@ -174,9 +174,7 @@ def walk(
 
 
 @kernel(is_part=True)
-def _distance(
-    place: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s
-) -> Int:
+def _distance(place: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s) -> Int:
     """The fewest bytes from a configuration to the end of the text."""
     state, register, node = sets[3 * place], sets[3 * place + 1], sets[3 * place + 2]
     return _to_end(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]

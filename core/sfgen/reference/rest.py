@@ -31,8 +31,8 @@ Done: TypeAlias = int | bytes | tuple[int, int] | tuple[frozenset[int], int]
 """How much of an expression was read.
 
 Bytes of a ``Literal``; parts of a ``Concatenation``; times of a ``Repeat``; the state of a ``Leaf``; the text so far
-of a distinct ``Call``; the next member of a ``Series``, and whether one was read; the items of a ``CountedList``, -1
-before its opening; the members of ``AnyOrder`` that were read and how many with others, -1 before its opening; the state
+of a distinct ``Call``; the next member of a ``Series``, and whether one was read; the members of ``AnyOrder`` that were
+read and how many with others, -1 before its opening; the items of a ``CountedList``, -1 before its opening; the state
 and the count of a ``CountedText``. Counts stop where more makes no difference.
 """
 

@@ -289,7 +289,8 @@ class JsonSchema:
         except SchemaError as error:
             if options.banned is None or isinstance(error, SchemaTooLarge):
                 raise
-            compile_schema(self._document, replace(options, banned=None))  # raises where the banned words are not the reason
+            # It raises where the banned words are not the reason.
+            compile_schema(self._document, replace(options, banned=None))
             raise BannedWordsError(
                 "every text that the schema allows has a banned word",
                 details=(f"  {error.message}",),

@@ -95,7 +95,7 @@ def is_union(compiled: Compiled, rule: str) -> bool:
 def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[Part]:
     """The properties of an object whose names may come next."""
     if isinstance(compiled.grammar.rules[rule], AnyOrder):
-        parts = [part for part in compiled.parts[rule] if part.name or part.label not in there.names]
+        parts: Sequence[Part] = [part for part in compiled.parts[rule] if part.name or part.label not in there.names]
     else:
         parts = _behind(compiled.parts[rule], there.names)
     return [part for part in parts if part.name or write(part.label).startswith(there.token)]
