@@ -38,6 +38,15 @@ class SchemaOptions:
             rich_help_panel=CONSTRAINT,
         ),
     ] = None
+    property_order: Annotated[
+        Literal["schema", "any"] | None,
+        typer.Option(
+            help="With --schema. schema: properties stand in the order of the schema; any: the model chooses. "
+            "Default: schema.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
     extra_properties: Annotated[
         bool,
         typer.Option(
@@ -57,7 +66,7 @@ class SchemaOptions:
     def check(self, schema: str | None) -> None:
         """Refuse them where there is no schema to write by: raise ``UsageError``."""
         if self.given and schema is None:
-            name = next(iter(self.given)).replace("_", "-")
+            name = next(iter(self.given)).replace("_", "-").replace("order", "property-order")
             raise UsageError(
                 f"--{name} says how a schema is written, and there is none",
                 hint="Leave it out, or give a schema with --schema or --pydantic.",
@@ -69,6 +78,7 @@ class SchemaOptions:
         every = {
             "spacing": self.spacing,
             "indent": self.indent,
+            "order": self.property_order,
             "extra_properties": self.extra_properties or None,
             "require_all": self.require_all or None,
         }

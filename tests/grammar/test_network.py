@@ -28,7 +28,7 @@ from sfgen.grammar.stack import Position
 from sfgen.reference import recogniser as oracle
 from sfgen.reference.recogniser import Recogniser
 
-LETTERS = b'ab\xc3\xa9,"[]()c '
+LETTERS = b'ab\xc3\xa9,"[]()c :'
 MOST = 30
 
 

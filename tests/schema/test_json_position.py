@@ -86,9 +86,10 @@ def test_a_quote_in_an_escape_ends_nothing() -> None:
     assert START.read(b'["\\').read(b'"').expects is Expects.VALUE
 
 
-def test_the_last_name_is_known() -> None:
-    assert START.read(b'{"a": 1').last_name is None
-    assert START.read(b'{"a": "1"').last_name == "a"
-    assert START.read(b'{"a": 1, "').last_name == "a"
-    assert START.read(b'{"a": {"b": 2}, "c": [').last_name is None
-    assert JsonPosition().last_name is None
+def test_the_names_that_are_whole_are_known() -> None:
+    assert START.read(b'{"a": 1').names == ()
+    assert START.read(b'{"a": "1"').names == ("a",)
+    assert START.read(b'{"a": 1, "').names == ("a",)
+    assert START.read(b'{"a": {"b": 2}, "c": [').names == ()
+    assert START.read(b'{"a": {"b": 2}, "c": []').names == ("a", "c")
+    assert JsonPosition().names == ()

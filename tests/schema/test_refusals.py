@@ -159,7 +159,6 @@ def test_indent_needs_an_end() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": "any"}, "order 'any' is not supported yet"),
         ({"order": "alphabet"}, "order is 'alphabet'"),
         ({"spacing": "wide"}, "spacing is 'wide'"),
         ({"indent": -1}, "indent must be at least 0"),

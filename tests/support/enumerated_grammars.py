@@ -14,6 +14,7 @@ import numpy as np
 from sfgen import Dfa
 from sfgen.grammar.rules import (
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -53,6 +54,10 @@ def alphabet_of(expressions: Iterable[Expression]) -> set[int]:
                 found |= alphabet_of([*(member.expression for member in members), separator, *([more] if more else [])])
             case CountedList() as counted:
                 found |= set(counted.opening + counted.separator + counted.closing)
+            case AnyOrder() as members:
+                found |= set(members.opening + members.closing + members.empty)
+                found |= {byte for member in members.members for byte in member.name}
+                found |= alphabet_of([members.colon, members.separator])
     return found
 
 
@@ -101,8 +106,11 @@ class Enumerated:
                 return self.series(series)
             case CountedList() as counted:
                 return self.counted_list(counted)
+            case AnyOrder() as members:
+                return self.any_order(members)
             case CountedText() as text:
                 return self.short(each for each in self.accepted(text.dfa) if _counts_well(text, each))
+        raise AssertionError(expression)
 
     def short(self, texts: Iterable[bytes]) -> Texts:
         return frozenset((text, frozenset()) for text in texts if len(text) <= self.longest)
@@ -152,6 +160,29 @@ class Enumerated:
         if counted.minimum == 0:
             found |= EMPTY
         return self.both(self.both(opening, found), closing)
+
+    def any_order(self, members: AnyOrder) -> Texts:
+        """All sequences of members, as if each name were a distinct text with a mark before it."""
+        needed = frozenset(b"!" + member.name for member in members.members if member.is_needed)
+        sorts = [
+            (frozenset({(member.name, frozenset({b"!" + member.name}))}), member.value) for member in members.members
+        ]
+        sorts += [(self.of(other.name), other.value) for other in members.others]
+        colon = self.of(members.colon)
+        one = frozenset[tuple[bytes, frozenset[bytes]]]().union(
+            *(self.both(self.both(name, colon), self.of(value)) for name, value in sorts)
+        )
+        more = self.both(self.of(members.separator), one)
+        most = None if members.maximum is None else members.maximum - 1
+        some = self.both(one, self.times(more, max(members.minimum - 1, 0), most)) if most != -1 else frozenset()
+        found = self.both(self.both(self.short([members.opening]), some), self.short([members.closing]))
+        if members.minimum == 0:
+            found |= self.short([members.empty]) if not needed else frozenset()
+        return frozenset(
+            (text, frozenset(name for name in names if not name.startswith(b"!")))
+            for text, names in found
+            if needed <= names
+        )
 
     def accepted(self, dfa: Dfa) -> list[bytes]:
         """The short texts of an automaton."""

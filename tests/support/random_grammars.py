@@ -12,10 +12,12 @@ from enumerated_grammars import alphabet_of
 from hypothesis import strategies as st
 
 from sfgen import Dfa, Vocabulary
+from sfgen.automata.completions import completions
 from sfgen.grammar.rules import (
     EMPTY,
     NOTHING,
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -26,6 +28,8 @@ from sfgen.grammar.rules import (
     Leaf,
     Literal,
     Member,
+    NamedMember,
+    OtherMember,
     Repeat,
     Series,
 )
@@ -92,6 +96,7 @@ class _Writer:
             self.leaf,
             self.counted_list,
             self.counted_text,
+            self.any_order,
             lambda: self.recursive(rule),
             lambda: self.recursive(rule),
             self.alike,
@@ -201,6 +206,33 @@ class _Writer:
         )
         return CountedList(opening, self.call(), separator, self.draw(st.sampled_from([b"]", b"]a"])), *self.bounds())
 
+    def any_order(self) -> AnyOrder:
+        """No name is the beginning of another, or of the text of a distinct call."""
+        written = st.sampled_from([b'"c"', b'"cc"', b'"ca"', b"c ", b"cb"])
+        names: list[bytes] = self.draw(st.lists(written, max_size=4, unique=True))
+        members = tuple(NamedMember(name, self.call(), self.number(0, 1) == 1) for name in names)
+        others: tuple[OtherMember, ...] = ()
+        minimum = self.draw(st.sampled_from([0, 0, 0, 1, 2, 3]))
+        more = self.draw(st.sampled_from([None, None, 0, 1, 2]))
+        if self.number(0, 1) and self.names:
+            others = (OtherMember(self.name(), self.call()),)
+            texts = completions(self.leaf_of(others[0].name)).get(0)
+            if texts is not None:  # they run out
+                most = len(members) + texts - minimum
+                more = most if more is None else min(more, most)
+        colons: list[Expression] = [Literal(b":"), EMPTY, Repeat(Literal(b":"), 1, 2)]
+        separators: list[Expression] = [Literal(b","), Literal(b", "), Repeat(Literal(b","), 1, 2)]
+        colon, separator = self.draw(st.sampled_from(colons)), self.draw(st.sampled_from(separators))
+        return AnyOrder(
+            members, others, b"(", colon, separator, self.draw(st.sampled_from([b")", b" )"])), b"()", minimum,
+            None if more is None else minimum + more,
+        )  # fmt: skip
+
+    def leaf_of(self, call: Call) -> Dfa:
+        leaf = self.rules[call.rule]
+        assert isinstance(leaf, Leaf)
+        return leaf.dfa
+
     def counted_text(self) -> CountedText:
         return quoted_text(
             self.draw(st.sampled_from([b'"', b""])),
@@ -267,6 +299,16 @@ KNOWN: list[Grammar] = [
         "name": Leaf(_dfa('"[bc]*"')),
         "value": Alternation((Literal(b"1"), Call("map"))),
     }, "map"),
+    Grammar({
+        "record": AnyOrder((
+            NamedMember(b'"a"', Call("text"), True),
+            NamedMember(b'"ab"', Call("record"), False),
+            NamedMember(b'"c"', Call("one"), True),
+        ), (OtherMember(Call("name", distinct=True), Call("one")),), b"{", Literal(b":"), Literal(b","), b"}", b"{}"),
+        "text": quoted_text(b'"', b"ab", True, 1, 3),
+        "one": Literal(b"1"),
+        "name": Leaf(_dfa('"b*"')),
+    }, "record"),
     Grammar({"sum": Alternation((
         Concatenation((Call("sum"), Literal(b"+"), Call("sum"))), Literal(b"a"), Literal(b"aa"),
     ))}, "sum"),
@@ -296,12 +338,27 @@ def grammars(draw: st.DrawFn, wide: bool = True, names: Sequence[str] = (*FEW_NA
 
 
 def _without_empty_items(rules: dict[str, Expression]) -> dict[str, Expression]:
-    """The rules, with something before each item that would be empty: a counted list has none."""
+    """The rules, with something before each item and value that would be empty."""
     least, found = Least(Grammar(rules, "")), dict(rules)
     for rule, expression in rules.items():
         if isinstance(expression, CountedList) and least.of_rule(expression.item.rule) == 0:
             found["item"] = Alternation((Concatenation((Literal(b"a"), expression.item)), Literal(b"b")))
             found[rule] = replace(expression, item=Call("item"))
+        if isinstance(expression, AnyOrder):
+            for value in [
+                *(member.value for member in expression.members),
+                *(other.value for other in expression.others),
+            ]:
+                if least.of_rule(value.rule) == 0:
+                    found[f"{value.rule} b"] = Concatenation((Literal(b"b"), value))
+            full = {name.removesuffix(" b"): Call(name) for name in found if name.endswith(" b")}
+            found[rule] = replace(
+                expression,
+                members=tuple(
+                    replace(each, value=full.get(each.value.rule, each.value)) for each in expression.members
+                ),
+                others=tuple(replace(each, value=full.get(each.value.rule, each.value)) for each in expression.others),
+            )
     return found
 
 

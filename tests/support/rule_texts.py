@@ -10,6 +10,7 @@ import numpy as np
 from sfgen.automata import Dfa
 from sfgen.grammar.rules import (
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -80,6 +81,8 @@ class RuleTexts:
             case CountedList(opening, item, separator, closing, minimum, maximum):
                 count = self._count(minimum, maximum, self._fits(item, depth))
                 return opening + separator.join(self._of(item, depth, seen) for _ in range(count)) + closing
+            case AnyOrder():
+                return self._any_order(expression, depth, seen)
             case CountedText():
                 return self._counted(expression)
         raise AssertionError(expression)
@@ -95,6 +98,30 @@ class RuleTexts:
         return b"".join(
             self._of(series.separator, depth, seen) * (place > 0) + one for place, one in enumerate(members)
         )
+
+    def _any_order(self, members: AnyOrder, depth: int, seen: set[bytes]) -> bytes:
+        chosen = [member for member in members.members if member.is_needed]
+        optional = [member for member in members.members if not member.is_needed and self._fits(member.value, depth)]
+        self._rng.shuffle(optional)
+        most = len(members.members) + 3 if members.maximum is None else members.maximum
+        count = self._rng.randint(min(max(members.minimum, len(chosen)), most), most)
+        if not members.others:
+            count = min(count, len(chosen) + len(optional))
+        chosen += optional[: self._rng.randint(0, max(0, count - len(chosen)))]
+        texts = [
+            member.name + self._of(members.colon, depth, seen) + self._of(member.value, depth, seen)
+            for member in chosen
+        ]
+        if members.others and any(self._fits(other.value, depth) for other in members.others):
+            for _ in range(count - len(chosen)):
+                other = self._rng.choice([other for other in members.others if self._fits(other.value, depth)])
+                parts = (other.name, members.colon, other.value)
+                texts.append(b"".join(self._of(part, depth, seen) for part in parts))
+        self._rng.shuffle(texts)
+        if not texts:
+            return members.empty
+        between = [self._of(members.separator, depth, seen) for _ in texts[1:]]
+        return members.opening + texts[0] + b"".join(map(bytes.__add__, between, texts[1:])) + members.closing
 
     def _distinct(self, rule: str, depth: int, seen: set[bytes]) -> bytes:
         for _ in range(_TRIES):
@@ -217,6 +244,8 @@ def _height(expression: Expression, heights: dict[str, int]) -> int:
             return max((_height(member.expression, heights) for member in members if member.is_needed), default=0)
         case CountedList(item=item, minimum=minimum):
             return heights[item.rule] if minimum else 0
+        case AnyOrder(members):
+            return max((heights[member.value.rule] for member in members if member.is_needed), default=0)
         case Leaf(dfa):
             return _NEVER if dfa.is_empty else 0
         case _:

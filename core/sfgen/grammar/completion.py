@@ -15,10 +15,11 @@ from typing import cast
 import numpy as np
 
 from sfgen.errors import InternalError
+from sfgen.grammar.any_order import texts_read, with_name, with_text
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import DEAD, Network
 from sfgen.grammar.openings import Push, Way
-from sfgen.grammar.read import NO_TEXTS, Reader
+from sfgen.grammar.read import Reader
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
 from sfgen.index.distance import UNREACHABLE
@@ -50,6 +51,7 @@ class Completion:
         smallest = np.flatnonzero(usable)[first]
         self._labels = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
         self._bytes = [(byte, int(network.byte_classes[byte])) for byte in np.flatnonzero(usable).tolist()]
+        self._takes = network.takes
         self._rests: dict[tuple[int, Register], bytes] = {}
         self._tokens: dict[Configuration, int] = {}
 
@@ -89,9 +91,8 @@ class Completion:
             return
         text = cast(bytes, register)
         for frame in self._open(node):
-            texts = frame.register if isinstance(frame.register, frozenset) else NO_TEXTS
-            rest = self._new_rest(state, text, texts)
-            yield rest, self._of(Configuration(frame.state, texts | {text + rest}, frame.below))
+            rest = self._new_rest(state, text, texts_read(frame.register))
+            yield rest, self._of(Configuration(frame.state, with_text(frame.register, text + rest), frame.below))
 
     def _below(self, node: Node) -> Shortest:
         """The shortest text from a return on; kept in the node."""
@@ -160,25 +161,41 @@ class Completion:
         """The smallest byte of a shortest way, how it goes on, and the register of the rule afterwards."""
         wanted = self._distances.of(state, register) - 1
         row = self._network.table[state].tolist()
+        least: tuple[int, int, list[tuple[Way, Register]]] | None = None
         for byte, label in self._labels:
             if row[label] == DEAD:
                 continue
             ways = (Way(row[label], (), False),) if row[label] >= 0 else self._network.actions[-2 - row[label]]
-            good = []
             for way in ways:
                 kept = self._entered(way, register)
-                if kept is not None and self._length(way, kept, register) == wanted:
-                    good.append((way, kept if not way.pushes else register if way.pushes[0].keeps else 0))
-            if good:
-                way, after = min(good, key=lambda way: self._text_of(state, byte, *way)) if len(good) > 1 else good[0]
-                return byte, way, after
-        raise InternalError("no step leads nearer to the end of a rule")
+                if kept is not None and not self._is_used_up(byte, way, register):
+                    length = self._length(way, kept, register)
+                    after = way, kept if not way.pushes else register if way.pushes[0].keeps else 0
+                    if least is None or length < least[0]:
+                        least = length, byte, [after]
+                    elif (length, byte) == least[:2]:
+                        least[2].append(after)
+            if least is not None and least[0] == wanted:
+                break
+        if least is None:
+            raise InternalError("no step leads nearer to the end of a rule")
+        _, byte, good = least
+        way, behind = min(good, key=lambda way: self._text_of(state, byte, *way)) if len(good) > 1 else good[0]
+        return byte, way, behind
+
+    def _is_used_up(self, byte: int, way: Way, register: Register) -> bool:
+        """Whether all texts of a distinct call that begin with a byte were read; distances do not see that."""
+        if len(way.pushes) != 1 or not way.pushes[0].is_distinct:
+            return False
+        return self._network.new_texts(way.state, bytes([byte]), texts_read(register)) == 0
 
     def _entered(self, way: Way, register: Register) -> Register | None:
         """The register behind a way; ``None`` where the count forbids it."""
         kind = self._network.kinds[way.state]
         if way.is_fresh:
             register = 0
+        if way.state in self._takes:
+            return with_name(register, self._takes[way.state])
         if not isinstance(register, int) or kind not in (COUNTS, CLOSES):
             return register
         least, most = int(self._network.minimum[way.state]), int(self._network.maximum[way.state])
@@ -204,10 +221,9 @@ class Completion:
         """
         found = bytes([byte]) + self.rest(way.state, 0)
         if len(way.pushes) == 1 and way.pushes[0].is_distinct:
-            texts = register if isinstance(register, frozenset) else NO_TEXTS
-            if found in texts:
-                found = self._new_text(self._first_bytes(state, way.pushes), texts)
-            return found, texts | {found}
+            if found in texts_read(register):
+                found = self._new_text(self._first_bytes(state, way.pushes), texts_read(register))
+            return found, with_text(register, found)
         for push in way.pushes[:0:-1]:
             found += self.rest(push.state, 0)
         return found, register

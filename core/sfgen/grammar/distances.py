@@ -5,22 +5,24 @@ in which every step costs something, so that there is one solution (Knuth, 1977,
 swept until nothing changes, from the last to the first, since most steps lead forwards.
 
 In a rule that counts, the distance has two parts: ``base`` is the way to the end by whatever count, ``unit`` the bytes
-of one more count. What is missing to the minimum depends on the register.
+of one more count. What is missing to the minimum depends on the register. So does the distance in a rule whose members
+have any order: see ``sfgen.grammar.member_distances``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.grammar.any_order import names_taken
+from sfgen.grammar.member_distances import FAR as FAR
+from sfgen.grammar.member_distances import MemberDistances, member_distances
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.kernels import Flags, Int, Int32s, Int64s, Int64sOut, kernel
-
-FAR = 1 << 40
-"""The distance of a state from which there is no way to the end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +33,19 @@ class Distances:
         base: By whatever count, int64 ``[states]``; ``FAR`` or more where there is no way.
         unit: The bytes of one more count, int64 ``[states]``; 0 where nothing is counted any more.
         needs: The count that is missing in a register of 0, int32 ``[states]``.
+        members: Of each state of a rule whose members have any order the distances of the rule. Their ``base`` is that
+            of an empty register, and only where a text of the rule may begin.
     """
 
     base: NDArray[np.int64]
     unit: NDArray[np.int64]
     needs: NDArray[np.int32]
+    members: Mapping[int, MemberDistances]
 
     def of(self, state: int, register: object) -> int:
         """D of a state and the register of its frame."""
+        if state in self.members:
+            return self.members[state].of(state, names_taken(register))
         found = self.base.item(state)
         unit = self.unit.item(state)
         if unit and isinstance(register, int):
@@ -60,19 +67,42 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
         classes[:] = False
         classes[network.byte_classes[usable]] = True
     needs = np.maximum(0, network.minimum - network.owes)
+    members = member_distances(network, classes)
     unit = np.zeros(len(network), dtype=np.int64)
     counting = _before_closing(network)
     while True:
-        base = np.full(len(network), FAR, dtype=np.int64)
-        _sweep(
-            base, unit * needs, _missing_behind(network, unit, needs), classes, network.accepting, *network.flat,
-        )  # fmt: skip
+        base = _bases(network, classes, members.values(), unit * needs, _missing_behind(network, unit, needs))
         found = np.zeros_like(unit)
         for states in counting:
             found[states] = _unit(network, states, base + unit * needs, classes)
         if np.array_equal(found, unit):
-            return Distances(base, unit, needs)
+            return Distances(base, unit, needs, {state: each for each in members.values() for state in each.stands})
         unit = found
+
+
+def _bases(
+    network: Network,
+    classes: NDArray[np.bool_],
+    members: Collection[MemberDistances],
+    missing: NDArray[np.int64],
+    behind: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The distances by whatever count; those of members in any order follow from those of their values."""
+    base = np.full(len(network), FAR, dtype=np.int64)
+    given = np.zeros(len(network), dtype=np.bool_)
+    for each in members:
+        given[list(each.stands)] = True
+    while True:
+        _sweep(base, given, missing, behind, classes, network.accepting, *network.flat)
+        is_new = False
+        for each in members:
+            each.update(base + missing)
+            for state in each.openings:
+                length = each.of(state, 0)
+                is_new = is_new or length < base[state]
+                base[state] = min(base[state], length)
+        if not is_new:
+            return base
 
 
 def _missing_behind(network: Network, unit: NDArray[np.int64], needs: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -123,12 +153,14 @@ def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], 
 
 @kernel
 def _sweep(
-    base: Int64sOut, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags, table: Int32s, actions: Int32s,
+    base: Int64sOut, given: Flags, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags, table: Int32s,
+    actions: Int32s,
 ) -> Int:  # fmt: skip
-    """Fill ``base``, in which there is no way yet; return the number of sweeps.
+    """Lower ``base`` until it is a solution; return the number of sweeps.
 
     Args:
-        base: Where the distances go.
+        base: The distances; none is below its solution.
+        given: The states whose distances are given.
         missing: What a register of 0 lacks, in bytes, of each state.
         behind: What is missing where a rule's first byte leads to a state.
         usable: The byte classes that may be used.
@@ -143,6 +175,8 @@ def _sweep(
         sweeps += 1
         for state in range(states - 1, -1, -1):
             best = np.int64(base[state])
+            if given[state]:
+                continue
             if accepting[state]:
                 best = np.int64(0)
             else:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from sfgen.grammar.rules import (
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -18,10 +19,11 @@ from sfgen.grammar.rules import (
     Repeat,
     Rules,
     Series,
+    Take,
 )
 
-Part: TypeAlias = Literal | Bytes | Leaf | CountedList | CountedText
-"""What is told by itself, or by the items of a list."""
+Part: TypeAlias = Literal | Bytes | Leaf | AnyOrder | CountedList | CountedText | Take
+"""What is told by itself, or by the items of a list or the members of an object."""
 
 Holds: TypeAlias = Callable[[Part, Collection[str]], bool]
 """Whether a part has the property, if these rules have it."""

@@ -9,13 +9,16 @@ state, register and stack node; those of leaves are shared by all grammars (see 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.grammar.any_order import names_taken, narrow
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks
+from sfgen.grammar.member_distances import NO_STAND, flat_members
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import UNBOUNDED
 from sfgen.grammar.rules import CountedText
@@ -100,11 +103,12 @@ class Masks:
         trie = vocabulary.trie
         self._words = (len(vocabulary) + 31) // 32
         self._goal = None if (distances.base < FAR).all() else distances.base < FAR
-        self._facts = _facts(network, distances)
+        stands, members = flat_members(distances.members)
+        self._facts = _facts(network, distances, stands)
         self._lengths = np.stack([distances.base, distances.unit], axis=1).reshape(-1)
         table, actions = network.flat
         self._network_arguments: tuple[Any, ...] = (
-            table, network.table.shape[1], network.byte_classes, self._facts, self._lengths, actions,
+            table, network.table.shape[1], network.byte_classes, self._facts, self._lengths, members, actions,
         )  # fmt: skip
         self._trie_arguments: tuple[Any, ...] = (
             trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens, trie.token_starts, trie.token_ids,
@@ -165,7 +169,7 @@ class Masks:
                 doubts.append(tokens_of_row(behind if local.doubtful_exits else doubtful))
         if accepts:
             for frame in node.frames:
-                register_below = frame.register if isinstance(frame.register, int) else 0
+                register_below = names_taken(frame.register)
                 below = self.of(frame.state, register_below, frame.below)
                 mask |= below.mask
                 farthest = max(
@@ -343,7 +347,7 @@ class _Room:
                     order.append(below)
                 last = rest == len(node.frames) - 1
                 after = -1 if last else len(frames) // FRAME_FIELDS + 1
-                frames += [state, register if isinstance(register, int) else 0, number, after]
+                frames += [state, narrow(register), number, after]
         first_made = max(len(order), len(frames) // FRAME_FIELDS)
         if first_made + MOST_MADE // 2 > len(self.nodes) // NODE_FIELDS:
             self.nodes = np.empty(NODE_FIELDS * (first_made + MOST_MADE), dtype=np.int64)
@@ -353,7 +357,7 @@ class _Room:
         sets = [
             number
             for state, register, node in configurations
-            for number in (state, register if isinstance(register, int) else 0, number_of.get(node, BELOW))
+            for number in (state, narrow(register), number_of.get(node, BELOW))
         ]
         self.sets[: len(sets)] = sets
         if loaded is not None:
@@ -379,12 +383,14 @@ def _narrow(network: Network) -> NDArray[np.bool_]:
     return found
 
 
-def _facts(network: Network, distances: Distances) -> NDArray[np.int32]:
-    """The facts of each state as kernels read them; see ``walk``."""
+def _facts(network: Network, distances: Distances, stands: Mapping[int, int]) -> NDArray[np.int32]:
+    """The facts of each state as kernels read them; see ``walk`` and ``flat_members``."""
+    stand_of = np.full(len(network), NO_STAND, dtype=np.int32)
+    stand_of[list(stands)] = list(stands.values())
     facts = np.zeros((len(network), FACTS), dtype=np.int32)
     columns = (
         network.accepting, network.is_end, network.kinds, network.minimum, network.maximum, network.owes,
-        distances.needs, _narrow(network),
+        distances.needs, _narrow(network), stand_of,
     )  # fmt: skip
     for number, column in enumerate(columns):
         facts[:, number] = column

@@ -6,12 +6,13 @@ several ways to go on, each with what it pushes. Rules that are leaves stay the 
 
 A frame of the stack has a register beside the state that the text returns to. Two kinds of states change it: a step
 into a state of ``COUNTS`` adds one and is dead beyond the maximum; a step into a state of ``CLOSES`` is dead below the
-minimum. A frame of a *distinct* call remembers the texts that were read by such calls before.
+minimum. A frame of a *distinct* call remembers the texts that were read by such calls before. The register of a rule
+whose members have any order is the set of names that were read: see ``sfgen.grammar.any_order``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from sfgen.automata.character_map import distinct
 from sfgen.automata.completions import completions
 from sfgen.errors import UsageError
+from sfgen.grammar.any_order import Names
 from sfgen.grammar.openings import CallSite, Openings, Way
 from sfgen.grammar.rule_automata import UNBOUNDED, RuleAutomaton, automata_of
 from sfgen.grammar.rules import NOTHING, CountedText, Grammar, Leaf
@@ -70,6 +72,7 @@ class Network:
         leaves: The leaf of each rule that is one, by its first state.
         completions: Of leaves that are called so that texts must differ, the states from which a text can be completed
             in finitely many ways, and in how many.
+        names_in: Of the rules whose members have any order what their registers tell, by the number of the rule.
     """
 
     names: tuple[str, ...]
@@ -87,6 +90,7 @@ class Network:
     calls: Mapping[int, tuple[CallSite, ...]] = field(repr=False)
     leaves: Mapping[int, Leaf | CountedText] = field(repr=False)
     completions: Mapping[int, int] = field(repr=False)
+    names_in: Mapping[int, Names] = field(repr=False)
 
     def __len__(self) -> int:
         """The number of states."""
@@ -108,6 +112,32 @@ class Network:
         if actions.size:
             table[actions] = -2 - np.array(places, dtype=np.int32)[-2 - table[actions]]
         return FlatTable(table, np.array(numbers, dtype=np.int32))
+
+    def new_texts(self, state: int, begun: bytes, texts: Collection[bytes]) -> int | None:
+        """How many texts of a leaf begin so and are not among others; ``None``: without end.
+
+        Args:
+            state: The state of the leaf behind ``begun``.
+            begun: The beginning.
+            texts: The others; those of other leaves do not count.
+        """
+        count = self.completions.get(state)
+        if count is None:
+            return None
+        return count - sum(text.startswith(begun) and self._ends(state, text[len(begun) :]) for text in texts)
+
+    def _ends(self, state: int, rest: bytes) -> bool:
+        """Whether a leaf ends in a state behind some bytes."""
+        for byte in rest:
+            state = int(self.table[state, self.byte_classes[byte]])
+            if state < 0:
+                return False
+        return bool(self.accepting[state])
+
+    @cached_property
+    def takes(self) -> dict[int, int]:
+        """The names that steps into states take, by their numbers in their rules."""
+        return {state: number for names in self.names_in.values() for state, number in names.takes.items()}
 
     def __repr__(self) -> str:
         """One line."""
@@ -153,6 +183,7 @@ def _joined(names: tuple[str, ...], parts: list[RuleAutomaton]) -> Network:
     minimum, maximum, owes, rule_of = np.zeros((4, firsts[-1]), dtype=np.int32)
     maximum[:] = UNBOUNDED
     calls, leaves = dict[int, tuple[CallSite, ...]](), dict[int, Leaf | CountedText]()
+    names_in = dict[int, Names]()
     for first, size, part in zip(firsts, sizes, parts, strict=False):
         own = slice(first, first + size)
         targets = part.transitions[:, part.byte_classes[bytes_]]
@@ -167,6 +198,9 @@ def _joined(names: tuple[str, ...], parts: list[RuleAutomaton]) -> Network:
             calls[first + state] = (*calls.get(first + state, ()), site)
         if part.leaf is not None:
             leaves[first] = part.leaf
+        for name, told in part.names.items():
+            takes = {first + state: number for state, number in told.takes.items()}
+            names_in[number_of[name]] = told._replace(takes=takes)
     start = entries[names[0]]
     # A call that reads nothing is left out where it stands; what is called reads something.
     empty = sorted({site.entry for sites in calls.values() for site in sites if accepting[site.entry]})
@@ -194,7 +228,7 @@ def _joined(names: tuple[str, ...], parts: list[RuleAutomaton]) -> Network:
         array.setflags(write=False)
     return Network(
         names, start, rule_of, table, classes.astype(np.uint8), accepting, is_end, kinds, minimum, maximum, owes,
-        tuple(actions), calls, leaves, _completions(calls, leaves),
+        tuple(actions), calls, leaves, _completions(calls, leaves), names_in,
     )  # fmt: skip
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from sfgen.grammar.distances import Distances, distances_of
+from sfgen.grammar.any_order import texts_read, with_name, with_text
+from sfgen.grammar.distances import FAR, Distances, distances_of
 from sfgen.grammar.network import DEAD, Network
+from sfgen.grammar.openings import Push
 from sfgen.grammar.rule_automata import COUNTS, UNBOUNDED
 from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
 
 Found = dict[tuple[int, Register], list[Node]]
 """Configurations while they are gathered: the nodes of each state and register."""
-
-NO_TEXTS: frozenset[bytes] = frozenset()
 
 
 class Reader:
@@ -44,6 +44,8 @@ class Reader:
         self._most: list[int] = network.maximum.tolist()
         self._owes: list[int] = network.owes.tolist()
         self._completions = network.completions
+        self._members = self.stacks.distances.members
+        self._takes = network.takes
 
     def read(self, position: Position, data: bytes) -> Position | None:
         """The position after some bytes; ``None`` where no text goes on so."""
@@ -126,12 +128,20 @@ class Reader:
             self._enter(found, entry, register, node, byte)
         elif entry != DEAD:
             for way in self.network.actions[-2 - entry]:
-                below = node
-                keeps = register
-                for push in way.pushes:
-                    below = self.stacks.push(push.state, keeps if push.keeps else 0, below, push.is_distinct)
+                below = self._pushed(way.pushes, register, node)
+                if below is None:
+                    continue
                 fresh: Register = b"" if way.pushes and way.pushes[-1].is_distinct else 0
-                self._enter(found, way.state, fresh, below, byte)
+                self._enter(found, way.state, fresh if way.is_fresh else register, below, byte)
+
+    def _pushed(self, pushes: Sequence[Push], register: Register, below: Node) -> Node | None:
+        """The node of what is pushed; ``None`` where there is no room for another member."""
+        for push in pushes:
+            kept = register if push.keeps else 0
+            if push.state in self._members and self.stacks.distances.of(push.state, kept) >= FAR:
+                return None
+            below = self.stacks.push(push.state, kept, below, push.is_distinct)
+        return below
 
     def _enter(self, found: Found, state: int, register: Register, node: Node, byte: int) -> None:
         """Add to ``found`` the configuration of a state that a byte leads to, and return from ends."""
@@ -140,6 +150,11 @@ class Reader:
             register += bytes([byte])
             if not self._can_differ(state, register, node):
                 return
+        elif state in self._members:
+            taken = with_name(register, self._takes[state]) if state in self._takes else register
+            if taken is None or self.stacks.distances.of(state, taken) >= FAR:
+                return
+            register = taken
         elif kind:
             count = cast(int, register)
             if kind == COUNTS:
@@ -157,14 +172,9 @@ class Reader:
 
     def _can_differ(self, state: int, text: bytes, node: Node) -> bool:
         """Whether a text of a distinct call can be completed to one that was not read before."""
-        ways = self._completions.get(state)
-        if ways is None:
+        if state not in self._completions:
             return True
-        for frame in node.frames:
-            texts = frame.register if isinstance(frame.register, frozenset) else NO_TEXTS
-            if len(texts) < ways or sum(other.startswith(text) for other in texts) < ways:
-                return True
-        return False
+        return any(self.network.new_texts(state, text, texts_read(frame.register)) != 0 for frame in node.frames)
 
     def _add(self, found: Found, state: int, register: Register, node: Node) -> None:
         while self._is_end[state] and node.frames:
@@ -185,7 +195,6 @@ class Reader:
         text = cast(bytes, register)
         found = []
         for state, below_register, below in node.frames:
-            texts = below_register if isinstance(below_register, frozenset) else NO_TEXTS
-            if text not in texts:
-                found.append(Configuration(state, texts | {text}, below))
+            if text not in texts_read(below_register):
+                found.append(Configuration(state, with_text(below_register, text), below))
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from sfgen.automata.character_map import distinct
 from sfgen.automata.determinize import subset_automaton
 from sfgen.automata.minimize import equal_states, numbered
 from sfgen.errors import InternalError, PatternTooLarge
+from sfgen.grammar.any_order import Names, names_of, with_marks
 from sfgen.grammar.fixpoint import Part, rules_with
 from sfgen.grammar.rules import (
+    AnyOrder,
     Bytes,
     Call,
     CountedList,
@@ -24,7 +27,9 @@ from sfgen.grammar.rules import (
     Grammar,
     Leaf,
     Literal,
+    Take,
 )
+from sfgen.grammar.simplify import calls
 from sfgen.grammar.thompson import BYTES, GrammarTooLarge, RulesAutomaton
 
 PLAIN, COUNTS, CLOSES = 0, 1, 2
@@ -65,6 +70,7 @@ class RuleAutomaton(NamedTuple):
         rules: Of each state the position of its rule in ``entries``, int32 ``[states]``.
         counter: What it counts; ``None``: nothing.
         leaf: The leaf that this is.
+        names: Of the rules whose members have any order, what their registers tell.
     """
 
     transitions: NDArray[np.int32]
@@ -75,6 +81,7 @@ class RuleAutomaton(NamedTuple):
     rules: NDArray[np.int32]
     counter: Counter | None
     leaf: Leaf | CountedText | None
+    names: Mapping[str, Names] = MappingProxyType({})
 
 
 def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
@@ -95,6 +102,8 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
                 if expression.item.rule in nullable:
                     raise InternalError(f"the items of {name!r} are counted, and may be empty")
                 found.append(_counted_list(name, expression))
+            case AnyOrder() if nullable & {call.rule for call in calls(expression) if not call.distinct}:
+                raise InternalError(f"the members of {name!r} have any order, and may be empty")
             case _:
                 together[name] = expression
                 if len(together) == _TOGETHER:
@@ -112,13 +121,17 @@ def _has_empty(part: Part, nullable: Collection[str]) -> bool:
             return bool(dfa.accepting[0])
         case Literal(data):
             return not data
-        case Bytes() | CountedList():
+        case Take():
+            return True
+        case Bytes() | CountedList() | AnyOrder():
             return False
 
 
 def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleAutomaton:
     """Several rules by one subset construction; the common start is left out at the end."""
-    automaton = RulesAutomaton(rules, nullable)
+    automaton = RulesAutomaton(
+        {name: with_marks(rule) if isinstance(rule, AnyOrder) else rule for name, rule in rules.items()}, nullable
+    )
     first = next(iter(rules))
     try:
         table, class_of_symbol, accepting = subset_automaton(automaton.nfa, automaton.symbols, first)
@@ -129,10 +142,14 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
     class_of_symbol = joined[class_of_symbol]
     entries = {name: int(table[0, class_of_symbol[symbol]]) for name, symbol in automaton.entries.items()}
     ends = np.zeros(len(table), dtype=np.bool_)
-    calls = list[tuple[int, Call, int]]()
+    sites, takes = list[tuple[int, Call, int]](), dict[int, tuple[int, int]]()
     for number, call in enumerate(automaton.calls):
         column = table[:, class_of_symbol[BYTES + number]]
-        calls += [(state, call, int(column[state])) for state in np.flatnonzero(column >= 0).tolist()]
+        for state in np.flatnonzero(column >= 0).tolist():
+            if isinstance(call, Take):
+                takes[state] = call.number, int(column[state])
+            else:
+                sites.append((state, call, int(column[state])))
     for symbol in automaton.entries.values():
         ends |= table[:, class_of_symbol[symbol + len(rules)]] >= 0
     used = np.unique(class_of_symbol[: BYTES + len(automaton.calls)])
@@ -140,16 +157,50 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
     kept = np.flatnonzero(rule_of >= 0)  # all but the common start and the common end
     renumbered = np.full(len(table) + 1, -1, dtype=np.int32)  # the last is for -1
     renumbered[kept] = np.arange(len(kept))
+    sites += _without_marks(table, takes, sites, class_of_symbol[:BYTES])
+    names = {
+        name: names_of(
+            rule, {int(renumbered[state]): taken for state, (taken, _) in takes.items() if rule_of[state] == number}
+        )
+        for number, (name, rule) in enumerate(rules.items())
+        if isinstance(rule, AnyOrder)
+    }
     return RuleAutomaton(
         renumbered[table[kept]],
         class_of_symbol[:BYTES],
         ends[kept],
-        [(int(renumbered[state]), call, int(renumbered[target])) for state, call, target in calls],
+        [(int(renumbered[state]), call, int(renumbered[target])) for state, call, target in sites],
         {name: int(renumbered[entry]) for name, entry in entries.items()},
         rule_of[kept],
         None,
         None,
+        names,
     )
+
+
+def _without_marks(
+    table: NDArray[np.int32],
+    takes: Mapping[int, tuple[int, int]],
+    calls: Sequence[tuple[int, Call, int]],
+    byte_classes: NDArray[np.int32],
+) -> list[tuple[int, Call, int]]:
+    """Let the states before marks go on as those behind them do; return their calls.
+
+    Args:
+        table: The transitions, which are changed.
+        takes: Of each state before a mark the name that it takes, and the state behind.
+        calls: State, what it calls, the state to return to.
+        byte_classes: The columns of the bytes, int32 ``[256]``.
+    """
+    columns = np.unique(byte_classes)
+    after = dict[int, list[tuple[Call, int]]]()
+    for state, call, target in calls:
+        after.setdefault(state, []).append((call, target))
+    for state, (_, behind) in takes.items():
+        if (table[state, columns] >= 0).any() or state in after:
+            raise InternalError("a name is the beginning of another one")
+        table[state, columns] = table[behind, columns]
+    return [(state, *each) for state, (_, behind) in takes.items() for each in after.get(behind, ())]
 
 
 def _rule_of(table: NDArray[np.int32], entries: list[int]) -> NDArray[np.int32]:

@@ -1,8 +1,9 @@
 """Rules: what a grammar says, as expressions over bytes and calls of other rules. Nothing here knows tokens.
 
 An expression is a regular expression whose letters are bytes and calls (an extended right-hand side of a context-free
-grammar). Three kinds are more than that: a ``Series`` has members in a fixed order, some of them optional; a
-``CountedList`` and a ``CountedText`` count up to large numbers with a counter in place of copies.
+grammar). Four kinds are more than that: a ``Series`` has members in a fixed order, some of them optional; ``AnyOrder``
+has members in any order; a ``CountedList`` and a ``CountedText`` count up to large numbers with a counter in place of
+copies.
 """
 
 from __future__ import annotations
@@ -100,6 +101,61 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedMember:
+    """A member that is told by its name.
+
+    Args:
+        name: What it begins with; no name is the beginning of another.
+        value: What stands behind the name and the colon; it must not be empty.
+        is_needed: Whether it must be there.
+    """
+
+    name: bytes
+    value: Call
+    is_needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OtherMember:
+    """Members with other names, each name once.
+
+    Args:
+        name: The names, a distinct call; none is among those of the named members or of other sorts.
+        value: What stands behind the name and the colon; it must not be empty.
+    """
+
+    name: Call
+    value: Call
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOrder:
+    """Members in any order, each name at most once; only as the whole of a rule.
+
+    Args:
+        members: The members that have names; those that are needed are among the first 62.
+        others: The sorts of other members.
+        opening: What stands before the first member, not empty.
+        colon: What stands between a name and its value; it calls nothing.
+        separator: What stands between two members; it calls nothing and is not empty.
+        closing: What stands behind the last member, not empty.
+        empty: The text without members, not empty.
+        minimum: The fewest members. The shortest texts are found on the assumption that few of them are others.
+        maximum: The most members; ``None``: any number.
+    """
+
+    members: tuple[NamedMember, ...]
+    others: tuple[OtherMember, ...]
+    opening: bytes
+    colon: Expression
+    separator: Expression
+    closing: bytes
+    empty: bytes
+    minimum: int = 0
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CountedList:
     """A list whose items are counted by a register; only as the whole of a rule.
 
@@ -139,8 +195,30 @@ class CountedText:
     maximum: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Take:
+    """A mark behind a name in the automaton of ``AnyOrder``: it reads nothing. Only the engine makes it.
+
+    Args:
+        number: The position of the name among the members.
+    """
+
+    number: int
+
+
 Expression: TypeAlias = (
-    Literal | Bytes | Call | Concatenation | Alternation | Repeat | Leaf | Series | CountedList | CountedText
+    Literal
+    | Bytes
+    | Call
+    | Concatenation
+    | Alternation
+    | Repeat
+    | Leaf
+    | Series
+    | AnyOrder
+    | CountedList
+    | CountedText
+    | Take
 )
 
 Rules: TypeAlias = Mapping[str, Expression]

@@ -11,12 +11,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from sfgen.grammar.fixpoint import Part, has, rules_with
 from sfgen.grammar.rules import (
     EMPTY,
     NOTHING,
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -30,6 +32,7 @@ from sfgen.grammar.rules import (
     Repeat,
     Rules,
     Series,
+    Take,
 )
 
 _SMALL = 64
@@ -57,6 +60,11 @@ def calls(expression: Expression) -> Iterator[Call]:
             yield expression
         case CountedList():
             yield expression.item
+        case AnyOrder(members, others):
+            for member in members:
+                yield member.value
+            for other in others:
+                yield from (other.name, other.value)
         case _:
             for part in parts(expression):
                 yield from calls(part)
@@ -96,10 +104,25 @@ def _part_has_text(part: Part, found: Collection[str]) -> bool:
             return (minimum == 0 or item.rule in found) and (maximum is None or minimum <= maximum)
         case CountedText(dfa, minimum=minimum, maximum=maximum):
             return not dfa.is_empty and (maximum is None or minimum <= maximum)
+        case AnyOrder():
+            return _has_members(part, found)
         case Bytes(ranges):
             return bool(ranges)
-        case Literal():
+        case Literal() | Take():
             return True
+
+
+def _has_members(expression: AnyOrder, found: Collection[str]) -> bool:
+    """Whether there are all members that are needed, and as many as there must be."""
+    named = sum(member.value.rule in found for member in expression.members)
+    needed = [member for member in expression.members if member.is_needed]
+    has_others = any(other.name.rule in found and other.value.rule in found for other in expression.others)
+    most = expression.maximum
+    return (
+        all(member.value.rule in found for member in needed)
+        and (has_others or named >= expression.minimum)
+        and (most is None or max(len(needed), expression.minimum) <= most)
+    )
 
 
 def _pruned(expression: Expression, found: set[str]) -> Expression:
@@ -121,6 +144,12 @@ def _pruned(expression: Expression, found: set[str]) -> Expression:
             return Series(kept, separator, rest)
         case CountedList(opening, item, closing=closing) if item.rule not in found:
             return Literal(opening + closing)
+        case AnyOrder(members, others):
+            return replace(
+                expression,
+                members=tuple(member for member in members if member.value.rule in found),
+                others=tuple(other for other in others if other.name.rule in found and other.value.rule in found),
+            )
         case _:
             return expression
 
@@ -147,14 +176,19 @@ def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[s
     """The rules, with those that are small and call nothing copied to where they are called."""
     while True:
         distinct = {call.rule for expression in rules.values() for call in calls(expression) if call.distinct}
-        counted = {expression.item.rule for expression in rules.values() if isinstance(expression, CountedList)}
+        kept = {
+            call.rule
+            for expression in rules.values()
+            if isinstance(expression, CountedList | AnyOrder)
+            for call in calls(expression)
+        }
         small = {
             name: expression
             for name, expression in rules.items()
             if name != start
             and name not in distinct
-            and name not in counted
-            and not isinstance(expression, Leaf | CountedList | CountedText)
+            and name not in kept
+            and not isinstance(expression, Leaf | AnyOrder | CountedList | CountedText)
             and next(calls(expression), None) is None
             and _size(expression) < _SMALL
         }
@@ -177,7 +211,7 @@ def _with_branches_inside(name: str, expression: Expression, rules: dict[str, Ex
                 seen.add(branch.rule)
                 for inner in body.branches:
                     add(inner)
-        elif isinstance(body, Leaf | CountedList | CountedText):
+        elif isinstance(body, Leaf | AnyOrder | CountedList | CountedText):
             branches.append(branch)
         else:
             branches.append(body)
@@ -199,7 +233,7 @@ def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
 
 
 def _with(bodies: Rules, expression: Expression) -> Expression:
-    """An expression with these rules copied to where they are called, items that are counted aside."""
+    """An expression with these rules copied to where they are called; items that are counted and members are not."""
     match expression:
         case Call(rule):
             return bodies.get(rule, expression)

@@ -13,15 +13,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.grammar.any_order import Seen, names_taken
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import Network
 
 _KEPT = 1 << 16
 """Nodes that are known by what they are made of. When there are more, they are forgotten; equal ones are then made."""
 
-Register: TypeAlias = int | bytes | frozenset[bytes]
-"""What a rule remembers: a count; in a rule that was called with ``distinct``, the text that it has read; in the rule
-that made such calls, the texts that they have read, or 0 for none."""
+Register: TypeAlias = int | bytes | Seen
+"""What a rule remembers: a count, or the names that were read; in a rule that was called with ``distinct``, the text
+that it has read; in the rule that made such calls, also the texts that they have read."""
 
 
 class Shortest(NamedTuple):
@@ -152,8 +153,10 @@ class Stacks:
     def canonical_register(self, state: int, register: Register) -> int:
         """A register that no token can tell from this one: texts are forgotten, counts matter near their bounds only.
 
-        Masks are kept by canonical registers. What they do not see of texts is looked at besides.
+        Names are kept. Masks are kept by canonical registers. What they do not see of texts is looked at besides.
         """
+        if state in self.distances.members:
+            return names_taken(register)
         if not isinstance(register, int):
             return 0
         count, longest = register, self._longest

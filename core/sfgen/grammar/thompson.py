@@ -1,9 +1,9 @@
 """Expressions to a nondeterministic automaton over bytes and calls (Thompson's construction, 1968).
 
 Several rules are one automaton, so that the subset construction runs once. Its symbols are the bytes and, from 256 on,
-the calls that the rules make, an *entry* for each rule, which leads from the common start to the rule's own, and an
-*end* for each rule, which leads from the rule's end to the common one. As the ends differ, states of different rules
-are never joined.
+the calls that the rules make and the marks behind names, an *entry* for each rule, which leads from the common start to
+the rule's own, and an *end* for each rule, which leads from the rule's end to the common one. As the ends differ,
+states of different rules are never joined.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
     Series,
+    Take,
 )
 
 BYTES = 256
@@ -59,7 +60,7 @@ class RulesAutomaton:
         nullable: The names of all rules that have the empty text, of others than these too.
 
     Attributes:
-        calls: The calls, in the order of their symbols, from ``BYTES`` on.
+        calls: The calls and marks, in the order of their symbols, from ``BYTES`` on.
         entries: The symbol of the entry of each rule; that of its end is ``len(rules)`` more.
         symbols: The number of symbols.
         nfa: The automaton.
@@ -70,7 +71,7 @@ class RulesAutomaton:
         self._epsilons = array("i")
         self._states = 2
         self._nullable = nullable
-        self._symbol_of_call: dict[Call, int] = {}
+        self._symbol_of_call: dict[Call | Take, int] = {}
         ends = dict[str, tuple[int, int]]()
         self._rule = ""
         for name, expression in rules.items():
@@ -78,7 +79,7 @@ class RulesAutomaton:
             start, end = self._state(), self._state()
             self._fragment(expression, start, end)
             ends[name] = start, end
-        self.calls: Sequence[Call] = tuple(self._symbol_of_call)
+        self.calls: Sequence[Call | Take] = tuple(self._symbol_of_call)
         self.entries = {name: BYTES + len(self.calls) + number for number, name in enumerate(rules)}
         self.symbols = BYTES + len(self.calls) + 2 * len(rules)
         for name, (start, end) in ends.items():
@@ -118,6 +119,9 @@ class RulesAutomaton:
                 self._edge(start, symbol, symbol, end)
                 if expression.rule in self._nullable:
                     self._epsilon(start, end)
+            case Take():
+                symbol = self._symbol_of_call.setdefault(expression, BYTES + len(self._symbol_of_call))
+                self._edge(start, symbol, symbol, end)
             case Concatenation(parts):
                 for part in parts[:-1]:
                     middle = self._state()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import DeadEnd, LimitTooSmall
+from sfgen.grammar.any_order import Seen, names_taken, texts_read
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import FAR, distances_of
 from sfgen.grammar.masks import Masks, Places, TokenMask, TooManyWays
@@ -58,8 +59,7 @@ class TokenPositions:
         self._masks = Masks(network, self.vocabulary, distances)
         self._completion = Completion(network, distances, self.vocabulary)
         self._ids = TokenIds()
-        has_distinct = any(push.is_distinct for ways in network.actions for way in ways for push in way.pushes)
-        self._slack = _SLACK if has_distinct else 0
+        self._slack = _slack(network)
         self._kept: dict[Position, Mask] = {}
         self._places: dict[Position, Places] = {}
         self._lock = threading.Lock()
@@ -150,7 +150,7 @@ class TokenPositions:
         for _, text, node in position:
             if isinstance(text, bytes):
                 for frame in node.frames:
-                    for other in frame.register if isinstance(frame.register, frozenset) else ():
+                    for other in texts_read(frame.register):
                         if other.startswith(text):
                             yield other[len(text) :]
 
@@ -251,12 +251,7 @@ class TokenPositions:
 
     def _places_of(self, position: Position) -> Places:
         """Where tokens lead from a position; the last few are kept: within a text it is mostly the same one."""
-        key = tuple(
-            [
-                Configuration(state, register if isinstance(register, int) else 0, node)
-                for state, register, node in position
-            ]
-        )
+        key = tuple([Configuration(state, names_taken(register), node) for state, register, node in position])
         found = self._places.get(key)
         if found is None:
             found = self._masks.places(position)
@@ -282,7 +277,7 @@ class TokenPositions:
         alone = group_of == ALONE
         if _has_texts(position):
             # Tokens that do not leave the rule keep its register, but for the text of a name.
-            nodes = {node for _, register, node in position if not isinstance(register, frozenset)}
+            nodes = {node for _, register, node in position if not isinstance(register, Seen)}
             inside = [place is not None and place.node in nodes for place in places.configurations]
             alone = (group_of > 0) & ~np.array(inside)[group_of]
             # Inside of a text, what goes on as another one does.
@@ -325,6 +320,24 @@ class TokenPositions:
                 details=(f"  for example {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}",),
                 hint=f"Allow at least {least} tokens.",
             )
+
+
+def _slack(network: Network) -> int:
+    """The bytes by which the way to the end may be longer than the distance: texts that must differ are not seen there.
+
+    Where texts that run out stand beside others, nothing bounds them: each look is an exact one then.
+    """
+    distinct = {
+        state: {site.entry for site in sites if site.is_distinct}
+        for state, sites in network.calls.items()
+        if any(site.is_distinct for site in sites)
+    }
+    for state, entries in distinct.items():
+        is_mixed = len(entries) > 1 or int(network.rule_of[state]) in network.names_in
+        if is_mixed and not entries.isdisjoint(network.completions):
+            return FAR
+    most = max((names.minimum for names in network.names_in.values()), default=0)
+    return _SLACK * (1 + most) if distinct else 0
 
 
 def _has_texts(position: Position) -> bool:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfgen.grammar.any_order import NARROW
 from sfgen.grammar.distances import FAR
+from sfgen.grammar.member_distances import NO_STAND, STAND_IS_DOUBTFUL, STAND_TAIL, STAND_TAKES, to_end
 from sfgen.kernels import (
     Flag,
     Int,
@@ -29,8 +31,8 @@ from sfgen.kernels import (
 BOTTOM, BELOW = 0, 1
 """The stack nodes that have no frames."""
 
-FACTS = 8
-ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW = 0, 1, 2, 3, 4, 5, 6, 7
+FACTS = 9
+ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, STAND = 0, 1, 2, 3, 4, 5, 6, 7, 8
 """What is known of a state: the columns of ``facts``."""
 
 NODE_FIELDS = 3
@@ -70,7 +72,8 @@ _NO_TOKEN = 0x80000000
 def walk(
     first: Int, end: Int, behind: Int32s, starts: Int, loaded: Int,
     mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, group_of: UInt16sOut, places: Int64sOut, counts: Int64sOut,
-    table: Int32s, width: Int, classes: UInt8s, facts: Int32s, distances: Int64s, actions: Int32s,
+    table: Int32s, width: Int, classes: UInt8s, facts: Int32s, distances: Int64s, members: Int64s,
+    actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
@@ -95,6 +98,7 @@ def walk(
         classes: ``Network.byte_classes``.
         facts: ``FACTS`` numbers of each state.
         distances: The base and the unit of each state.
+        members: See ``flat_members``.
         nodes: ``NODE_FIELDS`` numbers of each stack node.
         frames: ``FRAME_FIELDS`` numbers of each frame; the nodes that are made have the frame of their own number.
         sets: Three numbers of each configuration: state, register, node.
@@ -123,7 +127,7 @@ def walk(
             top = _step_all(
                 marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded,
                 np.int64(classes[labels[node]]), marks, 4 * depth,
-                table, width, facts, distances, actions, nodes, frames, sets,
+                table, width, facts, distances, members, actions, nodes, frames, sets,
             )  # fmt: skip
             if top < 0:
                 return TOO_MANY
@@ -137,12 +141,17 @@ def walk(
                 distance = np.int64(FAR)
                 doubtful = marks[4 * depth + 3] != 0
                 for place in range(marks[4 * depth], top):
-                    distance = min(distance, _distance(place, facts, distances, nodes, sets))
+                    distance = min(distance, _distance(place, facts, distances, members, nodes, sets))
+                    stand = np.int64(facts[FACTS * sets[3 * place] + STAND])
+                    doubtful = doubtful or (stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0)
                     inside = sets[3 * place + 2]
                     if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
                         doubtful = doubtful or facts[FACTS * sets[3 * place] + IS_NARROW] != 0
                 if group_of.size > 0 and distance < FAR:
                     group = _group(marks[4 * depth], top, loaded, places, counts, sets)
+                    stand = np.int64(facts[FACTS * sets[3 * marks[4 * depth]] + STAND])
+                    if stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0:
+                        group = np.int64(ALONE)
                     for place in range(token_starts[node], token_starts[node + 1]):
                         group_of[token_ids[place]] = group
                 if distance < FAR:
@@ -165,14 +174,20 @@ def walk(
 
 
 @kernel(is_part=True)
-def _distance(place: Int, facts: Int32s, distances: Int64s, nodes: Int64s, sets: Int64s) -> Int:
+def _distance(place: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s) -> Int:
     """The fewest bytes from a configuration to the end of the text."""
     state, register, node = sets[3 * place], sets[3 * place + 1], sets[3 * place + 2]
+    return _to_end(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]
+
+
+@kernel(is_part=True)
+def _to_end(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
+    """The fewest bytes from a state to the end of its rule."""
+    stand = np.int64(facts[FACTS * state + STAND])
+    if stand != NO_STAND:
+        return to_end(stand, register, members)
     missing = np.int64(facts[FACTS * state + NEEDS]) - register
-    found = distances[2 * state] + nodes[NODE_FIELDS * node + NODE_DISTANCE]
-    if missing > 0:
-        found += distances[2 * state + 1] * missing
-    return found
+    return distances[2 * state] + distances[2 * state + 1] * max(np.int64(0), missing)
 
 
 @kernel(is_part=True)
@@ -213,7 +228,7 @@ def _group(begin: Int, top: Int, loaded: Int, places: Int64sOut, counts: Int64sO
 @kernel(is_part=True)
 def _step_all(
     begin: Int, end: Int, made: Int, doubt: Int, loaded: Int, label: Int, marks: Int64sOut, mark: Int,
-    table: Int32s, width: Int, facts: Int32s, distances: Int64s, actions: Int32s,
+    table: Int32s, width: Int, facts: Int32s, distances: Int64s, members: Int64s, actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut,
 ) -> Int:  # fmt: skip
     """Read one byte from the configurations ``begin`` to ``end``; the set behind them goes where they end.
@@ -232,7 +247,9 @@ def _step_all(
         while True:
             entry = np.int64(table[state * width + label])
             if entry >= 0:
-                top, doubt = _enter(entry, register, node, end, top, waiting, loaded, doubt, facts, nodes, frames, sets)
+                top, doubt = _enter(
+                    entry, register, node, end, top, waiting, loaded, doubt, facts, members, nodes, frames, sets
+                )
             elif entry != -1:
                 at = -2 - entry
                 ways = np.int64(actions[at])
@@ -241,6 +258,7 @@ def _step_all(
                     target, is_fresh, pushes = np.int64(actions[at]), actions[at + 1], np.int64(actions[at + 2])
                     at += 3
                     below = node
+                    has_room = True
                     for _push in range(pushes):
                         flags = actions[at + 1]
                         if (made + 1) * NODE_FIELDS > nodes.size or (made + 1) * FRAME_FIELDS > frames.size:
@@ -252,19 +270,17 @@ def _step_all(
                         frames[FRAME_FIELDS * made + NEXT_FRAME] = -1
                         nodes[NODE_FIELDS * made + FIRST_FRAME] = made
                         nodes[NODE_FIELDS * made + IS_DISTINCT] = (flags >> 1) & 1
-                        missing = max(np.int64(0), facts[FACTS * actions[at] + NEEDS] - kept)
-                        nodes[NODE_FIELDS * made + NODE_DISTANCE] = (
-                            nodes[NODE_FIELDS * below + NODE_DISTANCE]
-                            + distances[2 * actions[at]]
-                            + distances[2 * actions[at] + 1] * missing
-                        )
+                        length = _to_end(np.int64(actions[at]), kept, facts, distances, members)
+                        has_room = has_room and (length < FAR or facts[FACTS * actions[at] + STAND] == NO_STAND)
+                        nodes[NODE_FIELDS * made + NODE_DISTANCE] = nodes[NODE_FIELDS * below + NODE_DISTANCE] + length
                         below = made
                         made += 1
                         at += 2
-                    top, doubt = _enter(
-                        target, np.int64(0) if is_fresh != 0 else register, below, end, top, waiting, loaded, doubt,
-                        facts, nodes, frames, sets,
-                    )  # fmt: skip
+                    if has_room:
+                        top, doubt = _enter(
+                            target, np.int64(0) if is_fresh != 0 else register, below, end, top, waiting, loaded, doubt,
+                            facts, members, nodes, frames, sets,
+                        )  # fmt: skip
             if top < 0:
                 return -1
             if facts[FACTS * state + ACCEPTS] != 0:
@@ -300,7 +316,7 @@ def _step_all(
 @kernel(is_part=True)
 def _enter(
     state: Int, register: Int, node: Int, begin: Int, top: Int, waiting: Int, loaded: Int, doubt: Int,
-    facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
+    facts: Int32s, members: Int64s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
 ) -> tuple[Int, Int]:  # fmt: skip
     """Add to the set from ``begin`` to ``top`` what a step into a state leads to; rules that must end have ended.
 
@@ -317,6 +333,19 @@ def _enter(
         if register < facts[FACTS * state + LEAST]:
             return top, doubt
         register = np.int64(0)
+    stand = np.int64(facts[FACTS * state + STAND])
+    if stand != NO_STAND:
+        if members[stand + STAND_TAKES] >= NARROW:
+            doubt = np.int64(1)
+        elif members[stand + STAND_TAKES] >= 0:
+            name = np.int64(1) << members[stand + STAND_TAKES]
+            if register & name != 0:
+                return top, doubt
+            register |= name
+        if (members[stand + STAND_TAKES] >= 0 or members[stand + STAND_TAIL] < 0) and to_end(
+            stand, register, members
+        ) >= FAR:
+            return top, doubt
     if most != _ENDLESS and register + facts[FACTS * state + OWES] > most:
         return top, doubt
     stop = waiting

@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 from sfgen.automata import Dfa
 from sfgen.grammar.rules import (
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -98,8 +99,10 @@ class Least:
                 return _bytes(1)
             case Leaf(dfa), (int() | None) as state:
                 return _bytes(self._to_end(dfa).get(state or 0))
-            case CountedText() as text, (tuple() | None) as at:
-                return _bytes(self._to_counted_end(text).get(at or (0, 0)))
+            case CountedText() as text, None:
+                return _bytes(self._to_counted_end(text).get((0, 0)))
+            case CountedText() as text, (int(state), int(counted)):
+                return _bytes(self._to_counted_end(text).get((state, counted)))
             case Call(rule, distinct=True), (bytes() | None) as read:
                 return {((rule, read or b""),): -len(read or b"")}
             case Call(rule), _:
@@ -112,10 +115,16 @@ class Least:
                 if maximum is not None and maximum < minimum:
                     return {}
                 return _times(self._ways(child), minimum - (count or 0))
-            case Series() as series, (tuple() | None) as at:
-                return self._ways_of_series(series, *(at or (0, 0)))
+            case Series() as series, None:
+                return self._ways_of_series(series, 0, 0)
+            case Series() as series, (int(number), int(begun)):
+                return self._ways_of_series(series, number, begun)
             case CountedList() as counted, (int() | None) as count:
                 return self._ways_of_list(counted, -1 if count is None else count)
+            case AnyOrder() as members, None:
+                return self._ways_of_members(members, frozenset(), -1)
+            case AnyOrder() as members, (frozenset() as seen, int(count)):
+                return self._ways_of_members(members, seen, count)
         raise AssertionError(f"{expression} cannot stand at {done!r}")
 
     def _ways_of_series(self, series: Series, number: int, begun: int) -> Ways:
@@ -132,6 +141,36 @@ class Least:
         if count < 0:
             fixed += len(counted.opening)
         return _both(_bytes(fixed), _times(self._ways(counted.item), items))
+
+    def _ways_of_members(self, members: AnyOrder, read: frozenset[int], count: int) -> Ways:
+        """The missing members that are needed, and of the others the cheapest names, or others, as many as lack."""
+        is_begun, count = count >= 0, max(count, 0)
+        free = [member for number, member in enumerate(members.members) if number not in read]
+        needed = [member for member in free if member.is_needed]
+        least = max(members.minimum - count - len(needed), 0)
+        found: list[Ways] = []
+        if not is_begun and not needed and not least:
+            found.append(_bytes(len(members.empty)))
+        if not count and not needed:
+            least = max(least, 1)
+        if members.maximum is not None and count + len(needed) + least > members.maximum:
+            return _any(found)
+        ways = [self._member(_bytes(len(member.name)), members.colon, member.value) for member in free]
+        optional = sorted(
+            (way[()] for way, member in zip(ways, free, strict=True) if not member.is_needed and () in way)
+        )
+        others = _any(self._member(self._ways(other.name), members.colon, other.value) for other in members.others)
+        separators = _times(self._ways(members.separator), len(needed) + least - (not count))
+        fixed = _bytes(len(members.closing) + (0 if is_begun else len(members.opening)))
+        musts = _all(way for way, member in zip(ways, free, strict=True) if member.is_needed)
+        for named in range(min(least, len(optional)) + 1):
+            if members.others or named == least:
+                rest = [_bytes(sum(optional[:named])), _times(others, least - named)]
+                found.append(_all([separators, fixed, musts, *rest]))
+        return _any(found)
+
+    def _member(self, name: Ways, colon: Expression, value: Call) -> Ways:
+        return _all([name, self._ways(colon), self._ways(value)])
 
     # ---- automata --------------------------------------------------------------------------------------------------
 

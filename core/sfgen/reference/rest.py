@@ -13,6 +13,7 @@ from typing import TypeAlias
 from sfgen.automata import Dfa
 from sfgen.grammar.rules import (
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -26,12 +27,13 @@ from sfgen.grammar.rules import (
     Series,
 )
 
-Done: TypeAlias = int | bytes | tuple[int, int]
+Done: TypeAlias = int | bytes | tuple[int, int] | tuple[frozenset[int], int]
 """How much of an expression was read.
 
 Bytes of a ``Literal``; parts of a ``Concatenation``; times of a ``Repeat``; the state of a ``Leaf``; the text so far
-of a distinct ``Call``; the next member of a ``Series``, and whether one was read; the items of a ``CountedList``, -1
-before its opening; the state and the count of a ``CountedText``. Counts stop where more makes no difference.
+of a distinct ``Call``; the next member of a ``Series``, and whether one was read; the members of ``AnyOrder`` that were
+read and how many with others, -1 before its opening; the items of a ``CountedList``, -1 before its opening; the state
+and the count of a ``CountedText``. Counts stop where more makes no difference.
 """
 
 Names: TypeAlias = frozenset[bytes]
@@ -114,6 +116,9 @@ class Rests:
             case CountedList() as counted, int(count):
                 for part in self._items(counted, count, following):
                     yield part, names
+            case AnyOrder() as members, (frozenset() as read, int(count)):
+                for part in self._in_any_order(members, read, count, following):
+                    yield part, names
             case Leaf(dfa), int(state):
                 if dfa.accepting[state]:
                     yield following, names
@@ -150,6 +155,35 @@ class Rests:
             more = _counted(count + 1, counted.maximum, max(counted.minimum, 1))
             item = self.before(counted.item, self._rest(counted, more, following))
             yield self.before(_literal(counted.separator), item) if count else item
+
+    def _in_any_order(
+        self, members: AnyOrder, read: frozenset[int], count: int, following: Rest | None
+    ) -> Iterator[Rest]:
+        """The opening or the text without members, the next member, or the closing."""
+        is_enough = count >= members.minimum and all(
+            number in read for number, member in enumerate(members.members) if member.is_needed
+        )
+        if count < 0:
+            if members.minimum == 0 and not any(member.is_needed for member in members.members):
+                yield self.before(_literal(members.empty), following)
+            yield self.before(_literal(members.opening), self._rest(members, (read, 0), following))
+            return
+        if count and is_enough:
+            yield self.before(_literal(members.closing), following)
+        if members.maximum is not None and count >= members.maximum:
+            return
+        more = _counted(count + 1, members.maximum, max(members.minimum, 1))
+
+        def member(name: Expression, value: Expression, read: frozenset[int]) -> Rest:
+            behind = self.before(value, self._rest(members, (read, more), following))
+            rest = self.before(name, self.before(members.colon, behind))
+            return self.before(members.separator, rest) if count else rest
+
+        for number, each in enumerate(members.members):
+            if number not in read:
+                yield member(_literal(each.name), each.value, read | {number})
+        for other in members.others:
+            yield member(other.name, other.value, read)
 
     def after(self, rest: Rest, byte: int) -> list[Rest | None]:
         """What a rest that reads a byte becomes by it: one, or none where the byte is refused."""
@@ -203,6 +237,10 @@ def called_rules(expression: Expression) -> set[str]:
             return set[str]().union(*map(called_rules, [*(member.expression for member in members), *other]))
         case CountedList():
             return called_rules(expression.item)
+        case AnyOrder(members, others):
+            return {member.value.rule for member in members}.union(
+                *({other.name.rule, other.value.rule} for other in others)
+            )
     return set()
 
 
@@ -238,6 +276,8 @@ def _nothing_done(expression: Expression) -> Done:
             return (0, 0)
         case CountedList():
             return -1
+        case AnyOrder():
+            return frozenset[int](), -1
     return 0
 
 

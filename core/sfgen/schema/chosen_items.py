@@ -89,6 +89,7 @@ def differing(
     layout: Layout,
     depth: int,
     tails: Tails,
+    most: int | None,
 ) -> Expression:
     """The texts of an array whose items must differ.
 
@@ -99,6 +100,7 @@ def differing(
         layout: The white space.
         depth: The depth at which the array begins.
         tails: Where the rules are put that the expression needs besides.
+        most: How many other items there are; ``None``: without end.
     """
     comma = layout.comma(depth)
     opening, closing = Literal(layout.opening(b"[", depth)), Literal(layout.closing(b"]", depth))
@@ -112,7 +114,7 @@ def differing(
         some = joined(opening, more, Repeat(joined(comma, more), max(0, minimum - 1), most), closing)
     elif more is not None or len(values) > MOST_ORDERS:
         members = [Member(value, False) for value in values]
-        some = joined(opening, counted_members(members, more, comma, closing, (max(1, minimum), maximum), tails))
+        some = joined(opening, counted_members(members, more, comma, closing, (max(1, minimum), maximum), tails, most))
     else:
         some = joined(opening, _in_any_order(values, comma, closing, (max(1, minimum), maximum), tails))
     return some if minimum else Alternation((Literal(b"[]"), some))

@@ -20,9 +20,9 @@ from sfgen.schema.emptiness import no_text, with_texts, without_empty
 from sfgen.schema.groups import Group
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import values_expression
-from sfgen.schema.members import Tails, at_most
+from sfgen.schema.members import Tails, at_most, texts_of
 from sfgen.schema.numbers import NumberLimits
-from sfgen.schema.objects import ObjectLimits, WrittenProperty, object_expression
+from sfgen.schema.objects import ObjectLimits, WrittenProperty, object_expression, object_in_any_order
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.outline import Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.outliner import Outliner
@@ -173,8 +173,10 @@ class _Compiler:
                 what = "uniqueItems is not supported where items are described one by one"
                 self._refuse(bool(limits.prefix), what, outline)
                 known, leaves = self._differing(outline, outlines)
-                counts = (limits.minimum, at_most(limits.maximum, len(known), leaves))
-                return differing(known, [tails.add(leaf).rule for leaf in leaves], counts, layout, depth, tails)
+                most = texts_of(leaves)
+                counts = (limits.minimum, at_most(limits.maximum, len(known), most))
+                items = [tails.add(leaf).rule for leaf in leaves]
+                return differing(known, items, counts, layout, depth, tails, most)
             case Group(limits=ArrayLimits(prefix=prefix) as limits):
                 by_label = {part.label: part.rule for part in parts}
                 first = [by_label.get(f"[{index}]") for index in range(len(prefix))]
@@ -185,8 +187,11 @@ class _Compiler:
                 ]
                 others = [(part.name, part.rule) for part in parts if part.name]
                 names = [outlines[name].expression for name, _ in others]
-                most = at_most(limits.maximum, len(named), [leaf for leaf in names if isinstance(leaf, Leaf)])
-                return object_expression(named, others, (limits.minimum, most), layout, depth, tails)
+                most = texts_of([leaf for leaf in names if isinstance(leaf, Leaf)])
+                counts = (limits.minimum, at_most(limits.maximum, len(named), most))
+                if self._options.order == "any" and len(named) + len(others) > 1:
+                    return object_in_any_order(named, others, counts, layout, depth)
+                return object_expression(named, others, counts, layout, depth, tails, most)
             case Group():
                 assert outline.expression is not None
                 if isinstance(outline.content.limits, StringLimits):

@@ -11,12 +11,14 @@ import itertools
 from collections.abc import Iterator
 
 from sfgen.automata.examples import examples as texts_of_automaton
+from sfgen.grammar.any_order import in_one_order
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import distances_of
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import (
     Alternation,
+    AnyOrder,
     Bytes,
     Call,
     Concatenation,
@@ -29,6 +31,7 @@ from sfgen.grammar.rules import (
     Member,
     Repeat,
     Series,
+    Take,
 )
 
 _MOST_VALUES = 50  # that are shown of one automaton
@@ -137,6 +140,10 @@ class _Texts:
             case CountedList(opening, item, separator, closing, minimum):
                 items = [self._plain(item)] * minimum
                 return self._list(opening, items, separator, closing)
+            case AnyOrder():
+                return self._plain(in_one_order(expression))
+            case Take():
+                return b""
 
     def _series(self, members: list[bytes | None], separator: Expression) -> bytes | None:
         between = self._plain(separator)
@@ -223,6 +230,8 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
                 )
             case CountedList(opening, item, separator, closing, minimum, maximum):
                 return CountedList(opening, place(item), separator, closing, minimum, maximum)
+            case AnyOrder():
+                return read(in_one_order(expression))
             case _:
                 return expression
 

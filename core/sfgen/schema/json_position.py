@@ -34,11 +34,11 @@ class _Inside(NamedTuple):
 
     Args:
         key: The number of the item, or the name of the property; ``None`` where its name comes next.
-        last: The name of the property before that one; ``None`` if there is none.
+        before: The names of the properties before that one.
     """
 
     key: int | str | None
-    last: str | None = None
+    before: tuple[str, ...] = ()
 
 
 Way: TypeAlias = tuple[str | int, ...]
@@ -74,12 +74,12 @@ class JsonPosition:
         return tuple(inside.key for inside in around if inside.key is not None)
 
     @property
-    def last_name(self) -> str | None:
-        """The last property of the object around it that is whole; ``None`` if there is none."""
+    def names(self) -> tuple[str, ...]:
+        """The properties of the object around it that are whole, in their order."""
         if not self.open:
-            return None
-        key, last = self.open[-1]
-        return key if self.expects is Expects.MORE and isinstance(key, str) else last
+            return ()
+        key, before = self.open[-1]
+        return (*before, key) if self.expects is Expects.MORE and isinstance(key, str) else before
 
     @property
     def is_in_array(self) -> bool:
@@ -139,11 +139,11 @@ class JsonPosition:
         key = self.open[-1].key  # a comma
         if isinstance(key, int):
             return JsonPosition((*self.open[:-1], _Inside(key + 1)), Expects.VALUE)
-        return JsonPosition((*self.open[:-1], _Inside(None, key)), Expects.NAME)
+        return JsonPosition((*self.open[:-1], _Inside(None, self.names)), Expects.NAME)
 
     def _named(self) -> JsonPosition:
         """The position behind a name."""
-        return JsonPosition((*self.open[:-1], _Inside(str(json.loads(self.token)), self.last_name)), Expects.COLON)
+        return JsonPosition((*self.open[:-1], _Inside(str(json.loads(self.token)), self.names)), Expects.COLON)
 
     def _closed(self) -> JsonPosition:
         """The position behind a string, number or word that was a value."""

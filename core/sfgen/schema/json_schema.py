@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,7 @@ class JsonSchema:
             :func:`sfgen.schema.read_schema` has read; or a Python type that pydantic reads (a model, a dataclass,
             ``list[Model]``), whose schema it is. ``sfgen.schema_of`` makes a dict of examples, ``sfgen.tools_schema``
             of tools.
-        order: The order of properties: ``"schema"`` is theirs in the schema.
+        order: The order of properties: ``"schema"`` is theirs in the schema, ``"any"`` leaves it open.
         extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
         spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
         indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
@@ -80,16 +81,11 @@ class JsonSchema:
         indent: int | None = None,
         require_all: bool = False,
     ) -> None:
-        if order == "any":
-            raise UsageError(
-                "order 'any' is not supported yet", hint="Leave it out: properties stand in the order of the schema."
-            )
-        arguments.one_of("order", order, ("schema",))
         source = pydantic_type(schema) or schema
         if not isinstance(source, Mapping | bool | str | PathLike | SchemaDocument | PydanticType):
             hint = "Of an instance of a class give the class." if hasattr(schema, "__dict__") else ""
             raise arguments.refusal("schema", "a dictionary, a bool, a text, a path or a class", schema, hint=hint)
-        options = WritingOptions(spacing, indent, extra_properties, require_all)
+        options = WritingOptions(spacing, indent, extra_properties, require_all, order)
         self._set(read_schema(source), options, source if isinstance(source, PydanticType) else None)
 
     def _set(self, document: SchemaDocument, options: WritingOptions, python_type: PydanticType | None) -> None:
@@ -178,6 +174,7 @@ class JsonSchema:
             "indent": options.indent,
             "extra_properties": options.extra_properties,
             "require_all": options.require_all,
+            "order": options.order,
         }
 
     def validate(self, data: object) -> list[Fault]:
@@ -291,7 +288,7 @@ class JsonSchema:
         made = object.__new__(JsonSchema)
         made._set(
             self._document,
-            WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all, banned),
+            replace(options, banned=banned),
             self._python_type,
         )
         return made
@@ -315,8 +312,8 @@ class JsonSchema:
         except SchemaError as error:
             if options.banned is None or isinstance(error, SchemaTooLarge):
                 raise
-            clean = WritingOptions(options.spacing, options.indent, options.extra_properties, options.require_all)
-            compile_schema(self._document, clean)  # raises where the banned words are not the reason
+            # It raises where the banned words are not the reason.
+            compile_schema(self._document, replace(options, banned=None))
             raise BannedWordsError(
                 "every text that the schema allows has a banned word",
                 details=(f"  {error.message}",),

@@ -42,19 +42,27 @@ class Tails:
         return Call(name)
 
 
-def at_most(maximum: int | None, named: int, leaves: Sequence[Leaf]) -> int | None:
-    """How many parts there can be, where those that are texts of leaves must differ.
+def texts_of(leaves: Sequence[Leaf]) -> int | None:
+    """How many texts leaves have together; ``None``: more than :data:`MAX_COPIES`, which is as good as endless."""
+    texts = [completions(leaf.dfa).get(0) for leaf in leaves]
+    total = sum(count for count in texts if count is not None)
+    return None if None in texts or total > MAX_COPIES else total
+
+
+def at_most(maximum: int | None, named: int, others: int | None) -> int | None:
+    """How many parts there can be.
 
     Args:
         maximum: The most that there may be; ``None``: any number.
-        named: How many others there are.
-        leaves: The leaves; more texts than :data:`MAX_COPIES` are as good as endless.
+        named: How many have names or are named themselves.
+        others: How many others there are; ``None``: without end.
     """
-    texts = [completions(leaf.dfa).get(0) for leaf in leaves]
-    total = named + sum(count for count in texts if count is not None)
-    if not leaves or None in texts or total > MAX_COPIES:
-        return maximum
-    return total if maximum is None else min(maximum, total)
+    return maximum if others is None else least_of(maximum, named + others)
+
+
+def least_of(*limits: int | None) -> int | None:
+    """The least of some limits; ``None`` is none."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def by_states(
@@ -94,6 +102,7 @@ def counted_members(
     closing: Expression,
     counts: tuple[int, int | None],
     tails: Tails,
+    most: int | None = None,
 ) -> Expression:
     """Members in this order, those that are not needed left out or not, and what closes them.
 
@@ -104,6 +113,7 @@ def counted_members(
         closing: What stands behind the last.
         counts: The fewest members and the most; ``None``: any number.
         tails: Where the rules go that are needed.
+        most: The most that may stand behind them; ``None``: any number.
 
     Raises:
         SchemaTooLarge: They are too many.
@@ -128,7 +138,9 @@ def counted_members(
         if count >= minimum:
             yield closing, None
         if more is not None and (maximum is None or count < maximum):
-            least, most = max(0, minimum - count - 1), None if maximum is None else maximum - count - 1
-            yield joined(before, more, Repeat(joined(separator, more), least, most), closing), None
+            least, room = max(0, minimum - count - 1), least_of(most, None if maximum is None else maximum - count)
+            if room is None or room > least:
+                again = Repeat(joined(separator, more), least, None if room is None else room - 1)
+                yield joined(before, more, again, closing), None
 
     return by_states((0, 0), branches, tails)

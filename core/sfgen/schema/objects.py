@@ -8,7 +8,18 @@ from itertools import product
 from typing import NamedTuple
 
 from sfgen.errors import SchemaTooLarge
-from sfgen.grammar.rules import Alternation, Call, Expression, Literal, Member, Series
+from sfgen.grammar.any_order import NARROW
+from sfgen.grammar.rules import (
+    Alternation,
+    AnyOrder,
+    Call,
+    Expression,
+    Literal,
+    Member,
+    NamedMember,
+    OtherMember,
+    Series,
+)
 from sfgen.schema.bounds import Contradiction, count_bounds
 from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both
 from sfgen.schema.keywords import Draft
@@ -184,8 +195,9 @@ def object_expression(
     layout: Layout,
     depth: int,
     tails: Tails,
+    most: int | None,
 ) -> Expression:
-    """The texts of an object.
+    """The texts of an object, its properties in the order of the schema.
 
     Args:
         properties: The properties that have names, in their order.
@@ -194,6 +206,7 @@ def object_expression(
         layout: The white space.
         depth: The depth at which the object begins.
         tails: Where the rules are put that the expression needs besides.
+        most: How many other names there are; ``None``: without end.
     """
     members = [Member(joined(layout.name(one.name), Call(one.rule)), one.is_needed) for one in properties]
     some = [joined(Call(name, distinct=True), layout.colon, Call(value)) for name, value in others]
@@ -214,6 +227,42 @@ def object_expression(
         if maximum == 0:
             return Literal(b"{}")
         return Alternation(
-            (Literal(b"{}"), joined(opening, counted_members(members, more, comma, closing, (1, maximum), tails)))
+            (Literal(b"{}"), joined(opening, counted_members(members, more, comma, closing, (1, maximum), tails, most)))
         )
-    return joined(opening, counted_members(members, more, comma, closing, (minimum, maximum), tails))
+    return joined(opening, counted_members(members, more, comma, closing, (minimum, maximum), tails, most))
+
+
+def object_in_any_order(
+    properties: Sequence[WrittenProperty],
+    others: Sequence[tuple[str, str]],
+    counts: tuple[int, int | None],
+    layout: Layout,
+    depth: int,
+) -> Expression:
+    """The texts of an object whose properties stand in any order. See ``object_expression``.
+
+    Raises:
+        SchemaTooLarge: Too many properties are needed.
+    """
+    needed = sum(one.is_needed for one in properties)
+    if needed > NARROW:
+        raise SchemaTooLarge(
+            f"it needs {needed} properties, and in any order it can need {NARROW} at most",
+            hint="Do not require all of them, or keep the order of the schema.",
+        )
+    if len(properties) > NARROW:
+        properties = sorted(properties, key=lambda one: not one.is_needed)
+    minimum, maximum = counts
+    if maximum is not None and maximum >= len(properties) and not others:
+        maximum = None
+    return AnyOrder(
+        tuple(NamedMember(one.name, Call(one.rule), one.is_needed) for one in properties),
+        tuple(OtherMember(Call(name, distinct=True), Call(value)) for name, value in others),
+        layout.opening(b"{", depth),
+        layout.colon,
+        layout.comma(depth),
+        layout.closing(b"}", depth),
+        b"{}",
+        minimum,
+        maximum,
+    )

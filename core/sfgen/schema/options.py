@@ -11,6 +11,8 @@ from sfgen.errors import UsageError
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
 
+ORDERS = ("schema", "any")
+
 SPACINGS = ("spaced", "compact", "any")
 
 MAX_INDENT = 16
@@ -27,6 +29,7 @@ class WritingOptions:
         indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
         extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
         require_all: Whether all declared properties are there.
+        order: ``"schema"`` writes properties in their order in the schema, ``"any"`` leaves it open.
         banned: What no string and no name that is not declared may contain.
 
     Raises:
@@ -37,9 +40,11 @@ class WritingOptions:
     indent: int | None = None
     extra_properties: bool = False
     require_all: bool = False
+    order: str = "schema"
     banned: BannedWords | None = None
 
     def __post_init__(self) -> None:
+        arguments.one_of("order", self.order, ORDERS)
         arguments.one_of("spacing", self.spacing, SPACINGS)
         arguments.flag("extra_properties", self.extra_properties)
         arguments.flag("require_all", self.require_all)

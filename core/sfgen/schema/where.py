@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
-from sfgen.grammar.rules import Alternation, Call, Leaf
+from sfgen.grammar.rules import Alternation, AnyOrder, Call, Leaf
 from sfgen.schema.compile import Compiled
 from sfgen.schema.json_position import Expects, JsonPosition, Way
 from sfgen.schema.outline import Part
@@ -93,17 +93,25 @@ def is_union(compiled: Compiled, rule: str) -> bool:
 
 
 def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[Part]:
-    """The properties of an object whose names may come next: those behind the last one, up to one that is needed."""
-    parts = compiled.parts[rule]
-    names = [part.label for part in parts if not part.name]
-    if there.last_name is None:
-        behind = list(parts)
-    elif there.last_name in names:
-        behind = list(parts[names.index(there.last_name) + 1 :])
+    """The properties of an object whose names may come next."""
+    if isinstance(compiled.grammar.rules[rule], AnyOrder):
+        parts: Sequence[Part] = [part for part in compiled.parts[rule] if part.name or part.label not in there.names]
+    else:
+        parts = _behind(compiled.parts[rule], there.names)
+    return [part for part in parts if part.name or write(part.label).startswith(there.token)]
+
+
+def _behind(parts: Sequence[Part], names: Sequence[str]) -> Sequence[Part]:
+    """The properties behind the last one of these names, up to one that is needed."""
+    known = [part.label for part in parts if not part.name]
+    if not names:
+        behind = parts
+    elif names[-1] in known:
+        behind = parts[known.index(names[-1]) + 1 :]
     else:
         behind = [part for part in parts if part.name]
     needed = next((number for number, part in enumerate(behind) if part.is_needed), len(behind))
-    return [part for part in behind[: needed + 1] if part.name or write(part.label).startswith(there.token)]
+    return behind[: needed + 1]
 
 
 def _names(parts: Iterable[Part]) -> str:
