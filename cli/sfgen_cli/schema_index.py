@@ -167,7 +167,7 @@ def _record(schema: JsonSchema, vocabulary: Vocabulary | None) -> dict[str, Any]
 def _show_examples(schema: JsonSchema, count: int, *, json: bool) -> None:
     from sfgen.schema.examples import examples
 
-    for text in examples(schema.compiled.grammar, count):
+    for text in examples(schema, count):
         if json:
             write_json({"text": text})
         else:

@@ -37,7 +37,7 @@ def models() -> list[UniformModel]:
 
 def texts(schema: JsonSchema, seeds: int = SEEDS) -> list[str]:
     """What the schema has to show, and what is drawn."""
-    shown = examples(schema.compiled.grammar, EXAMPLES)
+    shown = examples(schema, EXAMPLES)
     return [*(text for text in shown if not schema.validate(text)), *drawn(schema, seeds)]
 
 

@@ -40,7 +40,9 @@ SCHEMAS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"spacing": "compact"}, {"indent": 2}, {"spacing": "any"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"spacing": "compact"}, {"indent": 2}, {"spacing": "any"}, {"order": "any"}], ids=str
+)
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_examples_are_texts_of_the_schema(name: str, options: dict[str, Any]) -> None:
     if "indent" in options and name in ("record", "anything"):
@@ -48,17 +50,17 @@ def test_examples_are_texts_of_the_schema(name: str, options: dict[str, Any]) ->
             _ = JsonSchema(SCHEMAS[name], **options).compiled
         return
     schema = JsonSchema(SCHEMAS[name], **options)
-    texts = examples(schema.compiled.grammar, 25)
+    texts = examples(schema, 25)
     assert len(texts) == len(set(texts)) >= 2
     for text in texts:
         assert schema.accepts(text), text
         assert schema.validate(text) == []
     assert len(texts[0].encode()) == len(schema.shortest())
-    assert examples(schema.compiled.grammar, 10) == texts[:10]
+    assert examples(schema, 10) == texts[:10]
 
 
 def test_examples_reach_every_optional_part() -> None:
-    values = [json.loads(text) for text in examples(JsonSchema(SCHEMAS["record"]).compiled.grammar, 24)]
+    values = [json.loads(text) for text in examples(JsonSchema(SCHEMAS["record"]), 24)]
     assert {name for value in values for name in value} >= {"name", "on", "list", "tags"}
     assert any(set(value) - {"name", "on", "list", "tags"} for value in values)
     assert {value["on"] for value in values if "on" in value} >= {None, True, False}
@@ -68,13 +70,23 @@ def test_examples_reach_every_optional_part() -> None:
 
 def test_examples_reach_parts_that_look_alike() -> None:
     texts = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}
-    shown = examples(JsonSchema({"type": "array", "items": texts}).compiled.grammar, 4)
+    shown = examples(JsonSchema({"type": "array", "items": texts}), 4)
     assert any("a" in item for text in shown for item in json.loads(text)), shown
 
 
 def test_a_schema_of_few_texts_has_few_examples() -> None:
-    grammar = JsonSchema({"enum": [1, 2]}).compiled.grammar
-    assert sorted(examples(grammar, 10)) == ["1", "2"]
+    assert sorted(examples(JsonSchema({"enum": [1, 2]}), 10)) == ["1", "2"]
+
+
+def test_examples_do_not_repeat_what_must_differ() -> None:
+    for schema in (
+        {"type": "array", "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True},
+        {"propertyNames": {"enum": ["red", "blue"]}, "additionalProperties": {"type": "null"}, "type": "object"},
+    ):
+        for order in ("schema", "any"):
+            texts = examples(JsonSchema(schema, order=order), 8)
+            assert texts
+            assert all(JsonSchema(schema).validate(text) == [] for text in texts), texts
 
 
 def test_the_tree() -> None:

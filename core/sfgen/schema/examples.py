@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from sfgen.automata.examples import examples as texts_of_automaton
 from sfgen.grammar.any_order import in_one_order
@@ -34,21 +35,25 @@ from sfgen.grammar.rules import (
     Take,
 )
 
+if TYPE_CHECKING:
+    from sfgen.schema.json_schema import JsonSchema
+
 _MOST_VALUES = 50  # that are shown of one automaton
 
 
-def examples(grammar: Grammar, count: int) -> list[str]:
+def examples(schema: JsonSchema, count: int) -> list[str]:
     """Up to ``count`` different texts: the shortest, then for each member and branch a shortest text that has it in it.
 
-    Asking for more gives the same texts and others after them.
+    Asking for more gives the same texts and others after them. Texts in which something is repeated that must differ
+    are left out.
 
     >>> from sfgen.schema.json_schema import JsonSchema
     >>> schema = JsonSchema({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}}})
-    >>> examples(schema.compiled.grammar, 4)
+    >>> examples(schema, 4)
     ['{}', '{"a": true}', '{"b": null}', '{"a": false}']
     """
-    texts = dict.fromkeys(itertools.islice(_every_text(grammar), count * 4 + 100))
-    return list(texts)[:count]
+    texts = itertools.islice(_every_text(schema.compiled.grammar), count * 4 + 100)
+    return list(dict.fromkeys([schema.shortest().decode(), *filter(schema.accepts, texts)]))[:count]
 
 
 def _every_text(grammar: Grammar) -> Iterator[str]:
