@@ -69,7 +69,7 @@ class SchemaOptions:
             name = next(iter(self.given)).replace("_", "-").replace("order", "property-order")
             raise UsageError(
                 f"--{name} says how a schema is written, and there is none",
-                hint="Leave it out, or give a schema with --schema or --pydantic.",
+                hint="Leave it out, or give a schema: --schema, --pydantic, --like or --tools.",
             )
 
     @property

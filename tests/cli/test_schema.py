@@ -91,6 +91,25 @@ def test_how_it_is_written(sfgen: Sfgen, options: list[str], text: str) -> None:
     assert sfgen("gen", "--schema", schema, *options, "").out == text + "\n"
 
 
+def test_properties_in_any_order(sfgen: Sfgen) -> None:
+    schema = '{"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}}, "required": ["a", "b"]}'
+    options = ["--schema", schema, "-m", "uniform", "-n", "40", "--seed", "1", ""]
+    assert set(sfgen("gen", *options).out.splitlines()) == {'{"a": 1, "b": 2}'}
+    texts = sfgen("gen", "--property-order", "any", *options).out.splitlines()
+    assert set(texts) == {'{"a": 1, "b": 2}', '{"b": 2, "a": 1}'}
+    shown = sfgen("index", "--schema", schema, "--property-order", "any", "--path", '{"b": 2, ')
+    assert '$      the name "a"' in shown.out
+    (record,) = written(sfgen("gen", "--property-order", "any", "--json", "--schema", schema, ""))
+    assert sorted(record["value"]) == ["a", "b"]
+
+
+def test_a_saved_schema_keeps_its_order(sfgen: Sfgen, tmp_path: Path) -> None:
+    file = str(tmp_path / "saved")
+    assert sfgen("index", "--schema", "a bool, b bool", "--property-order", "any", "--save", file).code == 0
+    starts = {text[:4] for text in sfgen("gen", "--index", file, "-n", "40", "--seed", "1", "").out.splitlines()}
+    assert starts == {'{"a"', '{"b"'}
+
+
 def test_what_is_not_required(sfgen: Sfgen) -> None:
     schema = '{"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}}}'
     done = sfgen("gen", "--schema", schema, "--seed", "1", "")
@@ -314,6 +333,7 @@ def test_a_saved_schema(sfgen: Sfgen, here: Path) -> None:
         (["gen", "--schema", "name", "--stop", "."], "--stop cannot be used with a pattern, choices, a schema"),
         (["gen", "--indent", "2"], "--indent says how a schema is written, and there is none"),
         (["gen", "--regex", "a", "--require-all"], "--require-all says how a schema is written"),
+        (["gen", "--regex", "a", "--property-order", "any"], "--property-order says how a schema is written"),
         (["gen", "--schema", "name", "--indent", "99"], "--indent is at most 16, not 99"),
         (["gen", "--schema", "name", "--indent", "2", "--spacing", "any"], "--indent fixes the white space, and"),
         (["gen", "--schema", "-", "-"], "the prompt and --schema cannot both come from stdin"),
