@@ -30,6 +30,7 @@ from sfgen.schema.plain_words import described
 from sfgen.schema.scalars import one_form
 from sfgen.schema.sharing import shared
 from sfgen.schema.strings import StringLimits, is_clean
+from sfgen.schema.value_orders import in_all_orders
 from sfgen.schema.written_text import write
 
 
@@ -141,8 +142,10 @@ class _Compiler:
                 case Union():
                     waiting += [part.rule for part in reversed(item.parts)]
                 case Values(named):
-                    is_fixed = not self._layout.is_open or not any(isinstance(value, list | dict) for value in named)
-                    self._refuse(not is_fixed, "uniqueItems is not supported where white space is left open", outline)
+                    is_open = self._layout.is_open or self._options.order == "any"
+                    is_fixed = not is_open or not any(isinstance(value, list | dict) for value in named)
+                    what = "uniqueItems is not supported where white space or the order is left open"
+                    self._refuse(not is_fixed, what, outline)
                     values += [values_expression([value], self._layout, item.depth, item.pointer) for value in named]
                 case Group("null" | "boolean" as kind):
                     values += [Literal(text) for text in ((b"null",) if kind == "null" else (b"true", b"false"))]
@@ -162,7 +165,8 @@ class _Compiler:
             case Union():
                 return Alternation(tuple(Call(part.rule) for part in parts))
             case Values(values):
-                return values_expression(values, layout, depth, outline.pointer)
+                written = in_all_orders(values) if self._options.order == "any" else values
+                return values_expression(written, layout, depth, outline.pointer)
             case Names():
                 assert outline.expression is not None
                 return outline.expression

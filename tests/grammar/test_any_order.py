@@ -1,0 +1,147 @@
+"""Members in any order: registers of names, more names than kernels know, and names that are used up."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import permutations
+
+import pytest
+from bounded_recogniser import BoundedIndex
+
+from sfgen import Dfa, Vocabulary
+from sfgen.grammar.any_order import NARROW, in_one_order
+from sfgen.grammar.completion import Completion
+from sfgen.grammar.network import network_of
+from sfgen.grammar.read import Reader
+from sfgen.grammar.rules import AnyOrder, Call, Grammar, Leaf, Literal, NamedMember, OtherMember
+from sfgen.grammar.token_network import TokenNetwork
+
+ONE = Leaf(Dfa.from_regex("[01]"))
+TOKENS = [
+    *(bytes([byte]) for byte in range(256)),
+    *(b'{"', b'":1', b'":1,"', b',"', b'"}', b'":0}', b'"n', b'n6', b'n61":1,"', b'"b":0', b':1}', b'1,"b":1,"'),
+]  # fmt: skip
+
+
+def record(names: list[str], needed: set[str], *others: str, minimum: int = 0, maximum: int | None = None) -> Grammar:
+    """Objects of these names, and of others by patterns."""
+    members = tuple(NamedMember(f'"{name}"'.encode(), Call("one"), name in needed) for name in names)
+    more = tuple(OtherMember(Call(f"names {pattern}", distinct=True), Call("one")) for pattern in others)
+    return Grammar(
+        {
+            "record": AnyOrder(
+                members, more, b"{", Literal(b":"), Literal(b","), b"}", b"{}", minimum, maximum
+            ),
+            "one": ONE,
+            **{f"names {pattern}": Leaf(Dfa.from_regex(f'"{pattern}"')) for pattern in others},
+        },
+        "record",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("bounds", [(0, None), (1, 2), (3, None), (2, 3)])
+@pytest.mark.parametrize("needed", [set[str](), {"a"}, {"a", "c"}])
+def test_all_orders(needed: set[str], bounds: tuple[int, int | None]) -> None:
+    names = ["a", "ab", "c"]
+    minimum, maximum = bounds
+    reader = Reader(network_of(record(names, needed, minimum=minimum, maximum=maximum)))
+    for count in range(4):
+        for order in permutations(names, count):
+            text = "{" + ",".join(f'"{name}":1' for name in order) + "}"
+            position = reader.read(reader.start, text.encode())
+            is_right = needed <= set(order) and minimum <= count and (maximum is None or count <= maximum)
+            assert (position is not None and reader.accepts(position)) is is_right, text
+            twice = text[:-1] + "," + text[1:]
+            assert count == 0 or reader.read(reader.start, twice.encode()) is None
+
+
+NAMES = ["b", *(f"n{number}" for number in range(NARROW + 4))]
+
+
+def drawn(allowed: list[int], rng: random.Random) -> int:
+    """A token: mostly a long one, so that many names are read."""
+    longest = sorted(allowed, key=lambda token: -len(TOKENS[token]))[:6]
+    return rng.choice(longest if rng.random() < 0.5 else allowed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_more_names_than_kernels_tell_apart(seed: int) -> None:
+    """The masks along a random text are those of the recogniser."""
+    rng, grammar, vocabulary = random.Random(seed), record(NAMES, {"n3", "n20"}), Vocabulary(TOKENS)
+    guide, plain = TokenNetwork(network_of(grammar), vocabulary).guide(), BoundedIndex(grammar, vocabulary).guide()
+    for _ in range(30):
+        allowed = guide.allowed_tokens().tolist()
+        assert allowed == plain.allowed_tokens().tolist()
+        if not allowed:
+            break
+        token = drawn(allowed, rng)
+        guide.advance(token)
+        plain.advance(token)
+
+
+@pytest.mark.parametrize("limit", [16, 17, 24, 40, 90])
+def test_more_names_within_a_limit(limit: int) -> None:
+    """Each text comes to its end within the limit, whatever is chosen."""
+    network = TokenNetwork(network_of(record(NAMES, {"n3", "n20"})), Vocabulary(TOKENS))
+    for seed in range(5):
+        rng, guide, text = random.Random(seed), network.guide(limit), b""
+        while allowed := guide.allowed_tokens().tolist():
+            token = drawn(allowed, rng)
+            guide.advance(token)
+            text += TOKENS[token]
+        names = re.findall(rb'"([^"]*)":[01]', text)
+        assert guide.is_accepting
+        assert len(names) == len(set(names))
+        assert {b"n3", b"n20"} <= set(names)
+
+
+def test_more_names_than_kernels_tell_apart_are_each_read_once() -> None:
+    names = [f"n{number}" for number in range(NARROW + 4)]
+    guide = TokenNetwork(
+        network_of(record(names, set())), Vocabulary([*TOKENS, None], end_token_ids=[len(TOKENS)])
+    ).guide()
+    random.Random(1).shuffle(names)
+    for name in names:
+        guide.advance_bytes((b"{" if name is names[0] else b",") + f'"{name}":1'.encode())
+    assert [TOKENS[token] for token in guide.allowed_tokens().tolist()] == [b"}"]
+    guide.rollback(1)
+    guide.advance_bytes(b",")
+    last = guide.fork()
+    last.advance_bytes(f'"{names[-1]}'.encode())
+    assert [TOKENS[token] for token in last.allowed_tokens().tolist() if len(TOKENS[token]) == 1] == [b'"']
+
+
+def test_names_that_are_used_up() -> None:
+    """No text goes on where all names of one sort were read, and those of another are still there."""
+    reader = Reader(network_of(record(["c"], set(), "a", "b", maximum=3)))
+    completion = Completion(reader.network, reader.stacks.distances, None)
+    rng = random.Random(2)
+    for _ in range(60):
+        position, text = reader.start, b""
+        while not reader.is_final(position):
+            whole = reader.read(position, completion.text(position))
+            assert whole is not None
+            assert reader.accepts(whole)
+            following = [byte for byte in b'{}":,abc01' if reader.read(position, bytes([byte]))]
+            text += bytes([rng.choice(following)])
+            position = reader.read(reader.start, text) or position
+        assert text.count(b":") == len({*text.split(b'"')[1::2]})
+
+
+def test_one_order_is_one_of_the_orders() -> None:
+    for grammar in (
+        record(["a", "b"], {"b"}),
+        record(["a", "b", "c"], set(), minimum=2),
+        record(["a"], set(), "x*", minimum=2),
+        record(["a", "b"], {"b"}, maximum=1),
+        record([], set(), "x*"),
+    ):
+        members = grammar.rules["record"]
+        assert isinstance(members, AnyOrder)
+        reader = Reader(network_of(grammar))
+        one = Reader(network_of(Grammar({**grammar.rules, "record": in_one_order(members)}, "record")))
+        text = Completion(one.network, one.stacks.distances, None).text(one.start)
+        position = reader.read(reader.start, text)
+        assert position is not None
+        assert reader.accepts(position)

@@ -1,0 +1,158 @@
+"""Properties in any order: all orders of what is valid, nothing twice, nothing missing, also within limits."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from combined_schemas import VALUES, combined_schemas
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rule_texts import RuleTexts
+from schema_oracle import Oracle
+from schemas import SCHEMAS
+
+from sfgen import Index, JsonSchema, Sampler, Vocabulary, generate
+from sfgen.errors import SchemaError, SchemaTooLarge, UsageError
+from sfgen.models.uniform import UniformModel
+from sfgen.schema.file import load, save
+
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer"},
+        "at": {"type": "object", "properties": {"x": {"type": "null"}, "y": {"type": "null"}}, "required": ["y"]},
+    },
+    "required": ["name", "age"],
+}
+VALUE = {"name": "Ada", "age": 36, "at": {"x": None, "y": None}}
+
+
+def test_all_orders() -> None:
+    any_order, fixed = JsonSchema(PERSON, order="any"), JsonSchema(PERSON)
+    for count in range(4):
+        for names in permutations(VALUE, count):
+            text = json.dumps({name: VALUE[name] for name in names})
+            assert any_order.accepts(text) is ({"name", "age"} <= set(names)), text
+            assert fixed.accepts(text) is (names in {("name", "age"), ("name", "age", "at")})
+    assert any_order.accepts('{"at": {"y": null, "x": null}, "age": 1, "name": ""}')
+    assert not any_order.accepts('{"at": {"x": null}, "age": 1, "name": ""}')
+    assert not any_order.accepts('{"age": 1, "name": "", "age": 1}')
+
+
+def test_values_that_are_named_in_all_orders() -> None:
+    schema = {"enum": [{"a": 1, "b": {"c": 2, "d": 3}}, [{"x": 1, "y": 2}], 5]}
+    constraint = JsonSchema(schema, order="any")
+    texts = ['{"b": {"d": 3, "c": 2}, "a": 1}', '{"a": 1, "b": {"d": 3, "c": 2}}', '[{"y": 2, "x": 1}]', "5"]
+    assert all(map(constraint.accepts, texts))
+    assert not constraint.accepts('{"b": {"d": 3, "c": 2}}')
+    deep = json.loads("[" * 50 + '{"a": 1, "b": 2}' + "]" * 50)
+    assert JsonSchema({"const": deep}, order="any").accepts("[" * 50 + '{"b": 2, "a": 1}' + "]" * 50)
+    with pytest.raises(SchemaTooLarge, match="nested more than 60 deep"):
+        _ = JsonSchema({"const": json.loads("[" * 300 + "]" * 300)}, order="any").network
+    many = {f"p{number}": number for number in range(30)}
+    assert JsonSchema({"const": many}, order="any").accepts(json.dumps(many))
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@given(combined_schemas(), st.integers(0, 10**6))
+def test_nothing_invalid_is_written(schema: Any, seed: int) -> None:
+    valid = jsonschema.Draft202012Validator(schema).is_valid
+    constraint = JsonSchema(schema, extra_properties=True, order="any")
+    try:
+        _ = constraint.network
+    except SchemaError:
+        return
+    for value in VALUES:
+        assert not constraint.accepts(json.dumps(value)) or valid(value), value
+    oracle, texts = Oracle(schema), RuleTexts(constraint.compiled.grammar, random.Random(seed))
+    assert oracle.fault(constraint.shortest().decode()) == ""
+    for _ in range(5):
+        text = texts.draw().decode()
+        assert oracle.fault(text) == "", text
+        assert constraint.accepts(text), text
+
+
+def test_what_is_valid_is_written() -> None:
+    """Of the valid values 98 in a hundred: the rest is what cannot be negated."""
+    written = valid = 0
+
+    @settings(max_examples=200, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(combined_schemas())
+    def count(schema: Any) -> None:
+        nonlocal written, valid
+        is_valid = jsonschema.Draft202012Validator(schema).is_valid
+        constraint = JsonSchema(schema, extra_properties=True, order="any")
+        try:
+            _ = constraint.network
+        except SchemaError:
+            return
+        texts = [json.dumps(value) for value in VALUES if is_valid(value)]
+        valid += len(texts)
+        written += sum(map(constraint.accepts, texts))
+
+    count()
+    assert valid > 2_000
+    assert written / valid >= 0.98, (written, valid)
+
+
+VOCABULARY = Vocabulary(
+    [*(bytes([byte]) for byte in range(256)), *(b'{"', b'": "', b'", "', b'"}', b': 1, "', b'e": 1}', b"1, "), None],
+    end_token_ids=[263],
+)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_texts_within_a_limit_are_valid(name: str) -> None:
+    schema = SCHEMAS[name]
+    constraint = JsonSchema(schema, order="any")
+    try:
+        index = Index(constraint, VOCABULARY)
+    except SchemaTooLarge as error:
+        pytest.fail(str(error))
+    least = index.guide().tokens_left()
+    for seed in range(4):
+        limit = least + 7 * seed
+        sampler = Sampler(temperature=1.0, seed=seed)
+        result = generate(UniformModel(VOCABULARY), "", index=index, sampler=sampler, max_tokens=limit)
+        assert len(result.token_ids) <= limit
+        assert Oracle(schema).fault(result.text) == "", result.text
+        assert constraint.accepts(result.text)
+
+
+def test_more_needed_properties_than_a_register_has_bits() -> None:
+    names = [f"p{number}" for number in range(80)]
+    schema = {"properties": {name: {"type": "null"} for name in names}, "type": "object"}
+    with pytest.raises(SchemaTooLarge, match="it needs 80 properties, and in any order it can need 62 at most"):
+        _ = JsonSchema(schema, order="any", require_all=True).network
+    random.Random(3).shuffle(names)
+    assert JsonSchema(schema, order="any").accepts(json.dumps(dict.fromkeys(names)))
+
+
+def test_where_a_text_stands() -> None:
+    guide = JsonSchema(PERSON, order="any").guide(VOCABULARY)
+    guide.advance_bytes(b'{"age": 1, "')
+    assert guide.describe() == '$: the name "name" or "at"'
+    guide.advance_bytes(b'at": {"y": null, ')
+    assert guide.describe() == '$.at: the name "x"'
+    guide.rollback(1)
+    guide.advance_bytes(b'at": {"y": null}, "')
+    assert guide.describe() == '$: the name "name"'
+
+
+def test_a_saved_schema_keeps_the_order(tmp_path: Path) -> None:
+    constraint = JsonSchema(PERSON, order="any")
+    save(constraint, VOCABULARY, tmp_path / "person.safetensors")
+    assert load(tmp_path / "person.safetensors", VOCABULARY) == constraint
+    assert constraint != JsonSchema(PERSON)
+
+
+def test_an_order_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match="order is 'name'"):
+        JsonSchema(PERSON, order="name")
