@@ -25,6 +25,7 @@ from sfgen.grammar.rules import (
     Leaf,
     Literal,
 )
+from sfgen.grammar.simplify import calls
 from sfgen.grammar.thompson import BYTES, GrammarTooLarge, RulesAutomaton
 
 PLAIN, COUNTS, CLOSES = 0, 1, 2
@@ -34,7 +35,10 @@ UNBOUNDED = 2**31 - 1
 """The maximum of what is counted without one."""
 
 _TOGETHER = 48
-"""So many rules are made deterministic at once: the columns of their table are the calls of all of them."""
+"""So many rules are made deterministic at once at most: the columns of their table are the calls of all of them."""
+
+_CALLS_TOGETHER = 64
+"""So many calls these rules have together, or they are one rule: the table has a column for each, most of it empty."""
 
 
 class Counter(NamedTuple):
@@ -84,7 +88,7 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
         GrammarTooLarge: One passes a limit.
     """
     nullable = rules_with(grammar.rules, _has_empty)
-    found, together = list[RuleAutomaton](), dict[str, Expression]()
+    found, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
     for name, expression in grammar.rules.items():
         match expression:
             case Leaf():
@@ -96,10 +100,12 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
                     raise InternalError(f"the items of {name!r} are counted, and may be empty")
                 found.append(_counted_list(name, expression))
             case _:
-                together[name] = expression
-                if len(together) == _TOGETHER:
+                own = set(calls(expression))
+                if together and (len(together) == _TOGETHER or len(called | own) > _CALLS_TOGETHER):
                     found.append(_deterministic(together, nullable))
-                    together = {}
+                    together, called = {}, set()
+                together[name] = expression
+                called |= own
     if together:
         found.append(_deterministic(together, nullable))
     return found
@@ -129,10 +135,9 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
     class_of_symbol = joined[class_of_symbol]
     entries = {name: int(table[0, class_of_symbol[symbol]]) for name, symbol in automaton.entries.items()}
     ends = np.zeros(len(table), dtype=np.bool_)
-    calls = list[tuple[int, Call, int]]()
-    for number, call in enumerate(automaton.calls):
-        column = table[:, class_of_symbol[BYTES + number]]
-        calls += [(state, call, int(column[state])) for state in np.flatnonzero(column >= 0).tolist()]
+    targets = table.T[class_of_symbol[BYTES : BYTES + len(automaton.calls)]]
+    numbers, states = np.nonzero(targets >= 0)
+    called = zip(numbers.tolist(), states.tolist(), targets[numbers, states].tolist(), strict=True)
     for symbol in automaton.entries.values():
         ends |= table[:, class_of_symbol[symbol + len(rules)]] >= 0
     used = np.unique(class_of_symbol[: BYTES + len(automaton.calls)])
@@ -144,7 +149,7 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
         renumbered[table[kept]],
         class_of_symbol[:BYTES],
         ends[kept],
-        [(int(renumbered[state]), call, int(renumbered[target])) for state, call, target in calls],
+        [(int(renumbered[state]), automaton.calls[call], int(renumbered[target])) for call, state, target in called],
         {name: int(renumbered[entry]) for name, entry in entries.items()},
         rule_of[kept],
         None,
