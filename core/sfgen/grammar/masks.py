@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.distances import FAR, Distances
-from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks
+from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks, list_children
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import UNBOUNDED
 from sfgen.grammar.rules import CountedText
@@ -34,7 +34,6 @@ from sfgen.grammar.walk import (
     NODE_FIELDS,
     PLACES,
     TOO_MANY,
-    list_children,
     walk,
 )
 from sfgen.index.mask_ids import tokens_of_row
