@@ -147,7 +147,8 @@ def _heard(worker: _Worker, odd: OddSchema) -> Outcome | None:
         worker.measured = said
         worker.since = _processor_time(worker.process.pid)
         return None
-    return Outcome(odd, *said, *(worker.measured or (0.0, 0.0)))
+    verdict, words = said
+    return Outcome(odd, verdict, words, *(worker.measured or (0.0, 0.0)))
 
 
 def _watched(worker: _Worker, found: list[OddSchema]) -> Outcome | None:

@@ -20,7 +20,9 @@ _LARGE_SHARE = 0.01  # of those that may be larger
 
 KINDS = ("combined", "combined mutants", "real mutants", "broken texts", "wrong values", "bytes", "special")
 _SHARES = (0.2, 0.12, 0.4, 0.04, 0.04, 0.02, 0.18)
-_FEW = (True, False, None, 0, 1, -1, 2.5, "", "a", [], {}, ["a"], {"a": 1}, [1, "a", None], {"type": "string"})
+_FEW: tuple[Any, ...] = (
+    *(True, False, None, 0, 1, -1, 2.5, "", "a", [], {}, ["a"], {"a": 1}, [1, "a", None], {"type": "string"}),
+)
 _NUMBERS = (0, 1, -1, 2, 3, 10, 100, 10**6, 10**9, 2**31, 2**63, 10**400, 0.1, 1e-7, 1.5, 1e300, -0.0)
 _PATTERNS = (
     "^a+$", "^(a+)+$", "(a|a)*b", "(", "[z-a]", "a{2,1}", "\\", "^(?=a)b", "(?<n>a)\\k<n>", "\\1", "^.{0,1000}$",
