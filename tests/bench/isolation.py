@@ -80,7 +80,7 @@ def run(
                 since = time.monotonic()
                 continue
             outcome.seconds = time.monotonic() - since
-            outcome.resident = _resident(process.pid)
+            outcome.resident = resident(process.pid)
             if outcome.seconds > seconds:
                 outcome.stopped = f"over {seconds:.0f} s"
                 return outcome
@@ -109,7 +109,8 @@ def _child(work: Callable[[Send], None], sender: Connection) -> None:
     sender.close()
 
 
-def _resident(pid: int | None) -> int:
+def resident(pid: int | None) -> int:
+    """The resident memory of a process, in bytes; 0 where it has ended. Linux only."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except (OSError, IndexError):  # it has just ended
@@ -123,7 +124,7 @@ class MemoryGrowth:
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-        self.start = _resident(os.getpid())
+        self.start = resident(os.getpid())
 
     def peak(self) -> int:
         for line in Path("/proc/self/status").read_text().splitlines():

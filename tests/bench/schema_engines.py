@@ -35,10 +35,14 @@ class LlGuidanceSchemas(LlGuidance):
         "grammar of JSON; `unsafe_compute_mask_ptr` on a numpy buffer"
     )
 
+    is_lenient = False
+    """Whether it takes ``oneOf`` for ``anyOf``, and leaves out what it does not know."""
+
     def grammar(self, pattern: str) -> str:
         layout = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+        leave = {"coerce_one_of": True, "lenient": True} if self.is_lenient else {}
         schema = "{}" if pattern == ANY else pattern
-        grammar: str = self.library.LLMatcher.grammar_from_json_schema(schema, overrides=layout)
+        grammar: str = self.library.LLMatcher.grammar_from_json_schema(schema, overrides=layout | leave)
         return grammar
 
 

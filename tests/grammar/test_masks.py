@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bounded_recogniser import BoundedIndex
-from hypothesis import given, settings
+from bounded_recogniser import BoundedIndex, BoundedRecogniser
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from random_grammars import KNOWN, quoted_text
+from random_grammars import KNOWN, grammars, quoted_text
 from random_networks import Pair, pairs
 from real_tokenizers import loaded
+from rule_texts import RuleTexts
 
 from sfgen import Dfa, Vocabulary
+from sfgen.errors import UsageError
 from sfgen.grammar.network import network_of
-from sfgen.grammar.rules import Alternation, Call, Concatenation, Expression, Grammar, Leaf, Literal, Series
+from sfgen.grammar.rules import (
+    Alternation,
+    Call,
+    Concatenation,
+    CountedList,
+    Expression,
+    Grammar,
+    Leaf,
+    Literal,
+    Series,
+)
 from sfgen.grammar.token_network import TokenNetwork
 
 STEPS = 12
+BYTES: list[bytes | None] = [bytes([byte]) for byte in range(256)]
 
 
 @settings(max_examples=150, deadline=None)
@@ -61,6 +75,40 @@ def test_with_bytes_that_are_missing(pair: Pair, data: st.DataObject) -> None:
         token = data.draw(st.sampled_from(text_tokens))
         guide.advance(token)
         position = pair.recogniser.read(position, pair.vocabulary.tokens[token] or b"") or position
+
+
+NUMBERS = Grammar({
+    "whole": Concatenation((Literal(b"["), Series((), Literal(b","), Call("number")), Literal(b"]"), Call("rest"))),
+    "number": Leaf(Dfa.from_regex("-?(0|[1-9][0-9]*)")),
+    "rest": Concatenation((Call("few"), Call("sum"), Call("few"))),
+    "few": CountedList(b"(", Call("number"), b",", b")", 0, 2),
+    "sum": Concatenation((Call("number"), Series((), Literal(b"+"), Call("number")))),
+}, "whole")  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from([NUMBERS, *KNOWN[:3]]) | grammars(wide=False, names=()), st.integers(0, 10**6))
+def test_tokens_over_many_rules(grammar: Grammar, seed: int) -> None:
+    """All parts of some texts are tokens."""
+    chance = random.Random(seed)
+    try:
+        network, texts = network_of(grammar), RuleTexts(grammar, chance, depth=6)
+    except (UsageError, ValueError):  # there is no text, or a rule begins with itself
+        assume(False)
+        raise
+    parts = {text[at : at + size] for text in (texts.draw()[:40] for _ in range(4)) for size in range(2, 10)
+             for at in range(len(text) - size + 1)}  # fmt: skip
+    vocabulary = Vocabulary([*BYTES, *sorted(parts), None], [256 + len(parts)])
+    recogniser, tokens = BoundedRecogniser(grammar), TokenNetwork(network, vocabulary)
+    pair, guide, position = Pair(grammar, recogniser, tokens), tokens.guide(), recogniser.start
+    for _ in range(6):
+        readable = pair.readable(position)
+        assert guide.allowed_tokens().tolist() == readable
+        token = chance.choice(readable)
+        if vocabulary.tokens[token] is None:
+            break
+        guide.advance(token)
+        position = recogniser.read(position, vocabulary.tokens[token] or b"") or position
 
 
 REAL = {
@@ -122,7 +170,6 @@ def test_threads_share_a_network(pair: Pair, seed: int) -> None:
     assert results == [alone] * 4
 
 
-BYTES: list[bytes | None] = [bytes([byte]) for byte in range(256)]
 N, S = Call("n", distinct=True), Call("s")
 PAIR = Concatenation((N, Literal(b"c"), N))
 

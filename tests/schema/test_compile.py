@@ -370,3 +370,22 @@ def test_notes_tell_what_is_left_open_or_out() -> None:
     assert any('"foo"' in note for note in _compiled(SCHEMAS["unknown keywords"]).notes)
     notes = _compiled(SCHEMAS["impossible but optional"]).notes
     assert notes[0] == "The property 'b' is never written: minimum 2 is above maximum 1 at /properties/b."
+
+
+def test_long_lists_of_values_meet_as_one_branch_each() -> None:
+    def one_of(numbers: Iterable[int], **beside: Any) -> dict[str, Any]:
+        return {"anyOf": [{"const": f"n{number}", "description": str(number), **beside} for number in numbers]}
+
+    constraint = JsonSchema({"allOf": [one_of(range(100)), one_of(range(90, 190), unknown=True), {"maxLength": 3}]})
+    accepted = [number for number in range(200) if constraint.accepts(f'"n{number}"')]
+    assert accepted == [*range(90, 100)]
+
+
+@pytest.mark.parametrize("limit", [2**31 - 2, 2**31, 2**32 - 1, 10**18])
+@pytest.mark.parametrize(
+    ("word", "text"), [("maxLength", '"ab"'), ("maxItems", "[1, 2]"), ("maxProperties", '{"a": 1, "b": 2}')]
+)
+def test_limits_that_no_text_comes_to(word: str, text: str, limit: int) -> None:
+    constraint = JsonSchema({word: limit, word.replace("max", "min"): 2, "type": ["string", "array", "object"]})
+    assert constraint.accepts(text)
+    assert constraint.shortest()

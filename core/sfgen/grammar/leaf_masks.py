@@ -20,7 +20,7 @@ from sfgen.automata import Dfa
 from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.index.masks.one_state import TrieWalk
 from sfgen.index.masks.shapes import ShapeWalk
-from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, UInt8s, UInt8sOut, kernel
+from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, Int64sOut, UInt8s, UInt8sOut, kernel
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
 
@@ -254,3 +254,32 @@ def _count_tokens(
                 first += np.uintp(1)
         node += np.uintp(1)
     return highest
+
+
+@kernel
+def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels: UInt8s, ends: Int32s) -> Int:
+    """List the children of trie nodes, ordered by byte; return their number.
+
+    Args:
+        exits: The nodes.
+        children: Where the children go, as far as there is room: nothing is written where it does not suffice.
+        starts: 257 zeros.
+        labels: This and ``ends``: as in ``TokenTrie``.
+    """
+    for place in range(exits.size):
+        child = np.int64(exits[place]) + 1
+        while child < ends[exits[place]]:
+            starts[np.int64(labels[child]) + 1] += 1
+            child = np.int64(ends[child])
+    for byte in range(256):
+        starts[byte + 1] += starts[byte]
+    count = starts[256]
+    if count > children.size:
+        return count
+    for place in range(exits.size):
+        child = np.int64(exits[place]) + 1
+        while child < ends[exits[place]]:
+            children[starts[labels[child]]] = child
+            starts[labels[child]] += 1
+            child = np.int64(ends[child])
+    return count

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfgen.grammar.any_order import names_taken, narrow
 from sfgen.grammar.distances import FAR, Distances
-from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks
+from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks, list_children
 from sfgen.grammar.member_distances import NO_STAND, flat_members
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import UNBOUNDED
@@ -37,7 +37,6 @@ from sfgen.grammar.walk import (
     NODE_FIELDS,
     PLACES,
     TOO_MANY,
-    list_children,
     walk,
 )
 from sfgen.index.mask_ids import tokens_of_row

@@ -39,7 +39,10 @@ UNBOUNDED = 2**31 - 1
 """The maximum of what is counted without one."""
 
 _TOGETHER = 48
-"""So many rules are made deterministic at once: the columns of their table are the calls of all of them."""
+"""So many rules are made deterministic at once at most: the columns of their table are the calls of all of them."""
+
+_CALLS_TOGETHER = 64
+"""So many calls these rules have together, or they are one rule: the table has a column for each, most of it empty."""
 
 
 class Counter(NamedTuple):
@@ -91,7 +94,7 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
         GrammarTooLarge: One passes a limit.
     """
     nullable = rules_with(grammar.rules, _has_empty)
-    found, together = list[RuleAutomaton](), dict[str, Expression]()
+    found, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
     for name, expression in grammar.rules.items():
         match expression:
             case Leaf():
@@ -105,10 +108,12 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
             case AnyOrder() if nullable & {call.rule for call in calls(expression) if not call.distinct}:
                 raise InternalError(f"the members of {name!r} have any order, and may be empty")
             case _:
-                together[name] = expression
-                if len(together) == _TOGETHER:
+                own = set(calls(expression))
+                if together and (len(together) == _TOGETHER or len(called | own) > _CALLS_TOGETHER):
                     found.append(_deterministic(together, nullable))
-                    together = {}
+                    together, called = {}, set()
+                together[name] = expression
+                called |= own
     if together:
         found.append(_deterministic(together, nullable))
     return found
@@ -142,14 +147,15 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
     class_of_symbol = joined[class_of_symbol]
     entries = {name: int(table[0, class_of_symbol[symbol]]) for name, symbol in automaton.entries.items()}
     ends = np.zeros(len(table), dtype=np.bool_)
+    targets = table.T[class_of_symbol[BYTES : BYTES + len(automaton.calls)]]
+    numbers, states = np.nonzero(targets >= 0)
     sites, takes = list[tuple[int, Call, int]](), dict[int, tuple[int, int]]()
-    for number, call in enumerate(automaton.calls):
-        column = table[:, class_of_symbol[BYTES + number]]
-        for state in np.flatnonzero(column >= 0).tolist():
-            if isinstance(call, Take):
-                takes[state] = call.number, int(column[state])
-            else:
-                sites.append((state, call, int(column[state])))
+    for number, state, target in zip(numbers.tolist(), states.tolist(), targets[numbers, states].tolist(), strict=True):
+        call = automaton.calls[number]
+        if isinstance(call, Take):
+            takes[state] = call.number, target
+        else:
+            sites.append((state, call, target))
     for symbol in automaton.entries.values():
         ends |= table[:, class_of_symbol[symbol + len(rules)]] >= 0
     used = np.unique(class_of_symbol[: BYTES + len(automaton.calls)])

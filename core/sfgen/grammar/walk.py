@@ -63,6 +63,9 @@ LEAVES_DISTINCT = 2
 TOO_MANY = -1
 """What a walk returns that was given up: there were too many configurations."""
 
+_OTHERWISE = -2
+"""What a step returns that is not made, as it is none of the plain ones."""
+
 _COUNTS, _CLOSES = 1, 2
 _ENDLESS = 2**31 - 1
 _NO_TOKEN = 0x80000000
@@ -124,11 +127,13 @@ def walk(
         while node < stop:
             depth = np.int64(depths[node])
             before = 4 * (depth - 1)
-            top = _step_all(
-                marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded,
-                np.int64(classes[labels[node]]), marks, 4 * depth,
-                table, width, facts, distances, members, actions, nodes, frames, sets,
-            )  # fmt: skip
+            label = np.int64(classes[labels[node]])
+            top = _step_plainly(before, label, marks, table, width, facts, nodes, frames, sets)
+            if top == _OTHERWISE:
+                top = _step_all(
+                    marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded, label,
+                    marks, 4 * depth, table, width, facts, distances, members, actions, nodes, frames, sets,
+                )  # fmt: skip
             if top < 0:
                 return TOO_MANY
             if top == marks[4 * depth]:
@@ -223,6 +228,50 @@ def _group(begin: Int, top: Int, loaded: Int, places: Int64sOut, counts: Int64sO
     places[place], places[place + 1], places[place + 2] = state, register, below
     counts[PLACES] += 1
     return place // 3 + FIRST_GROUP
+
+
+@kernel(is_part=True)
+def _step_plainly(
+    before: Int, label: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
+    frames: Int64s, sets: Int64sOut,
+) -> Int:  # fmt: skip
+    """Read one byte where there is one configuration, and no register or stack is changed: most steps are such.
+
+    Returns:
+        What ``_step_all`` does; ``_OTHERWISE`` where the step is another.
+    """
+    begin, end = marks[before], marks[before + 1]
+    if end != begin + 1:
+        return np.int64(_OTHERWISE)
+    state, node = sets[3 * begin], sets[3 * begin + 2]
+    frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+    has_frames = frame >= 0
+    if has_frames and facts[FACTS * state + ACCEPTS] != 0:  # where it returns to, the byte must not be read
+        if nodes[NODE_FIELDS * node + IS_DISTINCT] != 0 or frames[FRAME_FIELDS * frame + NEXT_FRAME] >= 0:
+            return np.int64(_OTHERWISE)
+        back = frames[FRAME_FIELDS * frame + FRAME_STATE]
+        if table[back * width + label] != -1 or facts[FACTS * back + ACCEPTS] != 0:
+            return np.int64(_OTHERWISE)
+    top, entry = np.int64(end), np.int64(table[state * width + label])
+    if entry >= 0:
+        fact = FACTS * entry
+        if facts[fact + KIND] != 0 or facts[fact + MOST] != _ENDLESS or facts[fact + STAND] != NO_STAND:
+            return np.int64(_OTHERWISE)
+        if has_frames and facts[fact + IS_END] != 0:
+            return np.int64(_OTHERWISE)
+        if 3 * top + 3 > sets.size:
+            return np.int64(_OTHERWISE)
+        sets[3 * top] = entry
+        sets[3 * top + 1] = sets[3 * begin + 1]
+        sets[3 * top + 2] = node
+        top += 1
+    elif entry != -1:
+        return np.int64(_OTHERWISE)
+    for number in range(4):
+        marks[before + 4 + number] = marks[before + number]
+    marks[before + 4] = end
+    marks[before + 5] = top
+    return top
 
 
 @kernel(is_part=True)
@@ -405,32 +454,3 @@ def _are_equal(left: Int, right: Int, loaded: Int, nodes: Int64s, frames: Int64s
             return False
         left, right = frames[one + FRAME_BELOW], frames[other + FRAME_BELOW]
     return True
-
-
-@kernel
-def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels: UInt8s, ends: Int32s) -> Int:
-    """List the children of trie nodes, ordered by byte; return their number.
-
-    Args:
-        exits: The nodes.
-        children: Where the children go, as far as there is room: nothing is written where it does not suffice.
-        starts: 257 zeros.
-        labels: This and ``ends``: as in ``TokenTrie``.
-    """
-    for place in range(exits.size):
-        child = np.int64(exits[place]) + 1
-        while child < ends[exits[place]]:
-            starts[np.int64(labels[child]) + 1] += 1
-            child = np.int64(ends[child])
-    for byte in range(256):
-        starts[byte + 1] += starts[byte]
-    count = starts[256]
-    if count > children.size:
-        return count
-    for place in range(exits.size):
-        child = np.int64(exits[place]) + 1
-        while child < ends[exits[place]]:
-            children[starts[labels[child]]] = child
-            starts[labels[child]] += 1
-            child = np.int64(ends[child])
-    return count

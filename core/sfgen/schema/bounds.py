@@ -16,6 +16,9 @@ MAX_EXPONENT = 400
 MAX_COUNT = 1_000_000
 """The most that a text may have to have: characters of a string, items of an array."""
 
+_BEYOND = 2**31 - 2
+"""An upper limit from here on says nothing: no text comes so far, and no register counts so far."""
+
 
 class Contradiction(Exception):
     """What no value can satisfy. Not an error by itself: the value may be one that can be left out.
@@ -105,24 +108,25 @@ def number_bounds(plain: Plain) -> tuple[Bound | None, Bound | None]:
     )
 
 
-def count_bounds(plain: Plain, least: str, most: str) -> tuple[int, int | None]:
+def count_bounds(plain: Plain, least: str, greatest: str) -> tuple[int, int | None]:
     """The strictest limits of a length or a number of parts; a lower one is 0 where nothing is said.
 
     Args:
         plain: The schemas.
         least: The keyword of the lower limit.
-        most: The keyword of the upper limit.
+        greatest: The keyword of the upper limit.
 
     Raises:
         Contradiction: Nothing is between them.
         SchemaTooLarge: So many are too many.
     """
     lower = max(_bounds(plain, least), default=None)
-    upper = min(_bounds(plain, most), default=None)
+    upper = min(_bounds(plain, greatest), default=None)
     if lower is not None and lower.value > MAX_COUNT:
         raise SchemaTooLarge(f"{lower} passes the limit of {MAX_COUNT:,}", lower.pointer, hint="Ask for fewer.")
     _between(lower, upper)
-    return (0 if lower is None else int(lower.value), None if upper is None else int(upper.value))
+    most = None if upper is None or upper.value >= _BEYOND else int(upper.value)
+    return (0 if lower is None else int(lower.value), most)
 
 
 def _bounds(plain: Plain, keyword: str) -> Iterable[Bound]:

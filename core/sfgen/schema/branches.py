@@ -15,7 +15,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
-from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction
+from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction, listed
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import COMBINATORS, says_nothing
 from sfgen.schema.keywords import Draft
@@ -163,7 +163,7 @@ class Branches:
             alone: Plain = (one,)
             branches = [both(alone, branch) for branch in branches]
         if "anyOf" in one.schema:
-            branches = _product(branches, self._any(_parts(one, "anyOf"), chain), one)
+            branches = _product(branches, self._any(one, chain), one)
         if "oneOf" in one.schema:
             branches = self._exactly_one(one, branches, chain)
         if "not" in one.schema:
@@ -178,8 +178,9 @@ class Branches:
             self.losses += 1
         return evaluated
 
-    def _any(self, parts: Iterable[Conjunction], chain: tuple[str, ...]) -> Union:
-        return list(dict.fromkeys(plain for part in parts for plain in self._all(part, chain)))
+    def _any(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+        found = dict.fromkeys(plain for part in _parts(one, "anyOf") for plain in self._all(part, chain))
+        return _values_together(found, one, self._draft)
 
     def _conditional(self, one: Subschema, chain: tuple[str, ...]) -> Union:
         """The branches of ``if``, ``then`` and ``else``."""
@@ -286,6 +287,21 @@ class Branches:
 
 def _parts(one: Subschema, word: str) -> Iterator[Conjunction]:
     return (one.part(word, index) for index in range(len(one.schema.get(word, ()))))
+
+
+def _values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> Union:
+    """Branches of ``anyOf``, those that only name values joined into one: lists of hundreds meet others beside it."""
+    lists = [plain for plain in branches if len(plain) == 1 and _only_names_values(plain[0], draft)]
+    if len(lists) < 2:
+        return list(branches)
+    values = [value for plain in lists for value in listed(plain) or ()]
+    joined = Subschema({"enum": values}, one.pointer, f"values of {one.key}")
+    return [*(plain for plain in branches if plain not in set(lists)), (joined,)]
+
+
+def _only_names_values(one: Subschema, draft: Draft) -> bool:
+    words = {word for word in one.schema if not says_nothing([word]) and one.says(word, draft)}
+    return bool(words) and words <= {"enum", "const"}
 
 
 def _product(left: Union, right: Union, one: Subschema) -> Union:

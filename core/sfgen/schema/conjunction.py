@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from sfgen.schema.enforced import is_in
 from sfgen.schema.keywords import Draft
-from sfgen.schema.strict_json import escaped
+from sfgen.schema.strict_json import escaped, key
 
 
 class Subschema:
@@ -60,9 +60,9 @@ class Subschema:
     def part(self, *path: str | int) -> Conjunction:
         """The conjunction of what stands in it under some keys."""
         schema, way = self.schema, ""
-        for key in path:
-            schema = schema[key]
-            way += escaped(key)
+        for step in path:
+            schema = schema[step]
+            way += escaped(step)
         if isinstance(schema, Subschema):
             return (schema,)
         if self.is_made:
@@ -90,3 +90,19 @@ def conjunction(schema: Any, pointer: str) -> Conjunction:
 def both(first: Conjunction, second: Conjunction) -> Conjunction:
     """What satisfies two conjunctions."""
     return first if not second else second if not first else tuple(dict.fromkeys((*first, *second)))
+
+
+def listed(plain: Plain) -> list[Any] | None:
+    """The values that the enums and constants of a branch have in common; ``None`` where there are none."""
+    found: list[Any] | None = None
+    for one in plain:
+        schema = one.schema
+        for values in (schema.get("enum"), [schema["const"]] if "const" in schema else None):
+            if values is None:
+                continue
+            if found is None:
+                found = list(values)
+            else:
+                keys = set(map(key, values))
+                found = [value for value in found if key(value) in keys]
+    return found

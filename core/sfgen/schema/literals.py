@@ -11,7 +11,7 @@ from sfgen.errors import PatternError, SchemaTooLarge, UsageError
 from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
 from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.branches import Branches
-from sfgen.schema.conjunction import Conjunction, Plain
+from sfgen.schema.conjunction import Conjunction, Plain, listed
 from sfgen.schema.enforced import type_of
 from sfgen.schema.groups import Groups
 from sfgen.schema.layout import Layout, joined
@@ -30,22 +30,6 @@ MAX_BYTES = 300_000
 
 _MOST_DIGITS = 30  # of an integer that is written out
 _COPIED = 64  # bytes of values that stand in the rule as they are; more are an automaton
-
-
-def listed(plain: Plain) -> list[Any] | None:
-    """The values that the enums and constants of a branch have in common; ``None`` where there are none."""
-    found: list[Any] | None = None
-    for one in plain:
-        schema = one.schema
-        for values in (schema.get("enum"), [schema["const"]] if "const" in schema else None):
-            if values is None:
-                continue
-            if found is None:
-                found = list(values)
-            else:
-                keys = set(map(key, values))
-                found = [value for value in found if key(value) in keys]
-    return found
 
 
 class Satisfaction:

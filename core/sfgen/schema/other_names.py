@@ -9,9 +9,8 @@ from sfgen.automata import Dfa
 from sfgen.ban import BannedWords
 from sfgen.grammar.rules import Leaf
 from sfgen.schema.branches import Branches
-from sfgen.schema.conjunction import Conjunction, Plain
+from sfgen.schema.conjunction import Conjunction, Plain, listed
 from sfgen.schema.groups import Groups
-from sfgen.schema.literals import listed
 from sfgen.schema.outline import Names
 from sfgen.schema.scalars import one_form
 from sfgen.schema.strings import StringLimits, is_clean

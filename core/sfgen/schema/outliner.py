@@ -16,12 +16,12 @@ from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.bounds import Contradiction
 from sfgen.schema.branches import Branches
 from sfgen.schema.chosen_items import item_choices, label_of
-from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain
+from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, listed
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import says_nothing
 from sfgen.schema.groups import Group, Groups
 from sfgen.schema.layout import Layout
-from sfgen.schema.literals import Satisfaction, as_integer, listed
+from sfgen.schema.literals import Satisfaction, as_integer
 from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits, Property
 from sfgen.schema.options import WritingOptions

@@ -12,10 +12,10 @@ from sfgen.errors import SchemaError
 from sfgen.grammar.rules import NOTHING
 from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.branches import Branches, UndecidedError
-from sfgen.schema.conjunction import Conjunction, Plain
+from sfgen.schema.conjunction import Conjunction, Plain, listed
 from sfgen.schema.formats import EXACT
 from sfgen.schema.groups import Group, Groups
-from sfgen.schema.literals import Satisfaction, listed
+from sfgen.schema.literals import Satisfaction
 from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits
 from sfgen.schema.scalars import scalar_expression
