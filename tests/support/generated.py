@@ -1,4 +1,4 @@
-"""What ``generate`` of transformers returns, as text; and a vocabulary for models of 64 tokens."""
+"""What ``generate`` of transformers returns, as text; and vocabularies for models of few tokens."""
 
 from __future__ import annotations
 
@@ -16,6 +16,28 @@ _TEXT = (
     *(b"not ", b"but", b"list", b"en", b"lis", b"ten"),
 )
 
+_JSON = (
+    *(bytes([byte]) for byte in range(0x20, 0x7F)),
+    *(b'{"', b'": ', b'": "', b'", "', b'"}', b'"]', b"}, {", b"], [", b", ", b": ", b'["', b"[[", b"]]", b"}]", b"}}"),
+    *(
+        b"true",
+        b"null",
+        b"10",
+        b"25",
+        b"0.",
+        b"na",
+        b"name",
+        b"value",
+        b"children",
+        b"next",
+        b"ab",
+        b"ing",
+        b' "',
+        b'": {"',
+    ),
+    *("é".encode(), "聊".encode(), b"\xc3", b"\xa9", b"\xe8\x81", b"\x8a", b"\xe8", b"\x81", b"\\n", b'\\"', b"a\xe8"),
+)
+
 
 def small_vocabulary(size: int = 64, ends: Sequence[int] = (END, OTHER_END)) -> Vocabulary:
     """Single letters, words in pieces, halves of characters, and ids that are never text."""
@@ -24,8 +46,14 @@ def small_vocabulary(size: int = 64, ends: Sequence[int] = (END, OTHER_END)) -> 
     return Vocabulary([*tokens, *special * 16][:size], end_token_ids=ends)
 
 
+def json_vocabulary(size: int = 144) -> Vocabulary:
+    """ASCII, pieces of JSON that run over the ends of its parts, halves of characters, and ids that are never text."""
+    special: list[bytes | None] = [None] * 4
+    return Vocabulary([*special, *_JSON, *special * 8][:size], end_token_ids=[END, OTHER_END])
+
+
 def small_model(architecture: str = "llama", **changes: Any) -> Any:
-    """A model with random weights for that vocabulary."""
+    """A model with random weights for the small vocabulary, or with ``vocab_size`` for another one."""
     from random_models import random_model
 
     model = random_model(architecture, **changes)
