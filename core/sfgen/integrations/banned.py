@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,9 +44,20 @@ class Banned:
 
     def new_texts(self) -> None:
         """Forget the states of the texts before, if there are many."""
-        if self._forbidden.is_full:
+        if self.is_full:
             self._forbidden.forget()
             self._masks.clear()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it knows so many states that it should forget them between two texts."""
+        return self._forbidden.is_full
+
+    def limited(self, max_tokens: int | None) -> Banned:
+        """The same rule for texts of another limit; both share what is known of states and masks."""
+        twin = copy.copy(self)
+        twin.max_tokens = max_tokens
+        return twin
 
     def guide(self, prompt: Sequence[int]) -> BannedGuide:
         """A guide whose matcher is behind the prompt."""

@@ -16,6 +16,15 @@ from sfgen.protocols import Guide, GuideSource, Mask
 from sfgen.vocabulary import Vocabulary
 
 
+def cannot_be_taken_out() -> UsageError:
+    """The error where banned words would have to be taken back."""
+    return UsageError(
+        "the banned words cannot be taken out of the pattern: the automaton would be too large, the pattern "
+        "matches what is no UTF-8, the prompt ends inside a character, or there is no automaton",
+        hint="Ban fewer words, or use sfgen.generate, which can take tokens back.",
+    )
+
+
 class Guided:
     """The rule of an index: the guides come from there.
 
@@ -56,11 +65,7 @@ class Guided:
         """The source without the banned words that may follow a prompt."""
         source = without_banned(self._source, banned, read_prompt(self.vocabulary, prompt))
         if source is None:
-            raise UsageError(
-                "the banned words cannot be taken out of the pattern: the automaton would be too large, the pattern "
-                "matches what is no UTF-8, the prompt ends inside a character, or there is no automaton",
-                hint="Ban fewer words, or use sfgen.generate, which can take tokens back.",
-            )
+            raise cannot_be_taken_out()
         return source
 
     def mask(self, row: BatchRow) -> Mask | None:

@@ -82,14 +82,9 @@ class RowTracker:
 
     def _after(self, parent: BatchRow, token_id: int, *, fork: bool) -> BatchRow:
         """A row one token later; without ``fork`` the guide of the parent goes on."""
-        if parent.stage is Stage.STRAYED:
-            return parent
-        guide = parent.guide.fork() if fork else parent.guide
-        try:
-            guide.advance(token_id)
-        except UsageError:
-            return BatchRow(guide, Stage.STRAYED)
-        return BatchRow(guide, Stage.ENDED if token_id in self._end_tokens else parent.stage)
+        if fork and parent.stage is not Stage.STRAYED:
+            parent = BatchRow(parent.guide.fork(), parent.stage)
+        return parent.after(token_id, self._end_tokens)
 
     def _begin(self, input_ids: Tensor) -> list[BatchRow]:
         self._rule.new_texts()

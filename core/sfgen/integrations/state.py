@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from sfgen.errors import UsageError
 from sfgen.protocols import Guide, Mask
 from sfgen.vocabulary import Vocabulary
 
@@ -30,6 +31,16 @@ class BatchRow:
 
     guide: Guide
     stage: Stage = Stage.OPEN
+
+    def after(self, token_id: int, end_token_ids: Container[int]) -> BatchRow:
+        """The text one token later; its guide is the same one, which has gone on."""
+        if self.stage is Stage.STRAYED:
+            return self
+        try:
+            self.guide.advance(token_id)
+        except UsageError:
+            return BatchRow(self.guide, Stage.STRAYED)
+        return BatchRow(self.guide, Stage.ENDED if token_id in end_token_ids else self.stage)
 
 
 class Rule(Protocol):

@@ -1,0 +1,134 @@
+"""What a request to a server asks of its text: a pattern, choices or a JSON Schema, and words that are banned.
+
+A request comes from somebody who may not read the server's files: the text of a schema is JSON or the short form here,
+and never the name of a file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sfgen import arguments
+from sfgen.automata import Dfa
+from sfgen.ban import BannedWords
+from sfgen.ban.difference import without
+from sfgen.errors import SchemaError, UsageError
+from sfgen.integrations.guided import cannot_be_taken_out
+from sfgen.schema.json_schema import JsonSchema
+from sfgen.schema.short_form import read_short_form
+
+CONSTRAINTS = ("regex", "choices", "schema")
+BAN = "ban"
+
+_KEPT = 64  # constraints, and lists of banned words
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintRequest:
+    """What a text must be, as plain values: equal for equal requests.
+
+    Attributes:
+        regex: A pattern.
+        choices: Texts, one of which it must be.
+        schema: A JSON Schema as JSON text, or the short form.
+        banned: Words that must not be in it.
+    """
+
+    regex: str | None = None
+    choices: tuple[str, ...] | None = None
+    schema: str | None = None
+    banned: tuple[str, ...] | None = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any] | None) -> ConstraintRequest | None:
+        """What the arguments of a request ask for; ``None`` where they ask for nothing.
+
+        Args:
+            given: ``regex``, ``choices`` or ``schema``, and ``ban``. Other names belong to others.
+
+        Raises:
+            UsageError: Several constraints, or a value of another kind.
+
+        >>> ConstraintRequest.read({"regex": "[0-9]+", "ban": ["13"], "seed": 1})
+        ConstraintRequest(regex='[0-9]+', choices=None, schema=None, banned=('13',))
+        """
+        wanted = {name: value for name, value in (given or {}).items() if value is not None}
+        constraints = [name for name in CONSTRAINTS if name in wanted]
+        if len(constraints) > 1:
+            raise UsageError(f"{' and '.join(constraints)} cannot be asked for together", hint="Give one of them.")
+        request = cls(
+            arguments.text("regex", wanted["regex"]) if "regex" in wanted else None,
+            arguments.texts("choices", wanted["choices"]) if "choices" in wanted else None,
+            _schema_text(wanted["schema"]) if "schema" in wanted else None,
+            arguments.texts(BAN, wanted[BAN]) if BAN in wanted else None,
+        )
+        return None if request == cls() else request
+
+    @property
+    def constraint(self) -> Dfa | JsonSchema | None:
+        """What the text must satisfy, whatever is banned; the last few are kept.
+
+        Raises:
+            SfgenError: As ``Dfa.from_regex``, ``Dfa.from_choices`` and ``JsonSchema``.
+        """
+        return _constraint(self.regex, self.choices, self.schema)
+
+    @property
+    def banned_words(self) -> BannedWords | None:
+        """What must not be in the text; the last few are kept.
+
+        Raises:
+            BannedWordsError: The list means nothing.
+        """
+        return None if self.banned is None else _banned_words(self.banned)
+
+    def check(self) -> None:
+        """Raise what can be told without a vocabulary and a prompt.
+
+        Raises:
+            SfgenError: The constraint cannot be made, or the banned words leave nothing of it, or cannot be taken out.
+        """
+        constraint, banned = self.constraint, self.banned_words
+        if isinstance(constraint, JsonSchema):
+            _ = constraint.network
+        if constraint is None or banned is None:
+            return
+        clean = without(constraint, banned) if isinstance(constraint, Dfa) else constraint.without_banned(banned)
+        if clean is None:
+            raise cannot_be_taken_out()
+
+
+def _schema_text(schema: object) -> str:
+    """A schema as text, in one form; its names keep their order, in which they are written."""
+    if isinstance(schema, str):
+        return schema.strip(" \t\r\n")
+    if not isinstance(schema, Mapping | bool):
+        raise arguments.refusal("schema", "a dictionary, a bool or a text", schema)
+    try:
+        return json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"schema cannot be written as JSON: {error}") from None
+
+
+@lru_cache(maxsize=_KEPT)
+def _constraint(regex: str | None, choices: tuple[str, ...] | None, schema: str | None) -> Dfa | JsonSchema | None:
+    if regex is not None:
+        return Dfa.from_regex(regex)
+    if choices is not None:
+        return Dfa.from_choices(choices)
+    if schema is None:
+        return None
+    if schema.startswith("{") or schema in ("true", "false"):
+        return JsonSchema(schema)
+    if schema[:1] in ("", "[", '"') or schema == "null":
+        raise SchemaError("a schema is an object, true or false", hint="Or names and types: 'name, age int'.")
+    return JsonSchema(read_short_form(schema))
+
+
+@lru_cache(maxsize=_KEPT)
+def _banned_words(words: tuple[str, ...]) -> BannedWords:
+    return BannedWords(words)

@@ -1,0 +1,274 @@
+"""The texts of a server's requests, without a server: what is asked for, what is refused, and what may follow."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from generated import END, OTHER_END, cut, json_vocabulary
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from schema_oracle import Oracle
+from schemas import INTEGER, STRING, a_list, an_object
+
+from sfgen import BannedWords, Vocabulary
+from sfgen.ban import scan
+from sfgen.ban.forbidden_tokens import ForbiddenTokens
+from sfgen.errors import BannedWordsError, NothingBanned, PatternError, SchemaError, SfgenError, UsageError
+from sfgen.index.mask_ids import bits_of_row
+from sfgen.integrations.request import ConstraintRequest
+from sfgen.integrations.request_texts import MasksTokens, RequestTexts
+from sfgen.protocols import Mask
+
+VOCABULARY = json_vocabulary()
+SIZE = len(VOCABULARY)
+ENDS = [END, OTHER_END]
+NODE = an_object({"value": INTEGER, "children": a_list({"$ref": "#/$defs/n"}, maxItems=2)})
+TREE = {"$ref": "#/$defs/n", "$defs": {"n": NODE}}
+ASKED: dict[str, dict[str, Any]] = {
+    "regex": {"regex": r"[0-3]{2,4}(ab|é)*"},
+    "choices": {"choices": ["name", "names", "é 聊"]},
+    "schema": {"schema": TREE},
+    "short form": {"schema": "name, age int"},
+    "different items": {"schema": a_list({"enum": ["na", "name", 10]}, uniqueItems=True, minItems=2)},
+    "ban": {"ban": ["name", "ab"]},
+    "regex and ban": {"regex": "[a-z]{3,7}( [a-z]{2})?", "ban": ["name", "ab"]},
+    "schema and ban": {"schema": an_object({"a": {**STRING, "maxLength": 9}}), "ban": ["name"]},
+}
+
+
+def request(given: dict[str, Any]) -> ConstraintRequest:
+    found = ConstraintRequest.read(given)
+    assert found is not None
+    return found
+
+
+def valid(given: dict[str, Any], text: str) -> bool:
+    """Whether a text is what was asked for, as others see it."""
+    if "regex" in given and re.fullmatch(given["regex"], text, re.ASCII) is None:
+        return False
+    if "choices" in given and text not in given["choices"]:
+        return False
+    if given.get("schema") == "name, age int":
+        given = {**given, "schema": an_object({"name": STRING, "age": INTEGER}, additionalProperties=False)}
+    if "schema" in given and Oracle(given["schema"]).fault(text):
+        return False
+    return not scan(text, BannedWords(given["ban"])) if "ban" in given else True
+
+
+def ids(mask: Mask | None) -> list[int]:
+    return list(range(SIZE)) if mask is None else np.flatnonzero(bits_of_row(mask)[:SIZE]).tolist()
+
+
+def write(text: MasksTokens, random: np.random.Generator, limit: int) -> tuple[str, bool]:
+    """What a server with random scores makes of a text: it ends at an end token, or is cut at the limit."""
+    written: list[int] = []
+    while len(written) < limit:
+        allowed = ids(text.mask(written))
+        token = int(
+            random.choice([token for token in allowed if VOCABULARY.tokens[token] or token in (END, OTHER_END)])
+        )
+        if token in (END, OTHER_END):
+            break
+        written.append(token)
+    data = b"".join(VOCABULARY.tokens[token] or b"" for token in written)
+    return data.decode("utf-8", "replace"), len(written) < limit
+
+
+# ---- what is asked for ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [None, {}, {"temperature": 3}, {"regex": None, "schema": None, "ban": None}])
+def test_nothing_is_asked_for(given: dict[str, Any] | None) -> None:
+    assert ConstraintRequest.read(given) is None
+
+
+@pytest.mark.parametrize("given", ASKED.values(), ids=ASKED)
+def test_equal_requests_are_equal_and_their_constraint_is_made_once(given: dict[str, Any]) -> None:
+    first, second = request(given), request({**given, "other": 1})
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first.constraint is second.constraint
+    assert first.banned_words is second.banned_words
+    first.check()
+
+
+def test_the_order_of_names_in_a_schema_is_kept() -> None:
+    forwards = request({"schema": an_object({"a": INTEGER, "b": INTEGER})})
+    backwards = request({"schema": an_object({"b": INTEGER, "a": INTEGER}, ["a", "b"])})
+    assert forwards != backwards
+    assert forwards.constraint is not None
+    assert forwards.constraint.accepts('{"a": 1, "b": 2}')
+    assert not forwards.constraint.accepts('{"b": 2, "a": 1}')
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"regex": "a", "schema": True}, UsageError, "regex and schema cannot be asked for together"),
+        ({"regex": 7}, UsageError, "regex must be a text"),
+        ({"choices": 7}, UsageError, "choices must be a text or a list of texts"),
+        ({"choices": ["a", 7]}, UsageError, "number 2 of 2 is 7"),
+        ({"schema": 7}, UsageError, "schema must be a dictionary, a bool or a text, not 7"),
+        ({"schema": {"const": object()}}, UsageError, "schema cannot be written as JSON"),
+        ({"schema": {"const": float("nan")}}, UsageError, "schema cannot be written as JSON"),
+        ({"ban": {"a": 1}}, UsageError, "ban must be a text or a list of texts"),
+        ({"regex": "a("}, PatternError, "missing ), unterminated"),
+        ({"regex": "a[^\\s\\S]"}, SfgenError, "the pattern matches no text at all"),
+        ({"choices": []}, UsageError, "choices"),
+        ({"schema": '{"type": "strin"}'}, SchemaError, "strin"),
+        ({"schema": {"type": "string", "pattern": "("}}, SchemaError, "pattern: missing )"),
+        ({"schema": {"type": "integer", "minimum": 3, "maximum": 2}}, SchemaError, "schema"),
+        ({"schema": False}, SchemaError, "schema"),
+        ({"schema": "[1, 2]"}, SchemaError, "an object, true or false"),
+        ({"schema": ""}, SchemaError, "an object, true or false"),
+        ({"ban": []}, NothingBanned, "ban"),
+        ({"regex": "talk|listen", "ban": ["talk", "listen"]}, BannedWordsError, "every text"),
+        ({"schema": {"const": "talk"}, "ban": ["talk"]}, BannedWordsError, "every text"),
+    ],
+)
+def test_what_means_nothing_is_refused_before_there_is_a_text(given: Any, error: type[SfgenError], says: str) -> None:
+    with pytest.raises(error, match=re.escape(says)):
+        request(given).check()
+
+
+def test_a_request_reads_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sends a request may not read what lies beside the server, nor learn of it."""
+    (tmp_path / "person.json").write_text('{"type": "integer"}', encoding="utf-8")
+    (tmp_path / "name").write_text('{"type": "integer"}', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    opened: list[Any] = []
+    really_open = builtins.open
+
+    def noted(name: Any, *rest: Any, **more: Any) -> Any:
+        opened.append(name)
+        return really_open(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "open", noted)
+    for name in (str(tmp_path / "person.json"), "./person.json", "name", "secrets.json"):
+        try:
+            asked = request({"schema": name})
+            asked.check()
+        except SchemaError:
+            continue
+        assert asked.constraint is not None
+        assert not asked.constraint.accepts("7")
+    assert opened == []
+
+
+# ---- what may follow -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_texts_that_come_and_go_are_what_was_asked_for(name: str) -> None:
+    """Many at once, in different places, over one vocabulary and one index."""
+    given, texts = ASKED[name], RequestTexts(VOCABULARY)
+    seen = set()
+    for seed in range(12):
+        text, _ = write(texts.begin(request(given), [], 50), np.random.default_rng(seed), 50)
+        assert valid(given, text), text
+        seen.add(text)
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("name", ASKED)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_wherever_a_text_goes_its_mask_is_that_of_a_new_one(name: str, data: st.DataObject) -> None:
+    """Steps, several at once, proposed ones, ones that are not allowed, and back to any place before."""
+    asked, limit = request(ASKED[name]), data.draw(st.sampled_from([None, 40]))
+    texts = RequestTexts(VOCABULARY)
+    text, written = texts.begin(asked, [], limit), list[int]()
+    for _ in range(data.draw(st.integers(1, 8))):
+        kind = data.draw(st.sampled_from(["more", "more", "more", "back", "any"]))
+        if kind == "back":
+            written = written[: data.draw(st.integers(0, len(written)))]
+        elif kind == "any":
+            written = [*written, data.draw(st.integers(0, SIZE - 1))]
+        else:
+            for _ in range(data.draw(st.integers(1, 3))):
+                written = [*written, data.draw(st.sampled_from(ids(text.mask(written)) or [END]))]
+        drafted = data.draw(st.lists(st.integers(4, SIZE - 1), max_size=2))
+        fresh = RequestTexts(VOCABULARY).begin(asked, [], limit)
+        assert ids(text.mask(written, drafted)) == ids(fresh.mask([*written, *drafted]))
+        fresh = RequestTexts(VOCABULARY).begin(asked, [], limit)
+        assert ids(text.mask(written)) == ids(fresh.mask(written))
+
+
+def test_texts_of_one_constraint_share_an_index_and_few_are_kept() -> None:
+    texts = RequestTexts(VOCABULARY)
+    for number in range(100):
+        texts.begin(request({"regex": f"a{{{number + 1}}}"}), [], 200)
+        texts.begin(request({"regex": f"a{{{number + 1}}}"}), [], 300)
+        texts.begin(request({"ban": [f"word{number}"]}), [], 300)
+    indexes, bans = texts._index.cache_info(), texts._ban.cache_info()
+    assert (indexes.hits, indexes.currsize) == (100, indexes.maxsize)
+    assert bans.currsize == bans.maxsize
+
+
+def test_the_prompt_may_begin_a_banned_word() -> None:
+    texts, prompt = RequestTexts(VOCABULARY), cut(VOCABULARY, b"we ta")
+    asked = {"choices": ["lk", "ll"], "ban": ["talk"]}
+    assert {write(texts.begin(request(asked), prompt, 9), np.random.default_rng(n), 9)[0] for n in range(9)} == {"ll"}
+    for seed in range(20):
+        found, _ = write(texts.begin(request({"ban": ["talk", "tab"]}), prompt, 9), np.random.default_rng(seed), 9)
+        assert scan(found, BannedWords(["talk", "tab"]), prompt="we ta") == []
+
+
+def test_a_ban_that_knows_too_much_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, asked = RequestTexts(VOCABULARY), request({"ban": ["name"]})
+    old = texts.begin(asked, [], 30)
+    monkeypatch.setattr(ForbiddenTokens, "is_full", property(lambda _: True))
+    new = texts.begin(asked, [], 30)
+    assert texts._ban.cache_info().currsize == 1
+    assert ids(old.mask([])) == ids(new.mask([]))
+
+
+# ---- what only vocabulary and prompt can tell ------------------------------------------------------------------------
+
+
+def test_a_text_for_which_there_is_no_room_is_begun_and_said_to_be_cut(caplog: pytest.LogCaptureFixture) -> None:
+    text = RequestTexts(VOCABULARY).begin(request({"regex": "x{20}"}), [], 5)
+    assert write(text, np.random.default_rng(0), 5) == ("xxxxx", False)
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "will be cut: a limit of 5 tokens is too small" in caplog.text
+
+
+def test_what_no_token_can_write_ends_at_once_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    letters = Vocabulary([b"a", b"b", None], end_token_ids=[2])
+    texts = RequestTexts(letters)
+    dead = texts.begin(request({"regex": "abc"}), [], 5)
+    assert [np.flatnonzero(bits_of_row(mask)).tolist() for mask in (dead.mask([]), dead.mask([0]))] == [[2], [2]]  # type: ignore[arg-type]
+    assert "ends at once" in caplog.text
+    lives = texts.begin(request({"regex": "ab"}), [], 5)
+    assert np.flatnonzero(bits_of_row(lives.mask([0]))).tolist() == [1]  # type: ignore[arg-type]
+
+
+def test_a_prompt_that_leaves_nothing_ends_the_text(caplog: pytest.LogCaptureFixture) -> None:
+    asked = request({"regex": "lk", "ban": ["talk"]})
+    asked.check()
+    text = RequestTexts(VOCABULARY).begin(asked, cut(VOCABULARY, b"ta"), 9)
+    assert ids(text.mask([])) == ENDS
+    assert "every text" in caplog.text
+
+
+def test_a_token_that_something_else_forced_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    text = RequestTexts(VOCABULARY).begin(request({"regex": "ab"}), [], 9)
+    (x,) = cut(VOCABULARY, b"x")
+    text.mask([], [x])
+    assert caplog.records == []  # it was only proposed
+    for written in ([x], [x, x], [x, x, x]):
+        assert ids(text.mask(written)) == ENDS
+    assert [record.getMessage() for record in caplog.records] == [
+        f"sfgen: token {x} was written behind 0 tokens, and is not allowed there"
+    ]
+
+
+def test_a_vocabulary_without_an_end_is_refused() -> None:
+    with pytest.raises(UsageError, match="has no end token"):
+        RequestTexts(Vocabulary([b"a", b"b"]))
