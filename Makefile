@@ -8,16 +8,19 @@ COMPILED_STAMP := $(VENV)/.compiled
 DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
 GGUF_STAMP := $(VENV)/.installed-gguf
+VLLM_VENV := .venv-vllm
+VLLM_STAMP := $(VLLM_VENV)/.installed
 # llama.cpp, without what sfgen has no use for. It must run on each machine that shares pip's cache, not on this one alone.
 GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gguf test check format docs bench gpu pictures clean
+.PHONY: help demo gguf vllm test check format docs bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
 	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
 	@echo "make test      set up, then run the tests; without make gguf those of GGUF files are skipped"
+	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
 	@echo "make check     lint, types, circles of imports, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README anew"
@@ -54,6 +57,17 @@ $(GGUF_STAMP): $(RUN_STAMP)
 
 gguf: $(GGUF_STAMP)
 
+# sfgen in vLLM. CI does not run it: the environment is large, and vLLM wants other versions than the rest.
+$(VLLM_STAMP): pyproject.toml .ci/requirements-vllm.txt
+	@echo "setting up $(VLLM_VENV) (once; about 2.5 GB)"
+	$(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r .ci/requirements-vllm.txt
+	$(VLLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+vllm: $(VLLM_STAMP)
+	$(VLLM_VENV)/bin/python -m pytest -q $(addprefix tests/integrations/test_,request_texts.py vllm_interface.py vllm_engine.py)
+
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)
 
@@ -88,4 +102,4 @@ pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VLLM_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

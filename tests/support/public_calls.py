@@ -15,6 +15,9 @@ import sfgen
 PROGRAMS = ("__main__", "train")
 """Modules that are run and not imported."""
 
+NOT_HERE = ("sfgen.integrations.vllm",)
+"""Modules that need a package that is not installed beside the others."""
+
 GIVEN_BACK = (
     "sfgen.decoding.sampler.Draws",
     "sfgen.reference.guide.ReferenceGuide",
@@ -71,7 +74,8 @@ def _public_things() -> Iterator[Any]:
 
 def _module_names() -> list[str]:
     found = pkgutil.walk_packages(sfgen.__path__, "sfgen.")
-    return [module.name for module in found if module.name.rsplit(".", 1)[-1] not in PROGRAMS]
+    names = [module.name for module in found if module.name not in NOT_HERE]
+    return [name for name in names if name.rsplit(".", 1)[-1] not in PROGRAMS]
 
 
 def _calls_of(thing: Any) -> Iterator[Call]:
