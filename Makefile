@@ -66,7 +66,8 @@ $(VLLM_STAMP): pyproject.toml .ci/requirements-vllm.txt
 	@touch $@
 
 vllm: $(VLLM_STAMP)
-	$(VLLM_VENV)/bin/python -m pytest -q $(addprefix tests/integrations/test_,request_texts.py vllm_interface.py vllm_engine.py)
+	$(VLLM_VENV)/bin/python -m pytest -q tests/integrations/test_vllm_engine.py
+	$(VLLM_VENV)/bin/python -m pytest -q tests/integrations/test_vllm_interface.py tests/integrations/test_request_texts.py
 
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)

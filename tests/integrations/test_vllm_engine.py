@@ -33,7 +33,7 @@ SETTINGS = {
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "VLLM_NO_USAGE_STATS": "1",
-    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_CONFIGURE_LOGGING": "0",  # it would write to stdout
     "HF_HUB_OFFLINE": "1",
     "OMP_NUM_THREADS": "1",
 }
@@ -84,6 +84,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def llm(directory: Path) -> Iterator[LLM]:
     """An engine that finds sfgen by its entry point, with too little memory for all of them at once."""
+    if "llvmlite.binding" in sys.modules:
+        pytest.skip("vLLM 0.32 for CPUs does not start in a process that has imported llvmlite: run this file alone")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**SETTINGS, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}.items():
             patch.setenv(name, value)
@@ -180,7 +182,7 @@ def test_the_example_of_the_readme_with_an_engine_in_a_process_of_its_own(direct
         [sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=400, env=environment
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    date, record, *text, refused = [line for line in done.stdout.splitlines() if "INFO" not in line]
+    date, record, *text, refused = done.stdout.splitlines()
     assert re.fullmatch("[0-9]{4}-(0[1-9]|1[0-2])", date)
     assert fault({"schema": "name, age int"}, record, "") == ""
     assert scan("\n".join(text), BannedWords(["talk", "listen"])) == []

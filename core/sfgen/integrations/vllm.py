@@ -27,6 +27,8 @@ What else to know:
   may follow, the text ends. vLLM's own structured output cannot be asked for in the same request.
 * **Speculative decoding.** The first model runner refuses it where the class is named. Where it is only found by its
   entry point, vLLM leaves it out and the texts are free.
+* **CPUs.** vLLM 0.32 does not start in a process that has imported llvmlite, which numba needs and so sfgen: make the
+  ``LLM`` first, and name the class by its text.
 * **Beam search** of vLLM hands no ``extra_args`` on: its texts are free.
 """
 
@@ -165,7 +167,8 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
                 text = self._begin(params, request, prompt, len(prompt))
             if _NOT_YET in written[-2:]:
                 text = self._refused(params, "vLLM does not hand out the tokens: name this class in logits_processors")
-            return self._masked(scores, text.mask(written))
+            allowed = text.mask(written)
+            return scores if allowed is None else self._masked(scores[None], [allowed])[0]
 
         return mask_scores
 
@@ -203,11 +206,16 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         slots, depths, fed = torch.stack([column.long() for column in columns]).tolist()
         self._read_tokens({slot for slot in slots if slot in self._slots})
         drafted: list[int] = []
+        masks: dict[int, Mask] = {}  # by row
         for row, (slot, depth) in enumerate(zip(slots, depths, strict=True)):
             # A row is fed the token before it: the last one that was written, or one that is only proposed.
             drafted = [*drafted, fed[row]] if depth else []
             if slot in self._slots:
-                logits[row] = self._masked(logits[row], self._text_of(slot).mask(self._slots[slot].written, drafted))
+                mask = self._text_of(slot).mask(self._slots[slot].written, drafted)
+                masks |= {} if mask is None else {row: mask}
+        if masks:
+            rows = torch.tensor(list(masks), device=logits.device)
+            logits[rows] = self._masked(logits[rows], list(masks.values()))
         return logits
 
     def _read_tokens(self, slots: set[int]) -> None:
@@ -254,15 +262,18 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         _log.error("sfgen: no constraint can be kept, so texts that have one end at once: %s", reason)
         return EndedText(ends_of(sorted(params.all_stop_token_ids), self._config.model_config.get_vocab_size()))
 
-    def _masked(self, scores: Tensor, mask: Mask | None) -> Tensor:
-        """The scores ``[tokens]`` of what may follow; an end where something else has ruled all of it out."""
-        if mask is None:
-            return scores
-        if self._caps is None or not self._caps.fit(scores[None]):
-            self._caps = Caps(scores[None])
-        left = torch.minimum(scores, self._caps.cap(mask))
-        ends = self._caps.cap(mask if self._texts is None else self._texts.ends).clamp(max=0)
-        return torch.where(left.amax() == -torch.inf, ends, left)  # decided on the device: nothing waits for it
+    def _masked(self, scores: Tensor, masks: Sequence[Mask]) -> Tensor:
+        """The scores of what may follow; an end where something else has ruled all of it out.
+
+        Args:
+            scores: float ``[rows, tokens]``.
+            masks: One for each row.
+        """
+        if self._caps is None or not self._caps.fit(scores):
+            self._caps = Caps(scores)
+        left = torch.minimum(scores, torch.stack([self._caps.cap(mask) for mask in masks]))
+        ends = self._caps.cap(masks[0] if self._texts is None else self._texts.ends).clamp(max=0)
+        return torch.where(left.amax(dim=1, keepdim=True) == -torch.inf, ends, left)  # no wait for the device
 
 
 def _vocabulary(model_config: Any) -> Vocabulary:
