@@ -5,7 +5,11 @@ from __future__ import annotations
 import builtins
 import logging
 import re
+import runpy
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ from hypothesis import strategies as st
 from schema_oracle import Oracle
 from schemas import INTEGER, STRING, a_list, an_object
 
-from sfgen import BannedWords, Vocabulary
+from sfgen import BannedWords, Vocabulary, integrations
 from sfgen.ban import scan
 from sfgen.ban.forbidden_tokens import ForbiddenTokens
 from sfgen.errors import BannedWordsError, NothingBanned, PatternError, SchemaError, SfgenError, UsageError
@@ -272,3 +276,23 @@ def test_a_token_that_something_else_forced_is_told_once(caplog: pytest.LogCaptu
 def test_a_vocabulary_without_an_end_is_refused() -> None:
     with pytest.raises(UsageError, match="has no end token"):
         RequestTexts(Vocabulary([b"a", b"b"]))
+
+
+# ---- the module that knows vLLM --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["none", "without logits processors", "without a check of requests"])
+def test_without_a_vllm_that_fits_it_says_so(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("vllm", "vllm.tokenizers", "vllm.v1", "vllm.v1.sample", "vllm.v1.sample.logits_processor"):
+        monkeypatch.setitem(sys.modules, name, None if version == "none" else ModuleType(name))  # type: ignore[arg-type]
+    if version != "none":
+        sys.modules["vllm.tokenizers"].cached_tokenizer_from_config = None  # type: ignore[attr-defined]
+    if version == "without a check of requests":
+        sys.modules["vllm.v1.sample.logits_processor"].AdapterLogitsProcessor = object  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match=r"(?s)vLLM cannot be used: .*Install vLLM 0\.32"):
+        runpy.run_path(str(Path(integrations.__file__).parent / "vllm.py"))
+
+
+def test_nothing_else_imports_vllm() -> None:
+    code = "import sys, sfgen, sfgen.integrations.request_texts; sys.exit(any('vllm' in name for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
