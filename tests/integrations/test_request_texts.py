@@ -284,7 +284,7 @@ def test_a_vocabulary_without_an_end_is_refused() -> None:
 @pytest.mark.parametrize("version", ["none", "without logits processors", "without a check of requests"])
 def test_without_a_vllm_that_fits_it_says_so(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("vllm", "vllm.tokenizers", "vllm.v1", "vllm.v1.sample", "vllm.v1.sample.logits_processor"):
-        monkeypatch.setitem(sys.modules, name, None if version == "none" else ModuleType(name))  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, name, None if version == "none" else ModuleType(name))
     if version != "none":
         sys.modules["vllm.tokenizers"].cached_tokenizer_from_config = None  # type: ignore[attr-defined]
     if version == "without a check of requests":
