@@ -16,6 +16,7 @@ _INDEX = ["index", "--schema"]
 _CANNOT_BE_NEGATED = {"type": "string", "oneOf": [{"type": "string"}, {"format": "email", "type": ["string", "null"]}]}
 _MANY_CONTAINS = {"type": "array", "allOf": [{"contains": {"minimum": number}} for number in range(5)]}
 _MANY_MEMBERS = {"type": "object", "minProperties": 900, "properties": {f"p{number}": {} for number in range(1000)}}
+_MANY_NEEDED = {"type": "object", "properties": {f"p{number}": {} for number in range(63)}}
 _MANY_PATTERNS = {"type": "object", "patternProperties": {f"^{number}": {"type": "null"} for number in range(7)}}
 _MOVING = {
     "$ref": "#/$defs/a",
@@ -142,6 +143,11 @@ SCHEMAS = [
         [*_INDEX, '{"type": "array", "maxItems": 1, "contains": {"type": "string"}, "minContains": 2}'],
         1,
         "no value has as many items or properties as are asked for",
+    ),
+    Case(
+        [*_INDEX, json.dumps(_MANY_NEEDED), "--require-all", "--property-order", "any"],
+        1,
+        "it needs 63 properties, and in any order it can need 62 at most",
     ),
     Case([*_INDEX, '{"type": "object", "maxProperties": 5000}'], 1, "counted up to 5,000, above the limit of 1,000"),
     Case([*_INDEX, json.dumps(_MANY_MEMBERS)], 1, "counted and told apart by more than 20,000 states"),
