@@ -9,7 +9,7 @@ import pytest
 from error_case import Before, Case, both, files, patched
 from error_cases_patterns import small_tokenizer
 
-from sfgen.schema.read import MAX_BYTES
+from sfgen.schema.json_file import MAX_BYTES
 
 _CHECK = "check --text 1 --schema"
 _INDEX = ["index", "--schema"]

@@ -13,6 +13,41 @@ from sfgen.schema.words import type_of
 
 
 @dataclass(frozen=True)
+class SourceFile:
+    """A text that a part of a document was read from.
+
+    Attributes:
+        pointer: The part of the document.
+        name: The file, or the URI; empty if from none.
+        text: The JSON text; empty if there was none.
+    """
+
+    pointer: str
+    name: str
+    text: str = field(default="", repr=False)
+
+    def error(
+        self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
+    ) -> SchemaError:
+        """An error about a part of it, with line, column and caret where it came as text.
+
+        Args:
+            reason: What is wrong, in one line, with the keyword.
+            pointer: The part, from the root of this file.
+            hint: What to write instead.
+            kind: The class of the error.
+            of_name: Whether the caret stands under the name of the part and not under its value.
+        """
+        where = positions(self.text) if self.text else None
+        offset = where.offset(pointer, of_name=of_name) if where else None
+        if where is None or offset is None:
+            return kind(f"{self.name}: {reason}" if self.name else reason, pointer, hint=hint)
+        line, column = where.lines.position(offset)
+        found = ", ".join([*([self.name] if self.name else []), f"line {line}, column {column}"])
+        return kind(f"{found}: {reason}", pointer, details=where.lines.caret(offset), hint=hint)
+
+
+@dataclass(frozen=True)
 class SchemaDocument:
     """A schema that was read and is well-formed: each keyword has a value that it can have, references lead somewhere.
 
@@ -24,6 +59,7 @@ class SchemaDocument:
         notes: What a person should know of it, a line each.
         identifiers: What the schemas in it call themselves.
         pointers: The pointers of all schemas in it, of each before those inside it.
+        files: The files that other documents in it come from.
     """
 
     root: dict[str, Any] | bool
@@ -33,6 +69,7 @@ class SchemaDocument:
     notes: tuple[str, ...] = ()
     identifiers: Identifiers = field(default_factory=Identifiers.empty, repr=False)
     pointers: tuple[str, ...] = field(default=("",), repr=False)
+    files: tuple[SourceFile, ...] = ()
 
     def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
         """What a reference leads to.
@@ -76,7 +113,7 @@ class SchemaDocument:
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """An error about a part of the schema, with line, column and caret where it came as text.
+        """An error about a part of the schema, with the file, line, column and caret where it came as text.
 
         Args:
             reason: What is wrong, in one line, with the keyword.
@@ -85,10 +122,20 @@ class SchemaDocument:
             kind: The class of the error.
             of_name: Whether the caret stands under the name of the part and not under its value.
         """
-        where = positions(self.text) if self.text else None
-        offset = where.offset(pointer, of_name=of_name) if where else None
-        if where is None or offset is None:
-            return kind(f"{self.name}: {reason}" if self.name else reason, pointer, hint=hint)
-        line, column = where.lines.position(offset)
-        found = ", ".join([*([self.name] if self.name else []), f"line {line}, column {column}"])
-        return kind(f"{found}: {reason}", pointer, details=where.lines.caret(offset), hint=hint)
+        file = self.file_of(pointer)
+        return file.error(reason, pointer[len(file.pointer) :], hint=hint, kind=kind, of_name=of_name)
+
+    def file_of(self, pointer: str) -> SourceFile:
+        """The file that a part of the document comes from."""
+        found = [file for file in self.files if f"{pointer}/".startswith(f"{file.pointer}/")]
+        return found[0] if found else SourceFile("", self.name, self.text)
+
+    def shown_place(self, pointer: str) -> str:
+        """A part of the document for people: its pointer, and the file where it is another one than the root's.
+
+        >>> SchemaDocument(True, Draft.DRAFT_07, files=(SourceFile("/$defs/a", "a.json"),)).shown_place("/$defs/a/not")
+        '/not of a.json'
+        """
+        file = self.file_of(pointer)
+        inner = pointer[len(file.pointer) :] or "the top"
+        return f"{inner} of {file.name}" if file.pointer else inner

@@ -101,6 +101,11 @@ class Identifiers:
             pointer = pointer.rpartition("/")[0]
         return self.bases[pointer]
 
+    def knows(self, reference: str, base_pointer: str) -> bool:
+        """Whether a reference leads to a place in this document, be there something or not."""
+        base, uri = self.base_of(base_pointer), reference.partition("#")[0]
+        return (urljoin(base, uri) if uri else base) in self.resources
+
     def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
         """What a reference leads to.
 
@@ -119,10 +124,7 @@ class Identifiers:
         uri, _, fragment = reference.partition("#")
         target = urljoin(base, uri) if uri else base
         if target not in self.resources:
-            raise UnresolvedError(
-                f"{_shown(reference)} is in another document, and files cannot be given yet",
-                'Copy it into this document, under "$defs".',
-            )
+            raise UnresolvedError(f"{_shown(reference)} is in another document")
         fragment, start = unquote(fragment), self.resources[target]
         if not fragment or fragment.startswith("/"):
             pointer = start + fragment

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from sfgen.schema.bundle import Bundle
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.drafts import LATEST, draft_of_uri, guessed_draft
 from sfgen.schema.keywords import ANNOTATIONS, KINDS, MEANINGLESS, Draft, Kind, subschemas
 from sfgen.schema.metaschema import misfits
 from sfgen.schema.notes import Notes
+from sfgen.schema.other_documents import OtherDocuments
 from sfgen.schema.references import is_reference_alone, references_of
 from sfgen.schema.strict_json import escaped
 
@@ -22,37 +25,37 @@ _NEVER_COUNT = {
 """Keywords that say nothing about a value by themselves."""
 
 
-def well_formed(root: Any, name: str = "", text: str = "") -> SchemaDocument:
+def well_formed(
+    root: Any, name: str = "", text: str = "", documents: OtherDocuments | None = None, place: str = ""
+) -> SchemaDocument:
     """A document of a schema that is right by its metaschema.
 
     Args:
-        root: The schema, as the reader of JSON gives it.
+        root: The schema, as the reader of JSON gives it. The documents that it refers to are put into it.
         name: The file it comes from.
         text: Its JSON text.
+        documents: Where it finds other documents; the metaschemas are always there.
+        place: Its URI where it has none of its own.
 
     Raises:
         SchemaError: It is not a schema, a reference leads nowhere, or some go round in a circle.
     """
-    return _Reading(root, name, text).document()
+    return _Reading(SchemaDocument(root, LATEST, name, text)).document(documents or OtherDocuments(), place)
 
 
 class _Reading:
     """Looks at all of a schema, and makes a document of it."""
 
-    def __init__(self, root: Any, name: str = "", text: str = "") -> None:
+    def __init__(self, read: SchemaDocument) -> None:
         self._notes = Notes()
         self._seen: dict[str, None] = {}
-        self._read = SchemaDocument(root, LATEST, name, text)
+        self._read = replace(read, draft=self._draft(read.root))
 
-    def document(self) -> SchemaDocument:
-        """The document."""
-        root = self._read.root
-        self._read = SchemaDocument(root, self._draft(root), self._read.name, self._read.text)
-        self._look_at(root, "")
-        self._follow()
-        read = self._read
-        notes, pointers = self._notes.lines(), tuple(self._seen)
-        return SchemaDocument(read.root, read.draft, read.name, read.text, notes, read.identifiers, pointers)
+    def document(self, documents: OtherDocuments, place: str) -> SchemaDocument:
+        """The document, with the others that it refers to."""
+        self._look_at(self._read.root, "")
+        self._follow(Bundle(self._read, documents, place))
+        return replace(self._read, notes=self._notes.lines(), pointers=tuple(self._seen))
 
     def _draft(self, root: Any) -> Draft:
         named = root.get("$schema") if isinstance(root, dict) else None
@@ -107,7 +110,7 @@ class _Reading:
         if pointer and isinstance(named, str) and draft_of_uri(named) not in (None, draft):
             self._notes.add(f"another draft than {draft.title}, by which all is read", "$schema", pointer)
 
-    def _follow(self) -> None:
+    def _follow(self, bundle: Bundle) -> None:
         """Follow the references that the schema can reach; definitions that it cannot may refer to what they like."""
         draft, kinds = self._read.draft, KINDS[self._read.draft]
         same: dict[str, list[str]] = {}
@@ -118,7 +121,12 @@ class _Reading:
                 continue
             same[pointer] = []
             for keyword, reference in references_of(schema, draft):
-                target, found = self._read.resolve(reference, pointer, keyword)
+                if not self._read.identifiers.knows(reference, pointer):
+                    other = bundle.bring(schema, pointer, keyword)
+                    self._read = replace(self._read, files=tuple(bundle.files))
+                    if other is not None:
+                        self._look_at(*other)
+                target, found = self._read.resolve(schema[keyword], pointer, keyword)
                 self._look_at(found, target, by_reference=True)
                 stack.append((target, found))
                 same[pointer] += [target] if keyword == "$ref" else []
