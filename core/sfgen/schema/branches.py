@@ -81,9 +81,9 @@ class Branches:
         passed: list[str] = []
         while len(found) == 1 and self._is_reference_only(found[0]):
             (one,) = found
-            passed.append(one.pointer)
+            passed.append(one.key)
             found = self._referred(one)
-            if found and found[0].pointer in passed:
+            if found and found[0].key in passed:
                 raise _circle(one)
         return found
 
@@ -102,8 +102,8 @@ class Branches:
     def _referred(self, one: Subschema) -> Conjunction:
         word = self._reference(one)
         assert word is not None
-        pointer, schema = self._document.referred(one.schema[word], one.pointer, word)
-        return conjunction(schema, pointer)
+        pointer, schema = self._document.referred(one.schema[word], one.pointer, word, one.scope)
+        return conjunction(schema, pointer, one.scope)
 
     # ---- what holds ------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from sfgen.errors import SchemaError
+from sfgen.schema.dynamic_scope import STATIC, DynamicScope
 from sfgen.schema.keywords import Draft
-from sfgen.schema.references import Identifiers, UnresolvedError
+from sfgen.schema.references import (
+    Identifiers,
+    UnresolvedError,
+    dynamic_anchors,
+    dynamic_name,
+    references_of,
+    value_at,
+)
 from sfgen.schema.strict_json import escaped, positions
 from sfgen.schema.words import type_of
 
@@ -95,20 +105,44 @@ class SchemaDocument:
             raise self.error(reason, pointer)
         return target, schema
 
-    def referred(self, reference: str, base_pointer: str, keyword: str) -> tuple[str, Any]:
-        """What a reference by any keyword leads to, where that is the same wherever the schema is used.
+    def referred(self, reference: str, base_pointer: str, keyword: str, scope: DynamicScope) -> tuple[str, Any]:
+        """What a reference by any keyword leads to.
+
+        Args:
+            reference: The value of the keyword.
+            base_pointer: The pointer of the schema that has it.
+            keyword: The keyword.
+            scope: The dynamic scope of that schema.
 
         Raises:
-            SchemaError: It may lead elsewhere; or as for :meth:`resolve`.
+            SchemaError: As for :meth:`resolve`.
         """
         target, schema = self.resolve(reference, base_pointer, keyword)
-        if keyword != "$ref" and self.identifiers.may_move(self.root, schema, keyword):
-            raise self.error(
-                f"{keyword} is supported where it can lead to one schema only",
-                base_pointer + escaped(keyword),
-                hint="Write $ref.",
-            )
+        name = dynamic_name(keyword, reference)
+        if name is not None and name in scope.targets and name in dynamic_anchors(schema, self.draft):
+            target = scope.targets[name]
+            schema = value_at(self.root, target)
         return target, schema
+
+    @cached_property
+    def scope(self) -> DynamicScope:
+        """The dynamic scope in which the root is: nothing in it where each reference leads to one schema."""
+        found = self.identifiers.dynamic
+        used = {
+            dynamic_name(keyword, reference)
+            for pointer in self.pointers
+            for keyword, reference in references_of(value_at(self.root, pointer), self.draft)
+        }
+        names = Counter(name for anchors in found.values() for name in anchors if name in used)
+        moving = {name for name, count in names.items() if count > 1}
+        if not moving:
+            return STATIC
+        return DynamicScope(
+            {
+                pointer: {name: target for name, target in found.get(pointer, {}).items() if name in moving}
+                for pointer in self.identifiers.bases
+            }
+        )
 
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False

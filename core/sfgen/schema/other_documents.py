@@ -206,8 +206,9 @@ def identifier_of(root: Any) -> str:
     if not isinstance(root, dict):
         return ""
     found = root.get("$id", root.get("id"))
-    is_name = isinstance(found, str) and ("$id" in root or re.search("[:#]", found))
-    return found.partition("#")[0] if is_name else ""
+    if not isinstance(found, str) or not ("$id" in root or re.search("[:#]", found)):
+        return ""
+    return found.partition("#")[0]
 
 
 def _is_inside(path: str, folder: str) -> bool:

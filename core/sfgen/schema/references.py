@@ -46,6 +46,30 @@ def is_reference_alone(schema: Any, draft: Draft) -> bool:
     return draft <= Draft.DRAFT_07 and isinstance(schema, dict) and isinstance(schema.get("$ref"), str)
 
 
+def dynamic_name(keyword: str, reference: str) -> str | None:
+    """The name of the dynamic anchor that a reference may lead to elsewhere; ``None`` where it cannot move.
+
+    ``$recursiveRef`` has no name, which is the empty one here.
+
+    >>> dynamic_name("$dynamicRef", "a.json#node"), dynamic_name("$recursiveRef", "#"), dynamic_name("$ref", "#node")
+    ('node', '', None)
+    """
+    fragment = unquote(reference.partition("#")[2])
+    if keyword == "$recursiveRef":
+        return ""
+    return fragment if keyword == "$dynamicRef" and fragment and not fragment.startswith("/") else None
+
+
+def dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
+    """The names by which dynamic references find a schema; see :func:`dynamic_name`."""
+    if not isinstance(schema, dict):
+        return []
+    if draft is Draft.DRAFT_2019_09:
+        return [""] if schema.get("$recursiveAnchor") is True else []
+    anchor = schema.get("$dynamicAnchor") if draft is Draft.DRAFT_2020_12 else None
+    return [anchor] if isinstance(anchor, str) else []
+
+
 @dataclass(frozen=True)
 class Identifiers:
     """What the schemas of a document call themselves.
@@ -54,16 +78,19 @@ class Identifiers:
         resources: The pointer of each schema that has a URI of its own, by the URI without a fragment.
         bases: The URI of each such schema by its pointer; the document itself, which is ``""``, is always there.
         anchors: The pointers of schemas with an anchor, by the URI with the anchor as its fragment.
+        dynamic: For each resource, by its pointer, the pointers of the schemas in it that dynamic references find, by
+            their names.
     """
 
     resources: dict[str, str]
     bases: dict[str, str]
     anchors: dict[str, str]
+    dynamic: dict[str, dict[str, str]]
 
     @classmethod
     def empty(cls) -> Identifiers:
         """Those of a document of which nothing has been read."""
-        return cls({"": ""}, {"": ""}, {})
+        return cls({"": ""}, {"": ""}, {}, {})
 
     def add(self, schema: Any, pointer: str, draft: Draft) -> str | None:
         """Take note of what a schema calls itself.
@@ -90,6 +117,8 @@ class Identifiers:
             anchor = schema.get(keyword)
             if isinstance(anchor, str) and not self._name(pointer, anchor):
                 return keyword
+        for name in dynamic_anchors(schema, draft):
+            self.dynamic.setdefault(self.resource_of(pointer), {})[name] = pointer
         return None
 
     def _name(self, pointer: str, anchor: str) -> bool:
@@ -97,9 +126,13 @@ class Identifiers:
 
     def base_of(self, pointer: str) -> str:
         """The URI against which references in a schema are read: that of the nearest schema around it that has one."""
+        return self.bases[self.resource_of(pointer)]
+
+    def resource_of(self, pointer: str) -> str:
+        """The pointer of the nearest schema around one, or of itself, that has a URI of its own."""
         while pointer not in self.bases:
             pointer = pointer.rpartition("/")[0]
-        return self.bases[pointer]
+        return pointer
 
     def knows(self, reference: str, base_pointer: str) -> bool:
         """Whether a reference leads to a place in this document, be there something or not."""
@@ -137,22 +170,6 @@ class Identifiers:
                 hint = f"A pointer begins with a slash: #/{fragment}"
             raise UnresolvedError(f"there is no anchor {_shown(fragment)}", hint)
         return self.anchors[anchor], value_at(root, self.anchors[anchor])
-
-    def may_move(self, root: Any, target: Any, keyword: str) -> bool:
-        """Whether a reference may lead to other schemas where what has it is used by others.
-
-        Args:
-            root: The document.
-            target: What it leads to by itself.
-            keyword: ``$dynamicRef`` or ``$recursiveRef``.
-        """
-        word = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}[keyword]
-        name = target.get(word) if isinstance(target, dict) else None
-        if not name:
-            return False
-        places = {*self.anchors.values()} if keyword == "$dynamicRef" else {*self.resources.values()}
-        alike = [found for found in (value_at(root, place) for place in places) if isinstance(found, dict)]
-        return len([found for found in alike if found.get(word) == name]) > 1
 
 
 def value_at(root: Any, pointer: str) -> Any:

@@ -48,7 +48,8 @@ def _items(one: Subschema, branch: Plain, draft: Draft) -> Plain:
     longest = 0
     for some in known:
         first = some.schema.get(listed)
-        if others in some.schema or (first is not None and not isinstance(first, list)):
+        speaks_of_others = others in some.schema and (draft >= Draft.DRAFT_2020_12 or isinstance(first, list))
+        if speaks_of_others or (first is not None and not isinstance(first, list)):
             return ()
         longest = max(longest, len(first or ()))
     schema = {listed: [True] * longest, others: _said(one, "unevaluatedItems")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from sfgen.schema.keywords import ANNOTATIONS, KINDS, MEANINGLESS, Draft, Kind, 
 from sfgen.schema.metaschema import misfits
 from sfgen.schema.notes import Notes
 from sfgen.schema.other_documents import OtherDocuments
-from sfgen.schema.references import is_reference_alone, references_of
+from sfgen.schema.references import dynamic_name, is_reference_alone, references_of, value_at
 from sfgen.schema.strict_json import escaped
 
 _MOST_NAMED = 5  # of schemas that one line lists
@@ -97,46 +97,64 @@ class _Reading:
     def _note(self, schema: dict[str, Any], pointer: str) -> None:
         draft = self._read.draft
         kinds, meaningless = KINDS[draft], MEANINGLESS.get(draft, {})
+        place = self._read.shown_place(pointer)
         for keyword in schema:
             if keyword in meaningless:
-                self._notes.add(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, pointer)
+                self._notes.add(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, place)
             elif keyword == "nullable":
-                self._notes.add("from OpenAPI, and not read yet", keyword, pointer)
+                self._notes.add("from OpenAPI, and not read yet", keyword, place)
             elif keyword not in kinds and not keyword.startswith("x-"):
-                self._notes.add(f"not a keyword of {draft.title}, ignored", keyword, pointer)
+                self._notes.add(f"not a keyword of {draft.title}, ignored", keyword, place)
             elif keyword not in _NEVER_COUNT and is_reference_alone(schema, draft):
-                self._notes.add(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
+                self._notes.add(f'without effect beside "$ref" in {draft.title}', keyword, place)
         named = schema.get("$schema")
         if pointer and isinstance(named, str) and draft_of_uri(named) not in (None, draft):
-            self._notes.add(f"another draft than {draft.title}, by which all is read", "$schema", pointer)
+            self._notes.add(f"another draft than {draft.title}, by which all is read", "$schema", place)
 
     def _follow(self, bundle: Bundle) -> None:
         """Follow the references that the schema can reach; definitions that it cannot may refer to what they like."""
         draft, kinds = self._read.draft, KINDS[self._read.draft]
         same: dict[str, list[str]] = {}
         stack: list[tuple[str, Any]] = [("", self._read.root)]
+        moving = set[str]()
         while stack:
             pointer, schema = stack.pop()
-            if pointer in same or not isinstance(schema, dict):
-                continue
-            same[pointer] = []
-            for keyword, reference in references_of(schema, draft):
-                if not self._read.identifiers.knows(reference, pointer):
-                    other = bundle.bring(schema, pointer, keyword)
-                    self._read = replace(self._read, files=tuple(bundle.files))
-                    if other is not None:
-                        self._look_at(*other)
-                target, found = self._read.resolve(schema[keyword], pointer, keyword)
-                self._look_at(found, target, by_reference=True)
-                stack.append((target, found))
-                same[pointer] += [target] if keyword == "$ref" else []
-            if is_reference_alone(schema, draft):
-                continue
-            for way, child in subschemas(schema, kinds):
-                inner = pointer + "".join(map(escaped, way))
-                stack += [] if way[0] in _DEFINITIONS else [(inner, child)]
-                same[pointer] += [inner] if way[0] == "allOf" else []
+            if pointer not in same and isinstance(schema, dict):
+                same[pointer] = []
+                for keyword, reference in references_of(schema, draft):
+                    target, found = self._led_to(schema, pointer, keyword, bundle)
+                    stack.append((target, found))
+                    same[pointer] += [target] if keyword == "$ref" else []
+                    name = dynamic_name(keyword, reference)
+                    moving |= set() if name is None else {name}
+                for way, child in () if is_reference_alone(schema, draft) else subschemas(schema, kinds):
+                    inner = pointer + "".join(map(escaped, way))
+                    stack += [] if way[0] in _DEFINITIONS else [(inner, child)]
+                    same[pointer] += [inner] if way[0] == "allOf" else []
+            if not stack:
+                stack += self._by_name(moving, same)
         self._refuse_endless(same)
+
+    def _led_to(self, schema: dict[str, Any], pointer: str, keyword: str, bundle: Bundle) -> tuple[str, Any]:
+        """What a reference leads to; the document that it is in is put into this one."""
+        if not self._read.identifiers.knows(schema[keyword], pointer):
+            other = bundle.bring(schema, pointer, keyword)
+            self._read = replace(self._read, files=tuple(bundle.files))
+            if other is not None:
+                self._look_at(*other)
+        target, found = self._read.resolve(schema[keyword], pointer, keyword)
+        self._look_at(found, target, by_reference=True)
+        return target, found
+
+    def _by_name(self, names: Collection[str], known: Collection[str]) -> list[tuple[str, Any]]:
+        """The schemas that dynamic references by some names may lead to, and that are not known."""
+        pointers = [
+            pointer
+            for anchors in self._read.identifiers.dynamic.values()
+            for name, pointer in anchors.items()
+            if name in names and pointer not in known
+        ]
+        return [(pointer, value_at(self._read.root, pointer)) for pointer in pointers]
 
     def _refuse_endless(self, same: Mapping[str, list[str]]) -> None:
         """Refuse schemas that come back to themselves without going into a part of the value.
