@@ -11,12 +11,14 @@ from functools import cache
 from typing import Any
 
 from sfgen.schema.document import SchemaDocument
+from sfgen.schema.dynamic_scope import STATIC
 from sfgen.schema.from_python import from_python
 from sfgen.schema.jsonschema_package import jsonschema
 from sfgen.schema.keywords import Draft
 from sfgen.schema.pattern_search import PatternUnreadableError, search_of
 from sfgen.schema.references import value_at
 from sfgen.schema.strict_json import escaped, is_equal, key, unescaped
+from sfgen.schema.unrolled import unrolled
 
 _CLASSES = {
     Draft.DRAFT_04: "Draft4Validator",
@@ -82,7 +84,7 @@ def _for_jsonschema(document: SchemaDocument) -> Any:
         if schema is False and pointer and not (outer in pointers and keyword in _FALSE_IS_TOLD):
             around = value_at(root, outer)
             around[int(keyword) if isinstance(around, list) else unescaped(keyword)] = {"not": {}}
-    return root
+    return root if document.scope is STATIC else unrolled(document, root)
 
 
 def _check_patterns(document: SchemaDocument) -> None:
