@@ -35,6 +35,12 @@ def absent(one: Subschema, name: str) -> Subschema:
     return Subschema({"properties": {name: False}}, one.pointer, f"without {name!r} {one.key}")
 
 
+def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
+    """The schema of objects that have a property with one of some values, and of all that are no objects."""
+    schema = {"required": [name], "properties": {name: {"enum": values}}}
+    return Subschema(schema, one.pointer, f"{name!r} one of {values} {one.key}")
+
+
 def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[str]]:
     """What does not satisfy the plain keywords of a schema.
 

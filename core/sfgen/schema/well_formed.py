@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sfgen.schema import openapi
 from sfgen.schema.bundle import Bundle
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.drafts import LATEST, draft_of_uri, guessed_draft
@@ -90,9 +91,17 @@ class _Reading:
                 reason = f'"{doubled}": another schema has the name {schema[doubled]} already'
                 raise self._read.error(reason, f"{pointer}/{doubled}")
             self._note(schema, pointer)
+            if self._is_nullable(schema):
+                self._notes.add(openapi.add_null(schema), "nullable", self._read.shown_place(pointer))
             for way, child in reversed(list(subschemas(schema, kinds))):
                 if not (kinds[str(way[0])] is Kind.SCHEMA_OR_BOOLEAN and isinstance(child, bool)):
                     stack.append((child, pointer + "".join(map(escaped, way))))
+
+    def _is_nullable(self, schema: dict[str, Any]) -> bool:
+        """Whether a schema has OpenAPI's ``nullable``."""
+        if not isinstance(schema.get("nullable"), bool) or is_reference_alone(schema, self._read.draft):
+            return False
+        return openapi.reads_nullable(self._read.root, self._read.draft)
 
     def _note(self, schema: dict[str, Any], pointer: str) -> None:
         draft = self._read.draft
@@ -101,8 +110,11 @@ class _Reading:
         for keyword in schema:
             if keyword in meaningless:
                 self._notes.add(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, place)
-            elif keyword == "nullable":
-                self._notes.add("from OpenAPI, and not read yet", keyword, place)
+            elif keyword == "nullable" and self._is_nullable(schema):
+                pass  # noted where it is read
+            elif keyword == "discriminator" and openapi.discriminating(schema) is not None:
+                said = openapi.TELLS if openapi.tells(schema) else openapi.NOTHING_TO_TELL
+                self._notes.add(said, keyword, place)
             elif keyword not in kinds and not keyword.startswith("x-"):
                 self._notes.add(f"not a keyword of {draft.title}, ignored", keyword, place)
             elif keyword not in _NEVER_COUNT and is_reference_alone(schema, draft):
