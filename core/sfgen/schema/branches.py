@@ -20,8 +20,8 @@ from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, bo
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import COMBINATORS, says_nothing
 from sfgen.schema.keywords import Draft
-from sfgen.schema.negation import absent, alternatives, present, with_value
-from sfgen.schema.unevaluated import with_unevaluated
+from sfgen.schema.negation import absent, alternatives, made_of, present, with_value
+from sfgen.schema.unevaluated import with_more, with_unevaluated
 
 MAX_BRANCHES = 2_000
 """The most branches of one union."""
@@ -152,6 +152,14 @@ class Branches:
         return known[0]
 
     def _divided(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+        branches = self._combined(one, chain)
+        evaluated = with_unevaluated(one, branches, self._draft)
+        if evaluated != branches and len(branches) > 1:  # a value of several branches may have more in it
+            self.losses += 1
+        return evaluated
+
+    def _combined(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+        """The branches of one subschema, what is unevaluated aside."""
         found = ANYTHING
         if self._reference(one) is not None:
             found = self._referred(one)
@@ -174,10 +182,7 @@ class Branches:
         for name, needed in self._dependencies(one):
             met = self._all(both((present(one, name),), needed), chain)
             branches = _product(branches, [*self._all((absent(one, name),), chain), *met], one)
-        evaluated = with_unevaluated(one, branches, self._draft)
-        if evaluated != branches and len(branches) > 1:  # a value of several branches may have more in it
-            self.losses += 1
-        return evaluated
+        return branches
 
     def _any(self, one: Subschema, chain: tuple[str, ...]) -> Union:
         """The branches of ``anyOf``."""
@@ -297,7 +302,12 @@ class Branches:
         for name, needed in self._dependencies(one):
             add(_product(self._all((present(one, name, is_object=True),), chain), self._none(needed, chain), one))
         formed, others = alternatives(one, self._draft)
-        others += [word for word in ("unevaluatedProperties", "unevaluatedItems") if one.says(word, self._draft)]
+        for word in ("unevaluatedProperties", "unevaluatedItems"):
+            if one.says(word, self._draft) and one.part(word):
+                before = self.losses
+                made, are_all = with_more(one, self._combined(one, chain), word, self._draft)
+                formed += made_of(one, word, made if self.losses == before else [])
+                others += [] if are_all and made and self.losses == before else [word]
         for alternative in formed:
             add(self._all(alternative, chain))
         if others:

@@ -70,17 +70,18 @@ class Bundle:
         uri, sign, fragment = reference.partition("#")
         start = max((known for known in self._places if (pointer + "/").startswith(known + "/")), key=len)
         base = self._document.identifiers.base_of(pointer)
-        wanted = [urljoin(urljoin(self._places[start], base), uri), urljoin(self._places[start], uri)]
-        known = next((self._known(one) for one in wanted if self._known(one) is not None), None)
+        wanted = dict.fromkeys((urljoin(urljoin(self._places[start], base), uri), urljoin(self._places[start], uri)))
+        known = next(filter(None, map(self._known, wanted)), None)
         put_in = None
         if known is None:
-            found = next(filter(None, map(self._documents.find, dict.fromkeys(wanted))), None)
+            found = next(filter(None, map(self._documents.find, wanted)), None)
             if found is None:
                 raise self._missing(reference, pointer + escaped(keyword))
-            known = urljoin(found.uri, identifier_of(found.root))
-            self._uris.update(dict.fromkeys((*wanted, found.uri), known))
-            if known not in self._document.identifiers.resources:
-                put_in = self._put_in(found, known, pointer + escaped(keyword))
+            whole = urljoin(found.uri, identifier_of(found.root))
+            known = found.part or whole
+            self._uris.update({found.uri: whole, **dict.fromkeys(wanted, known)})
+            if whole not in self._document.identifiers.resources:
+                put_in = self._put_in(found, whole, pointer + escaped(keyword))
         schema[keyword] = known + sign + fragment
         return put_in
 
@@ -137,8 +138,8 @@ class Bundle:
                 f"the document is in {(own or draft).title}, and is referred to by one in {draft.title}, "
                 f'which reads "{keyword}" otherwise',
                 pointer + escaped(keyword),
-                hint=f'Write both in one draft; "$schema": "{URIS[own or draft]}" in the schema that refers to it '
-                "names that of this one.",
+                hint="Write both in one draft, or name this one in the schema that refers to it: "
+                f'"$schema": "{URIS[own or draft]}".',
             )
 
 
@@ -181,9 +182,11 @@ def _differing(schema: dict[str, Any], own: Draft, draft: Draft, *, is_root: boo
                 yield keyword
         elif keyword not in _NAMES_ONLY and len(kinds) > 1 and not any(kinds <= alike for alike in _ALIKE):
             yield keyword
-    if "$ref" in schema and (own <= Draft.DRAFT_07) is not (draft <= Draft.DRAFT_07) and schema.keys() - _NAMES_ONLY - {
-        "$ref"
-    }:
+    if (
+        "$ref" in schema
+        and (own <= Draft.DRAFT_07) is not (draft <= Draft.DRAFT_07)
+        and schema.keys() - _NAMES_ONLY - {"$ref"}
+    ):
         yield "$ref"
 
 

@@ -125,18 +125,23 @@ class SchemaDocument:
         return target, schema
 
     @cached_property
+    def repeated_anchors(self) -> frozenset[str]:
+        """The names that more than one resource has for a schema that dynamic references find."""
+        counts = Counter(name for anchors in self.identifiers.dynamic.values() for name in anchors)
+        return frozenset(name for name, count in counts.items() if count > 1)
+
+    @cached_property
     def scope(self) -> DynamicScope:
-        """The dynamic scope in which the root is: nothing in it where each reference leads to one schema."""
-        found = self.identifiers.dynamic
+        """The dynamic scope around the root: one that nothing is ever added to where no reference can move."""
         used = {
             dynamic_name(keyword, reference)
-            for pointer in self.pointers
+            for pointer in (self.pointers if self.repeated_anchors else ())
             for keyword, reference in references_of(value_at(self.root, pointer), self.draft)
         }
-        names = Counter(name for anchors in found.values() for name in anchors if name in used)
-        moving = {name for name, count in names.items() if count > 1}
+        moving = self.repeated_anchors & used
         if not moving:
             return STATIC
+        found = self.identifiers.dynamic
         return DynamicScope(
             {
                 pointer: {name: target for name, target in found.get(pointer, {}).items() if name in moving}

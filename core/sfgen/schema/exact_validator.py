@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 from sfgen.schema.document import SchemaDocument
-from sfgen.schema.dynamic_scope import STATIC
 from sfgen.schema.from_python import from_python
 from sfgen.schema.jsonschema_package import jsonschema
 from sfgen.schema.keywords import Draft
@@ -84,7 +83,7 @@ def _for_jsonschema(document: SchemaDocument) -> Any:
         if schema is False and pointer and not (outer in pointers and keyword in _FALSE_IS_TOLD):
             around = value_at(root, outer)
             around[int(keyword) if isinstance(around, list) else unescaped(keyword)] = {"not": {}}
-    return root if document.scope is STATIC else unrolled(document, root)
+    return unrolled(document, root) if document.repeated_anchors else root
 
 
 def _check_patterns(document: SchemaDocument) -> None:

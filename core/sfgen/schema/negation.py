@@ -63,10 +63,13 @@ def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[
         if made is None:
             left_out.append(word)
         else:
-            found += [
-                (Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(made)
-            ]
+            found += made_of(one, word, made)
     return found, left_out
+
+
+def made_of(one: Subschema, word: str, schemas: list[dict[str, Any]]) -> list[Conjunction]:
+    """The conjunctions of schemas that say the contrary of a keyword, one of which is enough."""
+    return [(Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(schemas)]
 
 
 def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from os import PathLike
@@ -21,6 +21,7 @@ from sfgen import arguments
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
 from sfgen.schema.from_python import from_python
 from sfgen.schema.json_file import MAX_BYTES, file_data, json_of, shown
+from sfgen.schema.keywords import ANY_DRAFT, subschemas
 from sfgen.schema.strict_json import NotJsonError, parse
 
 MAX_FILES = 10_000
@@ -46,6 +47,7 @@ class OtherDocument:
         key: A short name, under which it is kept.
         name: The name for people: that of the file.
         text: Its text; empty if there was none.
+        part: The URI of a schema in it, where that was sought.
     """
 
     root: Any
@@ -53,6 +55,7 @@ class OtherDocument:
     key: str
     name: str
     text: str = ""
+    part: str = ""
 
 
 class OtherDocuments:
@@ -99,7 +102,7 @@ class OtherDocuments:
         return self._urls[-1]
 
     def find(self, uri: str) -> OtherDocument | None:
-        """The document with a URI; ``None`` if there is none.
+        """The document that has a URI, or a schema in it that has; ``None`` if there is none.
 
         Args:
             uri: The URI, without a fragment.
@@ -122,7 +125,11 @@ class OtherDocuments:
                 f"{shown(uri)} is the identifier of {names[0]} and of {names[1]} in {shown(self.directory)}",
                 hint="Give each file an identifier of its own.",
             )
-        return self._read(names[0]) if names else None
+        if not names:
+            return None
+        document = self._read(names[0])
+        is_whole = uri == urljoin(document.uri, identifier_of(document.root))
+        return document if is_whole else replace(document, part=uri)
 
     def near(self, reference: str) -> str:
         """A hint at the documents that were perhaps meant."""
@@ -148,7 +155,7 @@ class OtherDocuments:
 
     def _read(self, name: str) -> OtherDocument:
         assert self.directory is not None
-        path = os.path.join(self.directory, name)
+        path = os.path.normpath(os.path.join(self.directory, name))
         root, text = json_of(file_data(path), shown(path))
         return OtherDocument(root, self._uri_of(name), name, shown(path), text)
 
@@ -174,7 +181,7 @@ class OtherDocuments:
 
     @cached_property
     def _by_identifier(self) -> dict[str, list[str]]:
-        """The names of the files that call themselves something. What is not JSON calls itself nothing."""
+        """The names of the files by the URIs of schemas in them. What is not JSON has none."""
         assert self.directory is not None
         found: dict[str, list[str]] = {}
         size = 0
@@ -189,16 +196,16 @@ class OtherDocuments:
             if len(data) > MAX_BYTES or not re.search(rb'"\$?id"', data):
                 continue
             try:
-                identifier = identifier_of(parse(data))
+                root = parse(data)
             except NotJsonError:
                 continue
-            if identifier:
-                found.setdefault(urljoin(self._uri_of(name), identifier), []).append(name)
+            for uri in dict.fromkeys(_identifiers(root, self._uri_of(name))):
+                found.setdefault(uri, []).append(name)
         return found
 
 
 def identifier_of(root: Any) -> str:
-    """What a document calls itself, without a fragment; empty if nothing.
+    """What a schema calls itself, without a fragment; empty if nothing.
 
     >>> identifier_of({"$id": "http://example.com/a#"}), identifier_of({"id": "http://example.com/b"})
     ('http://example.com/a', 'http://example.com/b')
@@ -209,6 +216,20 @@ def identifier_of(root: Any) -> str:
     if not isinstance(found, str) or not ("$id" in root or re.search("[:#]", found)):
         return ""
     return found.partition("#")[0]
+
+
+def _identifiers(root: Any, uri: str) -> Iterator[str]:
+    """The URIs of a document and of the schemas in it that call themselves something."""
+    stack = [(root, uri)]
+    while stack:
+        schema, base = stack.pop()
+        if not isinstance(schema, dict):
+            continue
+        identifier = identifier_of(schema)
+        if identifier:
+            base = urljoin(base, identifier)
+            yield base
+        stack += [(inner, base) for _, inner in subschemas(schema, ANY_DRAFT)]
 
 
 def _is_inside(path: str, folder: str) -> bool:
