@@ -61,17 +61,18 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(documents())
 def test_dynamic_references_lead_where_the_specification_says(schema: dict[str, Any]) -> None:
+    oracle, refusal = Evaluation(schema), None
+    constraint = None
     try:
         constraint = JsonSchema(schema)
         _ = constraint.network
     except SchemaError as error:
-        if not error.hint.startswith("Nothing can be written"):
-            assert "circle" in error.reason or "back to itself" in error.reason
-            return
-        oracle = Evaluation(schema)
-        assert not any(map(oracle.is_valid, VALUES))
+        refusal = error
+    if refusal is not None:
+        is_circle = "circle" in refusal.reason or "back to itself" in refusal.reason
+        assert is_circle or not any(map(oracle.is_valid, VALUES))
         return
-    oracle = Evaluation(schema)
+    assert constraint is not None
     for value in VALUES:
         valid = oracle.is_valid(value)
         assert constraint.accepts(json.dumps(value)) is valid, value

@@ -44,7 +44,9 @@ class Evaluation:
             and ("maxItems" not in schema or len(items) <= schema["maxItems"])
             and all(self._holds(schema["items"], item, scope) for item in items if "items" in schema)
             and all(self._holds(part, value, scope) for part in schema.get("allOf", ()))
-            and all(self._refers(schema[word], value, scope, word) for word in ("$ref", "$dynamicRef") if word in schema)
+            and all(
+                self._refers(schema[word], value, scope, word) for word in ("$ref", "$dynamicRef") if word in schema
+            )
         )
 
     def _refers(self, reference: str, value: Any, scope: tuple[str, ...], word: str) -> bool:

@@ -110,7 +110,7 @@ SCHEMAS = [
     Case(
         [*_DIR, '{"$ref": "a.json"}'],
         2,
-        'line 1, column 65: the document is in draft 07, and is referred to by one in draft 2020-12, which reads "items"',
+        'document is in draft 07, and is referred to by one in draft 2020-12, which reads "items" otherwise',
         files(a__json='{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"dependencies": {}}]}'),
     ),
     Case(

@@ -152,14 +152,6 @@ class Branches:
         return known[0]
 
     def _divided(self, one: Subschema, chain: tuple[str, ...]) -> Union:
-        branches = self._combined(one, chain)
-        evaluated = with_unevaluated(one, branches, self._draft)
-        if evaluated != branches and len(branches) > 1:  # a value of several branches may have more in it
-            self.losses += 1
-        return evaluated
-
-    def _combined(self, one: Subschema, chain: tuple[str, ...]) -> Union:
-        """The branches of one subschema, what is unevaluated aside."""
         found = ANYTHING
         if self._reference(one) is not None:
             found = self._referred(one)
@@ -182,7 +174,10 @@ class Branches:
         for name, needed in self._dependencies(one):
             met = self._all(both((present(one, name),), needed), chain)
             branches = _product(branches, [*self._all((absent(one, name),), chain), *met], one)
-        return branches
+        evaluated = with_unevaluated(one, branches, self._draft)
+        if evaluated != branches and len(branches) > 1:  # a value of several branches may have more in it
+            self.losses += 1
+        return evaluated
 
     def _any(self, one: Subschema, chain: tuple[str, ...]) -> Union:
         """The branches of ``anyOf``."""
@@ -304,10 +299,10 @@ class Branches:
         formed, others = alternatives(one, self._draft)
         for word in ("unevaluatedProperties", "unevaluatedItems"):
             if one.says(word, self._draft) and one.part(word):
-                before = self.losses
-                made, are_all = with_more(one, self._combined(one, chain), word, self._draft)
-                formed += made_of(one, word, made if self.losses == before else [])
-                others += [] if are_all and made and self.losses == before else [word]
+                known, all_hold = self._in_place(one)
+                made = with_more(one, known, word, self._draft)
+                formed += made_of(one, word, made)
+                others += [] if made and all_hold else [word]
         for alternative in formed:
             add(self._all(alternative, chain))
         if others:
@@ -320,6 +315,26 @@ class Branches:
             self.left_out[one.pointer] = ", ".join(others)
             self.losses += 1
         return list(dict.fromkeys(tuple(some.silent for some in plain) for plain in found))
+
+    def _in_place(self, one: Subschema) -> tuple[list[Subschema], bool]:
+        """A schema and all that may hold of the same value as it does, and whether each of them must."""
+        found: dict[Subschema, None] = {}
+        waiting, all_hold = [one], True
+        while waiting:
+            some = waiting.pop()
+            if some in found or not isinstance(some.schema, dict):
+                continue
+            found[some] = None
+            inner = [part for _, part in _parts(some, "allOf")]
+            if self._reference(some) is not None:
+                inner.append(self._referred(some))
+            doubtful = [part for word in ("anyOf", "oneOf") for _, part in _parts(some, word)]
+            if some.says("if", self._draft):
+                doubtful += [some.part(word) for word in ("if", "then", "else") if word in some.schema]
+            doubtful += [needed for _, needed in self._dependencies(some)]
+            all_hold = all_hold and not doubtful
+            waiting += [part for parts in (*inner, *doubtful) for part in parts]
+        return list(found), all_hold
 
 
 def _parts(one: Subschema, word: str) -> Iterator[tuple[int, Conjunction]]:

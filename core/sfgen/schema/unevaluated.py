@@ -28,43 +28,31 @@ def with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> lis
     return branches
 
 
-def with_more(one: Subschema, branches: list[Plain], word: str, draft: Draft) -> tuple[list[dict[str, Any]], bool]:
-    """The values that have a property or an item of which no branch speaks, where there must be none.
+def with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
+    """The values that have a property or an item of which no schema speaks, where there must be none.
 
     Args:
         one: The schema.
-        branches: All that its values may satisfy, what is unevaluated aside.
+        known: It and all schemas that may hold where it does.
         word: ``unevaluatedProperties`` or ``unevaluatedItems``.
         draft: The draft of the document.
 
     Returns:
-        Schemas of such values, none where they cannot be said; and whether these are all that do not satisfy the
-        keyword and satisfy the rest.
+        Schemas of such values; none where they cannot be said.
     """
-    if one.schema[word] is not False:
-        return [], False
-    spoken = [_spoken_of(one, branch, word, draft) for branch in branches]
-    if any(found is None for found in spoken):
-        return [], False
+    listed, others = _words(draft)
+    if one.schema[word] is not False or any(word in some.schema for some in known if some != one):
+        return []
     if word == "unevaluatedItems":
-        longest = max((len(found) for found in spoken if found is not None), default=0)
-        return [{"type": "array", "minItems": longest + 1}], len(set(spoken)) <= 1
-    return _objects_with_more(sorted({name for found in spoken for name in found or ()})), len(set(spoken)) <= 1
-
-
-def _spoken_of(one: Subschema, branch: Plain, word: str, draft: Draft) -> tuple[str, ...] | None:
-    """The names, or a mark for each of the items, of which a branch speaks; ``None`` where it may be more."""
-    if word == "unevaluatedItems":
-        first = _first_items(branch, draft)
-        may_speak_of_all = any(
-            "contains" in some.schema or ("unevaluatedItems" in some.schema and some != one) for some in branch
-        )
-        return None if first is None or may_speak_of_all else ("",) * first
-    known = _read(branch)
-    others = ("additionalProperties", "patternProperties", "unevaluatedProperties")
-    if any(other in some.schema for some in known for other in others[: 2 if some == one else 3]):
-        return None
-    return tuple(sorted({name for some in known for name in some.schema.get("properties", ())}))
+        first = [some.schema.get(listed, []) for some in known]
+        if any("contains" in some.schema or others in some.schema for some in known):
+            return []
+        if not all(isinstance(found, list) for found in first):
+            return []
+        return [{"type": "array", "minItems": max(map(len, first)) + 1}]
+    if any(other in some.schema for some in known for other in ("additionalProperties", "patternProperties")):
+        return []
+    return _objects_with_more(sorted({name for some in known for name in some.schema.get("properties", ())}))
 
 
 def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
@@ -114,14 +102,14 @@ def _items(one: Subschema, branch: Plain, draft: Draft) -> Plain:
     longest = _first_items(branch, draft)
     if longest is None:
         return ()
-    listed, others = ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
+    listed, others = _words(draft)
     schema = {listed: [True] * longest, others: _said(one, "unevaluatedItems")}
     return (Subschema(schema, one.pointer, f"unevaluated {longest} {one.key}"),)
 
 
 def _first_items(branch: Plain, draft: Draft) -> int | None:
     """How many items a branch speaks of one by one; ``None`` if it speaks of all."""
-    listed, others = ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
+    listed, others = _words(draft)
     longest = 0
     for some in _read(branch):
         first = some.schema.get(listed)
@@ -130,6 +118,11 @@ def _first_items(branch: Plain, draft: Draft) -> int | None:
             return None
         longest = max(longest, len(first or ()))
     return longest
+
+
+def _words(draft: Draft) -> tuple[str, str]:
+    """The keywords of the first items and of the others."""
+    return ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
 
 
 def _read(branch: Plain) -> list[Subschema]:
