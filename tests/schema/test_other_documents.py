@@ -79,6 +79,10 @@ def test_a_path_is_read_from_the_file_where_the_identifiers_lead_nowhere(tmp_pat
     put(tmp_path, sub_in_a__json={"$id": "https://example.com/a", "items": {"$ref": "b.json"}})
     put(tmp_path, sub_in_b__json={"const": 1})
     assert accepts({"$id": "urn:a:b", "$ref": "sub/a.json"}, tmp_path, [1], [2]) == [True, False]
+    put(tmp_path, other__json={"$id": "https://example.com/b.json", "const": 2})
+    for references in (["sub/b.json", "sub/a.json"], ["sub/a.json", "sub/b.json"]):
+        schema = {"anyOf": [{"$ref": reference} for reference in references]}
+        assert accepts(schema, tmp_path, [1], [2], 1, 2) == [False, True, True, False]
 
 
 def test_a_directory_may_be_at_a_url(tmp_path: Path) -> None:

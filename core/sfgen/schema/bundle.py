@@ -70,23 +70,28 @@ class Bundle:
         uri, sign, fragment = reference.partition("#")
         start = max((known for known in self._places if (pointer + "/").startswith(known + "/")), key=len)
         base = self._document.identifiers.base_of(pointer)
-        wanted = dict.fromkeys((urljoin(urljoin(self._places[start], base), uri), urljoin(self._places[start], uri)))
-        known = next(filter(None, map(self._known, wanted)), None)
-        put_in = None
-        if known is None:
-            found = next(filter(None, map(self._documents.find, wanted)), None)
-            if found is None:
-                raise self._missing(reference, pointer + escaped(keyword))
-            whole = urljoin(found.uri, identifier_of(found.root))
-            known = found.part or whole
-            self._uris.update({found.uri: whole, **dict.fromkeys(wanted, known)})
-            if whole not in self._document.identifiers.resources:
-                put_in = self._put_in(found, whole, pointer + escaped(keyword))
+        known, put_in = "", None
+        # As the specification has it; else by the path from the file, which a document with an identifier may lie at.
+        for wanted in (urljoin(urljoin(self._places[start], base), uri), urljoin(self._places[start], uri)):
+            known = self._known(wanted)
+            if known:
+                break
+            found = self._documents.find(wanted)
+            if found is not None:
+                whole = urljoin(found.uri, identifier_of(found.root))
+                known = found.part or whole
+                self._uris |= {found.uri: whole, wanted: known}
+                if whole not in self._document.identifiers.resources:
+                    put_in = self._put_in(found, whole, pointer + escaped(keyword))
+                break
+        if not known:
+            raise self._missing(reference, pointer + escaped(keyword))
         schema[keyword] = known + sign + fragment
         return put_in
 
-    def _known(self, uri: str) -> str | None:
-        return uri if uri in self._document.identifiers.resources else self._uris.get(uri)
+    def _known(self, uri: str) -> str:
+        """The URI in this document of what was sought by another one; empty if it is not there."""
+        return uri if uri in self._document.identifiers.resources else self._uris.get(uri, "")
 
     def _missing(self, reference: str, pointer: str) -> Exception:
         shown = f'"{reference[:80]}{"…" if len(reference) > 80 else ""}"'

@@ -134,9 +134,9 @@ class OtherDocuments:
     def near(self, reference: str) -> str:
         """A hint at the documents that were perhaps meant."""
         assert self.directory is not None, "there is a directory"
-        name = unquote(reference.partition("#")[0].rpartition("/")[2])
-        full = os.path.join(self.directory, unquote(reference.partition("#")[0]))
-        if os.path.islink(full) and os.path.exists(full):
+        path = unquote(reference.partition("#")[0])
+        name = path.rpartition("/")[2]
+        if os.path.islink(os.path.join(self.directory, path.lstrip("/"))):
             return "It is a link that leads out of the directory, which is not followed."
         by_name = {file.rpartition("/")[2]: file for file in self._files}
         near = get_close_matches(name, list(by_name), 1)

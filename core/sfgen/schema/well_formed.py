@@ -92,7 +92,7 @@ class _Reading:
                 raise self._read.error(reason, f"{pointer}/{doubled}")
             self._note(schema, pointer)
             if self._is_nullable(schema):
-                self._notes.add(openapi.add_null(schema), "nullable", self._read.shown_place(pointer))
+                self._tell(openapi.add_null(schema), "nullable", pointer)
             for way, child in reversed(list(subschemas(schema, kinds))):
                 if not (kinds[str(way[0])] is Kind.SCHEMA_OR_BOOLEAN and isinstance(child, bool)):
                     stack.append((child, pointer + "".join(map(escaped, way))))
@@ -106,22 +106,25 @@ class _Reading:
     def _note(self, schema: dict[str, Any], pointer: str) -> None:
         draft = self._read.draft
         kinds, meaningless = KINDS[draft], MEANINGLESS.get(draft, {})
-        place = self._read.shown_place(pointer)
         for keyword in schema:
             if keyword in meaningless:
-                self._notes.add(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, place)
+                self._tell(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, pointer)
             elif keyword == "nullable" and self._is_nullable(schema):
                 pass  # noted where it is read
             elif keyword == "discriminator" and openapi.discriminating(schema) is not None:
                 said = openapi.TELLS if openapi.tells(schema) else openapi.NOTHING_TO_TELL
-                self._notes.add(said, keyword, place)
+                self._tell(said, keyword, pointer)
             elif keyword not in kinds and not keyword.startswith("x-"):
-                self._notes.add(f"not a keyword of {draft.title}, ignored", keyword, place)
+                self._tell(f"not a keyword of {draft.title}, ignored", keyword, pointer)
             elif keyword not in _NEVER_COUNT and is_reference_alone(schema, draft):
-                self._notes.add(f'without effect beside "$ref" in {draft.title}', keyword, place)
+                self._tell(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
         named = schema.get("$schema")
         if pointer and isinstance(named, str) and draft_of_uri(named) not in (None, draft):
-            self._notes.add(f"another draft than {draft.title}, by which all is read", "$schema", place)
+            self._tell(f"another draft than {draft.title}, by which all is read", "$schema", pointer)
+
+    def _tell(self, said: str, keyword: str, pointer: str) -> None:
+        """Note something of a keyword in the schema at a pointer."""
+        self._notes.add(said, keyword, self._read.shown_place(pointer))
 
     def _follow(self, bundle: Bundle) -> None:
         """Follow the references that the schema can reach; definitions that it cannot may refer to what they like."""
