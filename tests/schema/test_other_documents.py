@@ -76,7 +76,7 @@ def test_a_file_is_found_by_its_identifier(tmp_path: Path) -> None:
 
 
 def test_a_path_is_read_from_the_file_where_the_identifiers_lead_nowhere(tmp_path: Path) -> None:
-    put(tmp_path, sub_in_a__json={"$id": "https://example.com/a", "items": {"$ref": "b.json"}})
+    put(tmp_path, sub_in_a__json={"$id": "https://example.com/a", "type": "array", "items": {"$ref": "b.json"}})
     put(tmp_path, sub_in_b__json={"const": 1})
     assert accepts({"$id": "urn:a:b", "$ref": "sub/a.json"}, tmp_path, [1], [2]) == [True, False]
     put(tmp_path, other__json={"$id": "https://example.com/b.json", "const": 2})
