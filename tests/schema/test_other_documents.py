@@ -154,6 +154,11 @@ def test_only_what_is_referred_to_must_be_right(tmp_path: Path) -> None:
         read_schema({"$ref": "wrong.json"}, tmp_path)
     with pytest.raises(SchemaError, match="no file in"):
         read_schema({"$ref": "text.txt"}, tmp_path)
+    put(tmp_path, no_uri__json={"$id": "http://[a"})
+    with pytest.raises(SchemaError, match=r'no_uri\.json, line 1, column 1: "http://\[a" is not a URI'):
+        read_schema({"$ref": "no_uri.json"}, tmp_path)
+    with pytest.raises(SchemaError, match="no file in"):
+        read_schema({"$ref": "http://e.com/a"}, tmp_path)
     with pytest.raises(SchemaError) as caught:
         read_schema({"$ref": "brokn.json"}, tmp_path)
     assert caught.value.hint == "Did you mean broken.json?"

@@ -151,6 +151,8 @@ def test_pointers_lead_where_the_package_referencing_goes(document: Any, parts: 
         ({"$ref": "#$defs/a", "$defs": {"a": {}}}, "/$ref", 'no anchor "$defs/a"', "A pointer begins with a slash"),
         ({"$ref": "other.json"}, "/$ref", '"other.json" is in another document', 'under "$defs"'),
         ({"$ref": "http://json-schema.org/draft-99/schema#"}, "/$ref", "nothing is fetched", "schema_dir"),
+        ({"$ref": "http://[a"}, "/$ref", '"http://[a" is not a URI', ""),
+        ({"items": {"$id": "http://[a"}}, "/items", '"http://[a" is not a URI', ""),
         ({"$dynamicRef": "#a"}, "/$dynamicRef", '"$dynamicRef": there is no anchor "a"', ""),
         ({"$defs": {"a": {"$id": "x"}, "b": {"$id": "x"}}}, "/$defs/b/$id", '"$id": another schema has the name x', ""),
     ],

@@ -16,8 +16,8 @@ from sfgen.schema.document import SchemaDocument, SourceFile
 from sfgen.schema.drafts import URIS, draft_of_uri
 from sfgen.schema.json_file import MAX_BYTES
 from sfgen.schema.keywords import ANNOTATIONS, KINDS, MEANINGLESS, Draft, Kind, subschemas
-from sfgen.schema.other_documents import OtherDocument, OtherDocuments, identifier_of
-from sfgen.schema.references import is_reference_alone
+from sfgen.schema.other_documents import OtherDocument, OtherDocuments
+from sfgen.schema.references import UnresolvedError, is_reference_alone
 from sfgen.schema.strict_json import escaped
 
 _ALIKE = (
@@ -78,7 +78,7 @@ class Bundle:
                 break
             found = self._documents.find(wanted)
             if found is not None:
-                whole = urljoin(found.uri, identifier_of(found.root))
+                whole = self._own_uri(found)
                 known = found.part or whole
                 self._uris |= {found.uri: whole, wanted: known}
                 if whole not in self._document.identifiers.resources:
@@ -88,6 +88,12 @@ class Bundle:
             raise self._missing(reference, pointer + escaped(keyword))
         schema[keyword] = known + sign + fragment
         return put_in
+
+    def _own_uri(self, found: OtherDocument) -> str:
+        try:
+            return found.own_uri
+        except UnresolvedError as error:
+            raise SourceFile("", found.name, found.text).error(error.reason, "") from None
 
     def _known(self, uri: str) -> str:
         """The URI in this document of what was sought by another one; empty if it is not there."""

@@ -14,9 +14,10 @@ the schema that is meant allows one. Schemas that stand there without a ``$ref``
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote
 
 from sfgen.schema.keywords import Draft
+from sfgen.schema.references import UnresolvedError, joined_uri
 from sfgen.schema.strict_json import unescaped
 
 READ = "read as OpenAPI 3.0 has it: null is allowed beside the type"
@@ -82,5 +83,12 @@ def values_of(reference: str, mapping: dict[str, str]) -> list[str]:
     """
     fragment = unquote(reference.partition("#")[2])
     name = unescaped(fragment.rpartition("/")[2]) if "/" in fragment else ""
-    found = [key for key, value in mapping.items() if value == name or urljoin(reference, value) == reference]
+    found = [key for key, value in mapping.items() if value == name or _is_same(reference, value)]
     return found or ([name] if name else [])
+
+
+def _is_same(reference: str, value: str) -> bool:
+    try:
+        return joined_uri(reference, value) == reference
+    except UnresolvedError:
+        return False

@@ -15,13 +15,14 @@ from difflib import get_close_matches
 from functools import cached_property
 from os import PathLike
 from typing import Any
-from urllib.parse import quote, unquote, urljoin
+from urllib.parse import quote, unquote
 
 from sfgen import arguments
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
 from sfgen.schema.from_python import from_python
 from sfgen.schema.json_file import MAX_BYTES, file_data, json_of, shown
 from sfgen.schema.keywords import ANY_DRAFT, subschemas
+from sfgen.schema.references import UnresolvedError, joined_uri
 from sfgen.schema.strict_json import NotJsonError, parse
 
 MAX_FILES = 10_000
@@ -56,6 +57,15 @@ class OtherDocument:
     name: str
     text: str = ""
     part: str = ""
+
+    @property
+    def own_uri(self) -> str:
+        """What it calls itself; if nothing, where it was found.
+
+        Raises:
+            UnresolvedError: It is not a URI.
+        """
+        return joined_uri(self.uri, identifier_of(self.root))
 
 
 class OtherDocuments:
@@ -128,8 +138,7 @@ class OtherDocuments:
         if not names:
             return None
         document = self._read(names[0])
-        is_whole = uri == urljoin(document.uri, identifier_of(document.root))
-        return document if is_whole else replace(document, part=uri)
+        return document if uri == document.own_uri else replace(document, part=uri)
 
     def near(self, reference: str) -> str:
         """A hint at the documents that were perhaps meant."""
@@ -227,7 +236,10 @@ def _identifiers(root: Any, uri: str) -> Iterator[str]:
             continue
         identifier = identifier_of(schema)
         if identifier:
-            base = urljoin(base, identifier)
+            try:
+                base = joined_uri(base, identifier)
+            except UnresolvedError:
+                continue
             yield base
         stack += [(inner, base) for _, inner in subschemas(schema, ANY_DRAFT)]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 from sfgen.schema.keywords import Draft
 from sfgen.schema.strict_json import escaped, unescaped
@@ -31,6 +31,19 @@ class UnresolvedError(LookupError):
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
+
+
+def joined_uri(base: str, reference: str) -> str:
+    """A reference read against a base (RFC 3986).
+
+    Raises:
+        UnresolvedError: It is not a URI.
+    """
+    try:
+        urlsplit(reference)  # which is not looked at where there is no base
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise UnresolvedError(f"{_shown(reference)} is not a URI: {error}") from None
 
 
 def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
@@ -97,6 +110,9 @@ class Identifiers:
 
         Returns:
             The keyword of a name that another schema has already; else ``None``.
+
+        Raises:
+            UnresolvedError: A name is not a URI.
         """
         if not isinstance(schema, dict) or is_reference_alone(schema, draft):
             return None
@@ -105,7 +121,7 @@ class Identifiers:
         if isinstance(identifier, str):
             uri, _, fragment = identifier.partition("#")
             if uri:
-                base = urljoin(self.base_of(pointer), uri)
+                base = joined_uri(self.base_of(pointer), uri)
                 if self.resources.setdefault(base, pointer) != pointer:
                     return keyword
                 self.bases[pointer] = base
@@ -137,7 +153,10 @@ class Identifiers:
     def knows(self, reference: str, base_pointer: str) -> bool:
         """Whether a reference leads to a place in this document, be there something or not."""
         base, uri = self.base_of(base_pointer), reference.partition("#")[0]
-        return (urljoin(base, uri) if uri else base) in self.resources
+        try:
+            return (joined_uri(base, uri) if uri else base) in self.resources
+        except UnresolvedError:  # it leads nowhere at all
+            return True
 
     def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
         """What a reference leads to.
@@ -155,7 +174,7 @@ class Identifiers:
         """
         base = self.base_of(base_pointer)
         uri, _, fragment = reference.partition("#")
-        target = urljoin(base, uri) if uri else base
+        target = joined_uri(base, uri) if uri else base
         if target not in self.resources:
             raise UnresolvedError(f"{_shown(reference)} is in another document")
         fragment, start = unquote(fragment), self.resources[target]

@@ -14,7 +14,7 @@ from sfgen.schema.keywords import ANNOTATIONS, KINDS, MEANINGLESS, Draft, Kind, 
 from sfgen.schema.metaschema import misfits
 from sfgen.schema.notes import Notes
 from sfgen.schema.other_documents import OtherDocuments
-from sfgen.schema.references import dynamic_name, is_reference_alone, references_of, value_at
+from sfgen.schema.references import UnresolvedError, dynamic_name, is_reference_alone, references_of, value_at
 from sfgen.schema.strict_json import escaped
 
 _MOST_NAMED = 5  # of schemas that one line lists
@@ -86,7 +86,10 @@ class _Reading:
                 raise self._read.error(misfit.reason, pointer + "".join(map(escaped, misfit.way)), hint=misfit.hint)
             if not isinstance(schema, dict):
                 continue
-            doubled = self._read.identifiers.add(schema, pointer, draft)
+            try:
+                doubled = self._read.identifiers.add(schema, pointer, draft)
+            except UnresolvedError as error:
+                raise self._read.error(error.reason, pointer) from None
             if doubled:
                 reason = f'"{doubled}": another schema has the name {schema[doubled]} already'
                 raise self._read.error(reason, f"{pointer}/{doubled}")
