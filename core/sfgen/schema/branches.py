@@ -200,9 +200,11 @@ class Branches:
         if found is None or not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
             return branches
         values = openapi.values_of(schema["$ref"], found[1])
+        if not values:
+            return branches
         hint = with_value(one, found[0], values)
         others = self._not(hint, chain)
-        if not values or all(self._has_no_value(both(plain, other)) for plain in branches for other in others):
+        if all(self._has_no_value(both(plain, other)) for plain in branches for other in others):
             return branches  # the schema says so itself
         hinted = [both(plain, (hint,)) for plain in branches]
         hinted = [plain for plain in hinted if not self._has_no_value(plain)]
