@@ -2,11 +2,10 @@
 
 Usage: ``python -m tests.bench.schema_suite [FOLDER]``, the folder that has ``draft7`` and ``draft2020-12`` in it, with
 ``remotes`` beside it; without, the source distribution of the package jsonschema is fetched, which has the suite. Other
-documents of the suite are given as a user gives them, by ``schema_dir``. A group is one schema with
-some values. It is *read* if rules can be made of its schema (or the suite, too, says that no value satisfies it), and
-*all right* if each valid value is accepted as ``json.dumps`` writes it, and each invalid one is not. Properties may
-stand in the schema's order only, so that a value in another order counts as missed. Writes ``schema.md`` into
-``tests/docs``.
+documents of the suite are given as a user gives them, by ``schema_dir``. A group is one schema with some values. It is
+*read* if rules can be made of its schema (or the suite, too, says that no value satisfies it), and *all right* if each
+valid value is accepted as ``json.dumps`` writes it, and each invalid one is not. Properties may stand in the schema's
+order only, so that a value in another order counts as missed. Writes ``schema.md`` into ``tests/docs``.
 """
 
 from __future__ import annotations

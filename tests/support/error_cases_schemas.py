@@ -106,7 +106,7 @@ SCHEMAS = [
         [*_DIR, '{"$ref": "a.json"}'],
         2,
         "a.json, line 2, column 1: not valid JSON: expected a name",
-        files(a__json="{\n"),
+        files(a__json="{\nx"),
     ),
     Case([*_DIR, '{"$ref": "a.json"}'], 2, "a.json, line 1, column 11: a schema must", files(a__json='{"items": 1}')),
     Case([*_DIR, '{"$ref": "a.json#/b"}'], 2, "leads nowhere", files(a__json="{}")),
