@@ -36,12 +36,14 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         named = [
             f"{'' if other == uri else other}#{name}" for (other, name), kind in anchors.items() if kind is not None
         ]
-        ways = [{"$ref": other} for other in RESOURCES]
+        ways: list[dict[str, Any]] = [{"$ref": other} for other in RESOURCES]
         ways += [{word: target} for target in named for word in ("$ref", "$dynamicRef", "$dynamicRef")]
         return st.sampled_from(ways)
 
     def plain(uri: str) -> st.SearchStrategy[dict[str, Any]]:
-        said: Any = st.sampled_from([{"type": "integer"}, {"type": "string"}, {"type": "array"}, {"maxItems": 1}, {}])
+        said: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+            [{"type": "integer"}, {"type": "string"}, {"type": "array"}, {"maxItems": 1}, {}]
+        )
         return said | refer(uri).map(lambda target: {"items": target}) | refer(uri).map(lambda way: {"allOf": [way]})
 
     inline: list[dict[str, Any]] = []

@@ -75,8 +75,8 @@ def test_nullable_is_null_beside_the_type(schema: Any, seed: int) -> None:
 
     def both(part: Any) -> tuple[Any, Any]:
         if isinstance(part, list):
-            pairs = [both(item) for item in part]
-            return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+            items = [both(item) for item in part]
+            return [pair[0] for pair in items], [pair[1] for pair in items]
         if not isinstance(part, dict):
             return part, part
         pairs = {name: both(item) for name, item in part.items()}
@@ -155,7 +155,8 @@ def test_schemas_without_a_name_are_left_alone() -> None:
     schema = pets("anyOf")
     schema["anyOf"][0] = schema["components"]["schemas"]["Cat"]
     assert (kinds(schema, "meow"), kinds(schema, "bark")) == ({"", "Cat", "Dog", "cat", "dog", "puppy", "x"}, {"Dog"})
-    for wrong in ("kind", {"mapping": {}}, {"propertyName": 3}):
+    wrongs: list[Any] = ["kind", {"mapping": {}}, {"propertyName": 3}]
+    for wrong in wrongs:
         plain = {**pets("anyOf"), "discriminator": wrong}
         assert "x" in kinds(plain, "meow")
         assert any("not a keyword" in note and "discriminator" in note for note in read_schema(plain).notes)
