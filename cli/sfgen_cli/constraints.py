@@ -40,6 +40,7 @@ class ConstraintOptions:
             ``sfgen.schema.read_schema`` takes it; or one that was made of a file and is read already.
         schema_name: What people call it.
         schema_option: The option that gave it.
+        schema_dir: The directory of other documents that it refers to.
         writing: How the values of the schema are written.
     """
 
@@ -49,6 +50,7 @@ class ConstraintOptions:
     schema: str | PydanticType | SchemaDocument | None = None
     schema_name: str | None = None
     schema_option: str = "--schema"
+    schema_dir: str | None = None
     writing: SchemaOptions = field(default_factory=SchemaOptions)
 
     def __bool__(self) -> bool:
@@ -69,11 +71,11 @@ class ConstraintOptions:
 
         Raises:
             SchemaError: It is no schema.
-            InputError: Its file cannot be read.
+            InputError: Its file, or the directory, cannot be read.
             IndexFileError: There is no such saved file, or it is damaged.
         """
         if self.schema is not None:
-            return self.writing.read(self.schema)
+            return self.writing.read(self.schema, self.schema_dir)
         if self.index_file is None:
             return None
         from sfgen.schema.file import saved_schema
@@ -120,6 +122,7 @@ def read_constraint(
     schema: str | None = None,
     writing: SchemaOptions | None = None,
     *,
+    schema_dir: str | None = None,
     pydantic: str | None = None,
     like: Path | None = None,
     tools: Path | None = None,
@@ -162,6 +165,11 @@ def read_constraint(
     named = {"--schema": schema, "--pydantic": pydantic, "--like": like, "--tools": tools}
     option, name = next(((option, str(name)) for option, name in named.items() if name is not None), ("--schema", None))
     writing.check(name)
+    if schema_dir is not None and schema is None:
+        raise UsageError(
+            "--schema-dir says where a schema refers to, and there is none",
+            hint="Leave it out, or give a schema with --schema.",
+        )
     read: str | PydanticType | SchemaDocument | None = schema
     if schema == _STDIN:
         read = read_stdin()
@@ -175,7 +183,7 @@ def read_constraint(
         read = of_tools(tools)
     name = "stdin" if name == _STDIN else name
     chosen = tuple(dict.fromkeys(texts)) if texts else None
-    return ConstraintOptions(regex, chosen, index_file, read, name, option, writing)
+    return ConstraintOptions(regex, chosen, index_file, read, name, option, schema_dir, writing)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:

@@ -83,6 +83,16 @@ Schema = Annotated[
         rich_help_panel=CONSTRAINT,
     ),
 ]
+SchemaDir = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="With --schema. The directory of other files that it refers to, by their [bold]$id[/] or their path; "
+        "[bold]URL=DIR[/]: also by the path behind that URL. Nothing is ever fetched.",
+        rich_help_panel=CONSTRAINT,
+        show_default=False,
+    ),
+]
 Like = Annotated[
     Path | None,
     typer.Option(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sfgen.errors import UsageError
+from sfgen.errors import SchemaError, UsageError
 from sfgen_cli.options import CONSTRAINT
 
 if TYPE_CHECKING:
@@ -84,20 +86,33 @@ class SchemaOptions:
         }
         return {name: value for name, value in every.items() if value is not None}
 
-    def read(self, schema: str | PydanticType | SchemaDocument) -> JsonSchema:
+    def read(self, schema: str | PydanticType | SchemaDocument, schema_dir: str | None = None) -> JsonSchema:
         """The schema with these options.
+
+        Args:
+            schema: The schema.
+            schema_dir: The directory of other documents that it refers to.
 
         Raises:
             SchemaError: It is no schema.
-            InputError: Its file cannot be read.
+            InputError: Its file or the directory cannot be read.
             UsageError: Two options have no meaning together.
         """
         from sfgen import JsonSchema
 
-        try:
-            return JsonSchema(schema, **self.given)
-        except UsageError as error:
-            raise UsageError(in_options(error.message), hint=in_options(error.hint)) from None
+        with told_in_options():
+            return JsonSchema(schema, schema_dir=schema_dir, **self.given)
+
+
+@contextmanager
+def told_in_options() -> Iterator[None]:
+    """Raise the errors of the library about a schema in the words of the command line."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(in_options(error.message), hint=in_options(error.hint)) from None
+    except SchemaError as error:
+        raise type(error)(error.reason, error.pointer, details=error.details, hint=in_options(error.hint)) from None
 
 
 def in_options(text: str) -> str:
@@ -108,4 +123,5 @@ def in_options(text: str) -> str:
     """
     text = text.replace("spacing='any'", "--spacing any").replace("indent fixes", "--indent fixes")
     text = text.replace("indent is at most", "--indent is at most")
+    text = text.replace("schema_dir", "--schema-dir")
     return text.replace("require_all", "--require-all").replace("extra_properties", "--extra-properties")

@@ -10,6 +10,7 @@ from sfgen.schema.document import SchemaDocument
 from sfgen.schema.pydantic_type import PydanticType
 from sfgen.schema.validity import Fault, Validity
 from sfgen_cli.matching import Complaint
+from sfgen_cli.schema_options import told_in_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +57,19 @@ class Validating:
 
     Args:
         schema: As :func:`sfgen.schema.read_schema` takes it.
+        schema_dir: The directory of other documents that it refers to.
 
     Raises:
         SchemaError: It is no schema.
-        InputError: Its file cannot be read.
+        InputError: Its file, or the directory, cannot be read.
     """
 
     said, said_with_bans = "are valid", "are valid and clean"
     each_line = False
 
-    def __init__(self, schema: str | PydanticType | SchemaDocument) -> None:
-        document = read_schema(schema)
+    def __init__(self, schema: str | PydanticType | SchemaDocument, schema_dir: str | None = None) -> None:
+        with told_in_options():
+            document = read_schema(schema, schema_dir)
         self.notes = document.notes
         self._validity = Validity(document)
 

@@ -1,11 +1,11 @@
 """Measure how much of the JSON Schema Test Suite is read, and how right it is.
 
-Usage: ``python -m tests.bench.schema_suite [FOLDER]``, the folder that has ``draft7`` and ``draft2020-12`` in it;
-without, the source distribution of the package jsonschema is fetched, which has the suite. A group is one schema with
-some values. It is *read* if rules can be made of its schema (or the suite, too, says that no value satisfies it), and
-*all right* if each valid value is accepted as ``json.dumps`` writes it, and each invalid one is not. Properties may
-stand in the schema's order only, so that a value in another order counts as missed. Writes ``schema.md`` into
-``tests/docs``.
+Usage: ``python -m tests.bench.schema_suite [FOLDER]``, the folder that has ``draft7`` and ``draft2020-12`` in it, with
+``remotes`` beside it; without, the source distribution of the package jsonschema is fetched, which has the suite. Other
+documents of the suite are given as a user gives them, by ``schema_dir``. A group is one schema with some values. It is
+*read* if rules can be made of its schema (or the suite, too, says that no value satisfies it), and *all right* if each
+valid value is accepted as ``json.dumps`` writes it, and each invalid one is not. Properties may stand in the schema's
+order only, so that a value in another order counts as missed. Writes ``schema.md`` into ``tests/docs``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ DRAFTS = {
     "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
     "draft7": "http://json-schema.org/draft-07/schema#",
 }
+REMOTES = "http://localhost:1234/"
+"""The URL at which the suite has other documents."""
+
 PARTS = {"required": "*.json", "formats": "optional/format/*.json"}
 
 
@@ -80,7 +83,7 @@ def _measured(folder: Path, draft: str, part: str) -> Tally:
     for name, group in _groups(folder, draft, part):
         tally.counts["groups"] += 1
         valid = [test for test in group["tests"] if test["valid"]]
-        constraint, reason, is_empty = _read(group["schema"])
+        constraint, reason, is_empty = _read(group["schema"], f"{REMOTES}={folder.parent / 'remotes'}")
         if constraint is None and not (is_empty and not valid):
             tally.refused.append((name, group["description"], reason))
             continue
@@ -100,10 +103,10 @@ def _measured(folder: Path, draft: str, part: str) -> Tally:
     return tally
 
 
-def _read(schema: Any) -> tuple[JsonSchema | None, str, bool]:
+def _read(schema: Any, schema_dir: str) -> tuple[JsonSchema | None, str, bool]:
     """A schema whose rules are made; else ``None``, the reason, and whether that is that no value satisfies it."""
     try:
-        constraint = JsonSchema(schema, extra_properties=True)
+        constraint = JsonSchema(schema, extra_properties=True, schema_dir=schema_dir)
         _ = constraint.network
     except SchemaError as error:
         return None, error.reason, error.hint.startswith("Nothing can be written")

@@ -67,7 +67,10 @@ def test_the_keywords_tell_the_draft_where_nothing_names_it(schema: Any, draft: 
             {"$defs": {"a": {}}, "dependencies": {"a": ["b"]}},
             'without effect in draft 2020-12 (write dependentRequired or dependentSchemas): "dependencies", at the top',
         ),
-        ({"properties": {"a": {"nullable": True}}}, 'from OpenAPI, and not read yet: "nullable", at /properties/a'),
+        (
+            {"properties": {"a": {"nullable": True}}},
+            'from OpenAPI, and without effect where no "type" stands beside it: "nullable", at /properties/a',
+        ),
         ({"titel": "a", "not": {"titel": "b"}}, 'not a keyword of draft 2020-12, ignored: "titel", at the top, /not'),
         (
             {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6},

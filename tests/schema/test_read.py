@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
-from sfgen.schema.read import MAX_BYTES, is_file_name, read_schema
+from sfgen.schema.json_file import MAX_BYTES
+from sfgen.schema.read import is_file_name, read_schema
 from sfgen.schema.short_form import read_short_form
 from sfgen.schema.strict_json import MAX_DEPTH
 

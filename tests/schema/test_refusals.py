@@ -33,17 +33,6 @@ _OBJECTS = {**_ARRAY, "items": {"type": "object"}, "uniqueItems": True}
             "/oneOf/1",
             "nothing is left beside what cannot be negated yet: format",
         ),
-        (
-            {
-                "$ref": "#/$defs/a",
-                "$defs": {
-                    "a": {"$id": "http://a/a", "$dynamicAnchor": "x", "items": {"$dynamicRef": "#x"}},
-                    "b": {"$id": "http://a/b", "$dynamicAnchor": "x", "maxItems": 1},
-                },
-            },
-            "/$defs/a/items/$dynamicRef",
-            "$dynamicRef is supported where it can lead to one schema only",
-        ),
     ],
 )
 def test_what_is_not_supported_is_refused_by_place_and_name(schema: Any, pointer: str, reason: str) -> None:

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from error_case import Before, Case, both, files, patched
 from error_cases_patterns import small_tokenizer
 
-from sfgen.schema.read import MAX_BYTES
+from sfgen.schema.json_file import MAX_BYTES
 
 _CHECK = "check --text 1 --schema"
 _INDEX = ["index", "--schema"]
+_DIR = [*_CHECK.replace(" --schema", " --schema-dir . --schema").split()]
 _CANNOT_BE_NEGATED = {"type": "string", "oneOf": [{"type": "string"}, {"format": "email", "type": ["string", "null"]}]}
 _MANY_CONTAINS = {"type": "array", "allOf": [{"contains": {"minimum": number}} for number in range(5)]}
 _MANY_MEMBERS = {"type": "object", "minProperties": 900, "properties": {f"p{number}": {} for number in range(1000)}}
 _MANY_NEEDED = {"type": "object", "properties": {f"p{number}": {} for number in range(63)}}
 _MANY_PATTERNS = {"type": "object", "patternProperties": {f"^{number}": {"type": "null"} for number in range(7)}}
-_MOVING = {
-    "$ref": "#/$defs/a",
+_MANY_SCOPES: dict[str, Any] = {
+    "$ref": "http://a/a0",
     "$defs": {
-        "a": {"$id": "http://a/a", "$dynamicAnchor": "x", "items": {"$dynamicRef": "#x"}},
-        "b": {"$id": "http://a/b", "$dynamicAnchor": "x", "maxItems": 1},
+        f"{side}{level}": {
+            "$id": f"http://a/{side}{level}",
+            "$dynamicAnchor": f"n{level}",
+            "contains": {"$dynamicRef": f"#n{level}"},
+            "items": {"anyOf": [{"$ref": f"http://a/a{(level + 1) % 11}"}, {"$ref": f"http://a/b{(level + 1) % 11}"}]},
+        }
+        for level in range(11)
+        for side in "ab"
     },
 }
 _MANY_BRANCHES = {"allOf": [{"anyOf": [{"minimum": a * 100 + b} for b in range(50)]} for a in range(2)]}
@@ -86,7 +94,54 @@ SCHEMAS = [
     Case([*_CHECK.split(), '{"properties": {"a": {"maxLength": "3"}}}'], 2, "at /properties/a/maxLength"),
     Case([*_CHECK.split(), '{"$ref": "#/$defs/a"}'], 2, "leads nowhere"),
     Case([*_CHECK.split(), '{"$ref": "#/title", "title": "a"}'], 2, "must lead to a schema"),
-    Case([*_CHECK.split(), '{"$ref": "other.json"}'], 2, "files cannot be given yet"),
+    Case([*_CHECK.split(), '{"$ref": "other.json"}'], 2, '"other.json" is in another document, and nothing is fetched'),
+    Case([*_CHECK.split(), '{"$id": "http://[a"}'], 2, '"http://[a" is not a URI: Invalid IPv6 URL at the top'),
+    Case([*_CHECK.split(), '{"$ref": "http://[a"}'], 2, '"http://[a" is not a URI: Invalid IPv6 URL at /$ref'),
+    Case([*_DIR, '{"$ref": "a.json"}'], 2, 'a.json, line 1, column 1: "http', files(a__json='{"$id": "http://[a"}')),
+    # --- other documents
+    Case("gen --schema-dir . x", 2, "--schema-dir says where a schema refers to, and there is none"),
+    Case(f"{_CHECK} true --schema-dir nowhere", 2, "directory of schemas nowhere: there is no such directory"),
+    Case(f"{_CHECK} true --schema-dir f", 2, "directory of schemas f: it is not a directory", files(f="")),
+    Case([*_DIR, '{"$ref": "b.json"}'], 2, "no file in . has this path or $id", files(a__json="{}")),
+    Case(
+        [*_DIR, '{"$ref": "a.json"}'],
+        2,
+        "a.json, line 2, column 1: not valid JSON: expected a name",
+        files(a__json="{\nx"),
+    ),
+    Case([*_DIR, '{"$ref": "a.json"}'], 2, "a.json, line 1, column 11: a schema must", files(a__json='{"items": 1}')),
+    Case([*_DIR, '{"$ref": "a.json#/b"}'], 2, "leads nowhere", files(a__json="{}")),
+    Case(
+        [*_DIR, '{"$ref": "a.json"}'],
+        2,
+        'document is in draft 07, and is referred to by one in draft 2020-12, which reads "items" otherwise',
+        files(a__json='{"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"dependencies": {}}]}'),
+    ),
+    Case(
+        [*_DIR, '{"$ref": "http://e.com/a"}'],
+        2,
+        "http://e.com/a is the identifier of a.json and of b.json in .",
+        files(a__json='{"$id": "http://e.com/a"}', b__json='{"$id": "http://e.com/a#"}'),
+    ),
+    Case(
+        [*_DIR, '{"$ref": "c.json"}'],
+        2,
+        ". has more than 1 files and folders",
+        both(files(a__json="{}", b__json="{}"), patched("sfgen.schema.other_documents.MAX_FILES", 1)),
+    ),
+    Case(
+        [*_DIR, '{"$ref": "c.json"}'],
+        2,
+        "the files of . pass the limit of 3 bytes together",
+        both(files(a__json="{}", b__json="{}"), patched("sfgen.schema.other_documents.MAX_TOTAL_BYTES", 3)),
+    ),
+    Case(
+        [*_DIR, '{"$ref": "a.json"}'],
+        2,
+        "a.json the schema and all that it refers to pass the limit of 19 bytes",
+        both(files(a__json="{}"), patched("sfgen.schema.bundle.MAX_BYTES", 19)),
+    ),
+    Case([*_CHECK.split(), json.dumps(_MANY_SCOPES)], 2, "dynamic references make more than 1,000 schemas"),
     Case([*_CHECK.split(), '{"$ref": "#"}'], 2, "goes round in a circle"),
     Case([*_CHECK.split(), '{"allOf": [{"$anchor": "a"}, {"$anchor": "a"}]}'], 2, "has the name a already"),
     Case([*_CHECK.split(), '{"pattern": "a("}'], 2, '"pattern" is no pattern'),
@@ -158,7 +213,6 @@ SCHEMAS = [
         1,
         "required names more than maxProperties 1",
     ),
-    Case([*_INDEX, json.dumps(_MOVING)], 1, "$dynamicRef is supported where it can lead to one schema only"),
     Case([*_INDEX, "false"], 1, "nothing satisfies false at the top"),
     Case([*_INDEX, '{"minimum": 3, "maximum": 1, "type": "integer"}'], 1, "minimum 3 is above maximum 1"),
     Case([*_INDEX, '{"type": "array", "items": {"$ref": "#"}}', "--indent", "1"], 1, "a schema without recursion"),

@@ -66,6 +66,7 @@ def check(
     choices: options.Choices = None,
     choices_file: options.ChoicesFile = None,
     schema: options.Schema = None,
+    schema_dir: options.SchemaDir = None,
     pydantic: options.Pydantic = None,
     like: options.Like = None,
     tools: options.Tools = None,
@@ -117,7 +118,15 @@ def check(
     in the way: a file that is not there, a bad pattern. No model is loaded.
     """
     constraint = read_constraint(
-        regex, regex_file, choices, choices_file, schema=schema, pydantic=pydantic, like=like, tools=tools
+        regex,
+        regex_file,
+        choices,
+        choices_file,
+        schema=schema,
+        schema_dir=schema_dir,
+        pydantic=pydantic,
+        like=like,
+        tools=tools,
     )
     if not constraint and not bans:
         raise _nothing_to_look_for(files or [])
@@ -163,7 +172,7 @@ def _matching(constraint: ConstraintOptions, *, quiet: bool) -> Matching | Valid
         from sfgen_cli.validating import Validating
 
         say("reading the schema")
-        validating = Validating(constraint.schema)
+        validating = Validating(constraint.schema, constraint.schema_dir)
     for line in validating.notes:
         note(f"sfgen: {visible(line)}", quiet=quiet)
     return validating

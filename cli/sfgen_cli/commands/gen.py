@@ -26,6 +26,7 @@ def gen(
     choices_file: options.ChoicesFile = None,
     index: options.IndexFile = None,
     schema: options.Schema = None,
+    schema_dir: options.SchemaDir = None,
     pydantic: options.Pydantic = None,
     like: options.Like = None,
     tools: options.Tools = None,
@@ -67,7 +68,17 @@ def gen(
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation)
     constraint = read_constraint(
-        regex, regex_file, choices, choices_file, index, schema, writing, pydantic=pydantic, like=like, tools=tools
+        regex,
+        regex_file,
+        choices,
+        choices_file,
+        index,
+        schema,
+        writing,
+        schema_dir=schema_dir,
+        pydantic=pydantic,
+        like=like,
+        tools=tools,
     )
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)

@@ -15,12 +15,13 @@ from functools import reduce
 from typing import TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
+from sfgen.schema import openapi
 from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction, listed
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import COMBINATORS, says_nothing
 from sfgen.schema.keywords import Draft
-from sfgen.schema.negation import absent, alternatives, present
-from sfgen.schema.unevaluated import with_unevaluated
+from sfgen.schema.negation import absent, alternatives, made_of, present, with_value
+from sfgen.schema.unevaluated import with_more, with_unevaluated
 
 MAX_BRANCHES = 2_000
 """The most branches of one union."""
@@ -81,9 +82,9 @@ class Branches:
         passed: list[str] = []
         while len(found) == 1 and self._is_reference_only(found[0]):
             (one,) = found
-            passed.append(one.pointer)
+            passed.append(one.key)
             found = self._referred(one)
-            if found and found[0].pointer in passed:
+            if found and found[0].key in passed:
                 raise _circle(one)
         return found
 
@@ -102,8 +103,8 @@ class Branches:
     def _referred(self, one: Subschema) -> Conjunction:
         word = self._reference(one)
         assert word is not None
-        pointer, schema = self._document.referred(one.schema[word], one.pointer, word)
-        return conjunction(schema, pointer)
+        pointer, schema = self._document.referred(one.schema[word], one.pointer, word, one.scope)
+        return conjunction(schema, pointer, one.scope)
 
     # ---- what holds ------------------------------------------------------------------------------------------------
 
@@ -156,7 +157,7 @@ class Branches:
             found = self._referred(one)
             if self._ignores_siblings and not one.is_made:
                 return self._all(found, chain)
-        for part in _parts(one, "allOf"):
+        for _, part in _parts(one, "allOf"):
             found = both(found, part)
         branches = self._all(found, chain)
         if not says_nothing(one.schema):
@@ -179,8 +180,36 @@ class Branches:
         return evaluated
 
     def _any(self, one: Subschema, chain: tuple[str, ...]) -> Union:
-        found = dict.fromkeys(plain for part in _parts(one, "anyOf") for plain in self._all(part, chain))
+        """The branches of ``anyOf``."""
+        parts = [self._told(one, "anyOf", index, self._all(part, chain), chain) for index, part in _parts(one, "anyOf")]
+        found = dict.fromkeys(plain for part in parts for plain in part)
         return _values_together(found, one, self._draft)
+
+    def _told(self, one: Subschema, word: str, index: int, branches: Union, chain: tuple[str, ...]) -> Union:
+        """The branches of a schema of ``oneOf`` or ``anyOf``, with the property by which a discriminator tells it.
+
+        Args:
+            one: The schema around it.
+            word: The keyword.
+            index: Its index there.
+            branches: Its branches.
+            chain: As for :meth:`_one`.
+        """
+        found = openapi.discriminating(one.schema)
+        schema = one.schema[word][index]
+        if found is None or not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
+            return branches
+        values = openapi.values_of(schema["$ref"], found[1])
+        if not values:
+            return branches
+        hint = with_value(one, found[0], values)
+        others = self._not(hint, chain)
+        if all(self._has_no_value(both(plain, other)) for plain in branches for other in others):
+            return branches  # the schema says so itself
+        hinted = [both(plain, (hint,)) for plain in branches]
+        hinted = [plain for plain in hinted if not self._has_no_value(plain)]
+        self.losses += bool(hinted)
+        return hinted or branches
 
     def _conditional(self, one: Subschema, chain: tuple[str, ...]) -> Union:
         """The branches of ``if``, ``then`` and ``else``."""
@@ -194,13 +223,13 @@ class Branches:
         """The branches of ``oneOf`` with what stands beside it."""
         parts: list[Union] = []
         is_whole: list[bool] = []
-        for part in _parts(one, "oneOf"):
+        for _, part in _parts(one, "oneOf"):
             before = self.losses
             parts.append(self._all(part, chain))
             is_whole.append(self.losses == before)
         found: dict[Plain, None] = {}
         for index, own in enumerate(parts):
-            for branch in _product(around, own, one):
+            for branch in _product(around, self._told(one, "oneOf", index, own, chain), one):
                 if self._has_no_value(branch):
                     continue
                 kept: Union = [branch]
@@ -249,12 +278,12 @@ class Branches:
             add(self._none(self._referred(one), chain))
             if self._ignores_siblings and not one.is_made:
                 return list(found)  # silent already
-        for part in _parts(one, "allOf"):
+        for _, part in _parts(one, "allOf"):
             add(self._none(part, chain))
         if "anyOf" in one.schema:
-            add(each(_parts(one, "anyOf"), self._none))
+            add(each((part for _, part in _parts(one, "anyOf")), self._none))
         if "oneOf" in one.schema:
-            parts = list(_parts(one, "oneOf"))
+            parts = [part for _, part in _parts(one, "oneOf")]
             add(each(parts, self._none))
             for index, part in enumerate(parts):
                 for other in parts[:index]:
@@ -270,7 +299,12 @@ class Branches:
         for name, needed in self._dependencies(one):
             add(_product(self._all((present(one, name, is_object=True),), chain), self._none(needed, chain), one))
         formed, others = alternatives(one, self._draft)
-        others += [word for word in ("unevaluatedProperties", "unevaluatedItems") if one.says(word, self._draft)]
+        for word in ("unevaluatedProperties", "unevaluatedItems"):
+            if one.says(word, self._draft) and one.part(word):
+                known, all_hold = self._in_place(one)
+                made = with_more(one, known, word, self._draft)
+                formed += made_of(one, word, made)
+                others += [] if made and all_hold else [word]
         for alternative in formed:
             add(self._all(alternative, chain))
         if others:
@@ -284,9 +318,29 @@ class Branches:
             self.losses += 1
         return list(dict.fromkeys(tuple(some.silent for some in plain) for plain in found))
 
+    def _in_place(self, one: Subschema) -> tuple[list[Subschema], bool]:
+        """A schema and all that may hold of the same value as it does, and whether each of them must."""
+        found: dict[Subschema, None] = {}
+        waiting, all_hold = [one], True
+        while waiting:
+            some = waiting.pop()
+            if some in found or not isinstance(some.schema, dict):
+                continue
+            found[some] = None
+            inner = [part for _, part in _parts(some, "allOf")]
+            if self._reference(some) is not None:
+                inner.append(self._referred(some))
+            doubtful = [part for word in ("anyOf", "oneOf") for _, part in _parts(some, word)]
+            if some.says("if", self._draft):
+                doubtful += [some.part(word) for word in ("if", "then", "else") if word in some.schema]
+            doubtful += [needed for _, needed in self._dependencies(some)]
+            all_hold = all_hold and not doubtful
+            waiting += [part for parts in (*inner, *doubtful) for part in parts]
+        return list(found), all_hold
 
-def _parts(one: Subschema, word: str) -> Iterator[Conjunction]:
-    return (one.part(word, index) for index in range(len(one.schema.get(word, ()))))
+
+def _parts(one: Subschema, word: str) -> Iterator[tuple[int, Conjunction]]:
+    return ((index, one.part(word, index)) for index in range(len(one.schema.get(word, ()))))
 
 
 def _values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> Union:

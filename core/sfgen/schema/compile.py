@@ -93,14 +93,15 @@ class _Compiler:
     def compiled(self) -> Compiled:
         """The rules."""
         outliner = Outliner(self._document, self._options, self._layout)
-        start = outliner.all(conjunction(self._document.root, ""), "document")
+        start = outliner.all(conjunction(self._document.root, "", self._document.scope), "document")
         outlines = outliner.outlines
         notes = list(self._document.notes)
         if outliner.groups.unknown_formats:
             names = ", ".join(f'"{name[:40]}"' for name in outliner.groups.unknown_formats)
             notes.append(f"The format {names} is not known, and says nothing.")
         for pointer, words in outliner.left_out.items():
-            notes.append(f"Some valid values are never written: what is not {words} at {pointer} cannot be told yet.")
+            place = self._document.shown_place(pointer)
+            notes.append(f"Some valid values are never written: what is not {words} at {place} cannot be told yet.")
         full = with_texts(outlines)
         if len(full) < len(outlines):
             if start not in full:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from sfgen.schema.dynamic_scope import STATIC, DynamicScope
 from sfgen.schema.enforced import is_in
 from sfgen.schema.keywords import Draft
 from sfgen.schema.strict_json import escaped, key
@@ -19,30 +20,31 @@ class Subschema:
     Args:
         schema: What it says. In one that was made, subschemas may stand where schemas do.
         pointer: Where it stands, or what it was made of.
-        key: What tells it from others; the pointer if it was not made.
+        key: What tells it from others; the pointer and the scope if it was not made.
         is_silent: Whether it is one of the document that holds since another one does not, so that what it speaks of
             counts as unevaluated.
+        scope: Where dynamic references in it lead; a part of the key.
     """
 
-    __slots__ = ("is_silent", "key", "pointer", "schema")
+    __slots__ = ("is_made", "is_silent", "key", "pointer", "schema", "scope")
 
-    def __init__(self, schema: Any, pointer: str, key: str = "", *, is_silent: bool = False) -> None:
+    def __init__(
+        self, schema: Any, pointer: str, key: str = "", *, is_silent: bool = False, scope: DynamicScope = STATIC
+    ) -> None:
         self.schema = schema
         self.pointer = pointer
-        self.key = key or pointer
+        self.scope = scope
+        self.key = key or pointer + scope.key
         self.is_silent = is_silent
-
-    @property
-    def is_made(self) -> bool:
+        self.is_made = bool(key) and not is_silent
         """Whether it is none of the document."""
-        return self.key != self.pointer and not self.is_silent
 
     @property
     def silent(self) -> Subschema:
         """The same, where what it speaks of counts as unevaluated."""
         if self.is_made or self.is_silent:
             return self
-        return Subschema(self.schema, self.pointer, f"silent {self.key}", is_silent=True)
+        return Subschema(self.schema, self.pointer, f"silent {self.key}", is_silent=True, scope=self.scope)
 
     def says(self, keyword: str, draft: Draft) -> bool:
         """Whether it has a keyword that means something in its draft; what was made has no others."""
@@ -67,7 +69,7 @@ class Subschema:
             return (schema,)
         if self.is_made:
             return () if schema is True else (Subschema(schema, self.pointer, self.key + way),)
-        return conjunction(schema, self.pointer + way)
+        return conjunction(schema, self.pointer + way, self.scope)
 
 
 Conjunction: TypeAlias = tuple[Subschema, ...]
@@ -82,9 +84,15 @@ NONE: Conjunction = (Subschema(False, "", "nothing"),)
 """What no value satisfies."""
 
 
-def conjunction(schema: Any, pointer: str) -> Conjunction:
-    """The conjunction of one subschema; one that asks for nothing does not count."""
-    return () if schema is True or schema == {} else (Subschema(schema, pointer),)
+def conjunction(schema: Any, pointer: str, scope: DynamicScope = STATIC) -> Conjunction:
+    """The conjunction of one subschema; one that asks for nothing does not count.
+
+    Args:
+        schema: What it says.
+        pointer: Where it stands.
+        scope: The dynamic scope of what led to it.
+    """
+    return () if schema is True or schema == {} else (Subschema(schema, pointer, scope=scope.at(pointer)),)
 
 
 def both(first: Conjunction, second: Conjunction) -> Conjunction:

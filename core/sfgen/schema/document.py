@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from sfgen.errors import SchemaError
+from sfgen.schema.dynamic_scope import STATIC, DynamicScope
 from sfgen.schema.keywords import Draft
-from sfgen.schema.references import Identifiers, UnresolvedError
+from sfgen.schema.references import (
+    Identifiers,
+    UnresolvedError,
+    dynamic_anchors,
+    dynamic_name,
+    references_of,
+    value_at,
+)
 from sfgen.schema.strict_json import escaped, positions
 from sfgen.schema.words import type_of
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A text that a part of a document was read from.
+
+    Attributes:
+        pointer: The part of the document.
+        name: The file, or the URI; empty if from none.
+        text: The JSON text; empty if there was none.
+    """
+
+    pointer: str
+    name: str
+    text: str = field(default="", repr=False)
+
+    def error(
+        self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
+    ) -> SchemaError:
+        """An error about a part of it, with line, column and caret where it came as text.
+
+        Args:
+            reason: What is wrong, in one line, with the keyword.
+            pointer: The part, from the root of this file.
+            hint: What to write instead.
+            kind: The class of the error.
+            of_name: Whether the caret stands under the name of the part and not under its value.
+        """
+        where = positions(self.text) if self.text else None
+        offset = where.offset(pointer, of_name=of_name) if where else None
+        if where is None or offset is None:
+            return kind(f"{self.name}: {reason}" if self.name else reason, pointer, hint=hint)
+        line, column = where.lines.position(offset)
+        found = ", ".join([*([self.name] if self.name else []), f"line {line}, column {column}"])
+        return kind(f"{found}: {reason}", pointer, details=where.lines.caret(offset), hint=hint)
 
 
 @dataclass(frozen=True)
@@ -24,6 +69,7 @@ class SchemaDocument:
         notes: What a person should know of it, a line each.
         identifiers: What the schemas in it call themselves.
         pointers: The pointers of all schemas in it, of each before those inside it.
+        files: The files that other documents in it come from.
     """
 
     root: dict[str, Any] | bool
@@ -33,6 +79,7 @@ class SchemaDocument:
     notes: tuple[str, ...] = ()
     identifiers: Identifiers = field(default_factory=Identifiers.empty, repr=False)
     pointers: tuple[str, ...] = field(default=("",), repr=False)
+    files: tuple[SourceFile, ...] = ()
 
     def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
         """What a reference leads to.
@@ -58,25 +105,54 @@ class SchemaDocument:
             raise self.error(reason, pointer)
         return target, schema
 
-    def referred(self, reference: str, base_pointer: str, keyword: str) -> tuple[str, Any]:
-        """What a reference by any keyword leads to, where that is the same wherever the schema is used.
+    def referred(self, reference: str, base_pointer: str, keyword: str, scope: DynamicScope) -> tuple[str, Any]:
+        """What a reference by any keyword leads to.
+
+        Args:
+            reference: The value of the keyword.
+            base_pointer: The pointer of the schema that has it.
+            keyword: The keyword.
+            scope: The dynamic scope of that schema.
 
         Raises:
-            SchemaError: It may lead elsewhere; or as for :meth:`resolve`.
+            SchemaError: As for :meth:`resolve`.
         """
         target, schema = self.resolve(reference, base_pointer, keyword)
-        if keyword != "$ref" and self.identifiers.may_move(self.root, schema, keyword):
-            raise self.error(
-                f"{keyword} is supported where it can lead to one schema only",
-                base_pointer + escaped(keyword),
-                hint="Write $ref.",
-            )
+        name = dynamic_name(keyword, reference)
+        if name is not None and name in scope.targets and name in dynamic_anchors(schema, self.draft):
+            target = scope.targets[name]
+            schema = value_at(self.root, target)
         return target, schema
+
+    @cached_property
+    def repeated_anchors(self) -> frozenset[str]:
+        """The names that more than one resource has for a schema that dynamic references find."""
+        counts = Counter(name for anchors in self.identifiers.dynamic.values() for name in anchors)
+        return frozenset(name for name, count in counts.items() if count > 1)
+
+    @cached_property
+    def scope(self) -> DynamicScope:
+        """The dynamic scope around the root: one that nothing is ever added to where no reference can move."""
+        used = {
+            dynamic_name(keyword, reference)
+            for pointer in (self.pointers if self.repeated_anchors else ())
+            for keyword, reference in references_of(value_at(self.root, pointer), self.draft)
+        }
+        moving = self.repeated_anchors & used
+        if not moving:
+            return STATIC
+        found = self.identifiers.dynamic
+        return DynamicScope(
+            {
+                pointer: {name: target for name, target in found.get(pointer, {}).items() if name in moving}
+                for pointer in self.identifiers.bases
+            }
+        )
 
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """An error about a part of the schema, with line, column and caret where it came as text.
+        """An error about a part of the schema, with the file, line, column and caret where it came as text.
 
         Args:
             reason: What is wrong, in one line, with the keyword.
@@ -85,10 +161,20 @@ class SchemaDocument:
             kind: The class of the error.
             of_name: Whether the caret stands under the name of the part and not under its value.
         """
-        where = positions(self.text) if self.text else None
-        offset = where.offset(pointer, of_name=of_name) if where else None
-        if where is None or offset is None:
-            return kind(f"{self.name}: {reason}" if self.name else reason, pointer, hint=hint)
-        line, column = where.lines.position(offset)
-        found = ", ".join([*([self.name] if self.name else []), f"line {line}, column {column}"])
-        return kind(f"{found}: {reason}", pointer, details=where.lines.caret(offset), hint=hint)
+        file = self.file_of(pointer)
+        return file.error(reason, pointer[len(file.pointer) :], hint=hint, kind=kind, of_name=of_name)
+
+    def file_of(self, pointer: str) -> SourceFile:
+        """The file that a part of the document comes from."""
+        found = [file for file in self.files if f"{pointer}/".startswith(f"{file.pointer}/")]
+        return found[0] if found else SourceFile("", self.name, self.text)
+
+    def shown_place(self, pointer: str) -> str:
+        """A part of the document for people: its pointer, and the file where it is another one than the root's.
+
+        >>> SchemaDocument(True, Draft.DRAFT_07, files=(SourceFile("/$defs/a", "a.json"),)).shown_place("/$defs/a/not")
+        '/not of a.json'
+        """
+        file = self.file_of(pointer)
+        inner = pointer[len(file.pointer) :] or "the top"
+        return f"{inner} of {file.name}" if file.pointer else inner

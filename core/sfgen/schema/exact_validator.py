@@ -17,6 +17,7 @@ from sfgen.schema.keywords import Draft
 from sfgen.schema.pattern_search import PatternUnreadableError, search_of
 from sfgen.schema.references import value_at
 from sfgen.schema.strict_json import escaped, is_equal, key, unescaped
+from sfgen.schema.unrolled import unrolled
 
 _CLASSES = {
     Draft.DRAFT_04: "Draft4Validator",
@@ -82,7 +83,7 @@ def _for_jsonschema(document: SchemaDocument) -> Any:
         if schema is False and pointer and not (outer in pointers and keyword in _FALSE_IS_TOLD):
             around = value_at(root, outer)
             around[int(keyword) if isinstance(around, list) else unescaped(keyword)] = {"not": {}}
-    return root
+    return unrolled(document, root) if document.repeated_anchors else root
 
 
 def _check_patterns(document: SchemaDocument) -> None:

@@ -32,6 +32,7 @@ from sfgen.automata import Dfa
 from sfgen.errors import UsageError
 from sfgen.schema import format_patterns as patterns
 from sfgen.schema.host_names import host_names
+from sfgen.schema.keywords import Draft
 
 _HOST_BLOCKS, _EMAIL_BLOCKS = 15, 11
 _LOCAL_PART = 64  # bytes of what stands before the @
@@ -81,8 +82,22 @@ FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
 """The formats that are known, and what makes the decoded automaton of each."""
 
 
-EXACT = frozenset({"date", "ipv4", "uuid"})
-"""The formats whose automata accept all that the package jsonschema does."""
+_AT_MOST = {"uuid": r"[\s\S]{8}-[\s\S]{4}-[\s\S]{4}-[\s\S]{4}-[\s\S]*"}  # jsonschema takes 7_7 for hexadecimal
+
+CHECKED_SINCE: Mapping[str, Draft] = MappingProxyType(
+    {"date": Draft.DRAFT_07, "ipv4": Draft.DRAFT_04, "uuid": Draft.DRAFT_2019_09}
+)
+"""The formats that :func:`at_most` knows, and the first draft in which the package jsonschema asks for them."""
+
+
+@cache
+def at_most(name: str) -> Dfa:
+    """The decoded automaton of texts among which are all that jsonschema takes for a format.
+
+    Args:
+        name: One of :data:`CHECKED_SINCE`. Of ``date`` and ``ipv4`` they are the texts of the format.
+    """
+    return Dfa.from_regex(_AT_MOST[name]) if name in _AT_MOST else format_texts(name)
 
 
 @cache

@@ -105,6 +105,7 @@ class Groups:
             self._banned,
             tuple(said(plain, "-texts")),
             tuple(said(plain, "-patterns")),
+            tuple(said(plain, "-formats")),
         )
 
 

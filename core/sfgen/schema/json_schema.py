@@ -57,11 +57,14 @@ class JsonSchema:
         spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
         indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
         require_all: Whether all declared properties are there.
+        schema_dir: The directory of other documents that it may refer to, by their ``$id`` or by their path; as
+            ``"URL=DIRECTORY"`` also by the path behind a URL. They become a part of the schema; nothing is fetched.
+            The metaschemas of the drafts can be referred to without.
 
     Raises:
         SchemaError: It is no schema.
         SchemaTooLarge: It passes a limit.
-        InputError: The file cannot be read.
+        InputError: The file, or the directory, cannot be read.
         UsageError: An option means nothing.
 
     >>> schema = JsonSchema("name, age int")
@@ -80,13 +83,15 @@ class JsonSchema:
         spacing: str = "spaced",
         indent: int | None = None,
         require_all: bool = False,
+        schema_dir: str | PathLike[str] | None = None,
     ) -> None:
         source = pydantic_type(schema) or schema
         if not isinstance(source, Mapping | bool | str | PathLike | SchemaDocument | PydanticType):
             hint = "Of an instance of a class give the class." if hasattr(schema, "__dict__") else ""
             raise arguments.refusal("schema", "a dictionary, a bool, a text, a path or a class", schema, hint=hint)
         options = WritingOptions(spacing, indent, extra_properties, require_all, order)
-        self._set(read_schema(source), options, source if isinstance(source, PydanticType) else None)
+        document = read_schema(source, schema_dir)
+        self._set(document, options, source if isinstance(source, PydanticType) else None)
 
     def _set(self, document: SchemaDocument, options: WritingOptions, python_type: PydanticType | None) -> None:
         self._document = document

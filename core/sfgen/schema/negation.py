@@ -3,7 +3,8 @@
 Every keyword is about one type, so its contrary asks for that type. Keywords of the document's drafts do for most;
 what none of them can say has a name that begins with a hyphen, which no schema that was read is asked for:
 
-* ``-patterns``: patterns that must not be found in a string; ``-texts``: strings that it must not be;
+* ``-patterns``: patterns that must not be found in a string; ``-formats``: formats that it must not have, of those of
+  which it is known what validators take for one; ``-texts``: strings that it must not be;
 * ``-multiples``: numbers of which a number must be no multiple; ``-numbers``: numbers that it must not be.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 
 from sfgen.schema.conjunction import Conjunction, Subschema
 from sfgen.schema.enforced import TYPES, says_nothing, type_of
+from sfgen.schema.formats import CHECKED_SINCE
 from sfgen.schema.keywords import Draft
 
 
@@ -33,6 +35,12 @@ def present(one: Subschema, name: str, *, is_object: bool = False) -> Subschema:
 def absent(one: Subschema, name: str) -> Subschema:
     """The schema of objects that do not have a property, and of all that are no objects."""
     return Subschema({"properties": {name: False}}, one.pointer, f"without {name!r} {one.key}")
+
+
+def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
+    """The schema of objects that have a property with one of some values, and of all that are no objects."""
+    schema = {"required": [name], "properties": {name: {"enum": values}}}
+    return Subschema(schema, one.pointer, f"{name!r} one of {values} {one.key}")
 
 
 def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[str]]:
@@ -55,10 +63,13 @@ def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[
         if made is None:
             left_out.append(word)
         else:
-            found += [
-                (Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(made)
-            ]
+            found += made_of(one, word, made)
     return found, left_out
+
+
+def made_of(one: Subschema, word: str, schemas: list[dict[str, Any]]) -> list[Conjunction]:
+    """The conjunctions of schemas that say the contrary of a keyword, one of which is enough."""
+    return [(Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(schemas)]
 
 
 def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
@@ -82,6 +93,8 @@ def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] |
             return [{"type": _type_of(word), word.replace("max", "min"): int(value) + 1}]
         case "pattern":
             return [{"type": "string", "-patterns": [value]}]
+        case "format" if value in CHECKED_SINCE and draft >= CHECKED_SINCE[value]:
+            return [{"type": "string", "-formats": [value]}]
         case "required" if isinstance(value, list):
             return [{"type": "object", "properties": {name: False}} for name in value]
         case "properties":

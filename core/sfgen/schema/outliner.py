@@ -57,7 +57,7 @@ class Outliner:
         self._branches = Branches(document, lambda plain: self._valueless.proves(plain))
         self.groups = Groups(document.draft, options.banned)
         self._satisfaction = Satisfaction(self._branches, self.groups)
-        self._valueless = Valueless(self._branches, self.groups, self._satisfaction)
+        self._valueless = Valueless(self._branches, self.groups, self._satisfaction, document.draft)
         self._by_conjunction: dict[tuple[Conjunction, int], str] = {}
         self._by_content: dict[tuple[Content, int], str] = {}
         self._names: dict[str, int] = {}

@@ -19,7 +19,7 @@ of it says. Then ``NotAnInstance`` tells what. As of pydantic 2.14 these types d
 * Strings that are stripped before their length is looked at; bytes, whose length is not that of the string; patterns
   with ``\\W``, ``\\D``, ``\\S`` or ``\\b``, which mean ASCII in a schema and all scripts in pydantic.
 * Sets of a least size, where JSON tells apart what Python does not: 1 and ``true``, one instant with two offsets.
-* Enums of tuples, an ``AliasPath``, a discriminator that has a default in its model.
+* Enums of tuples, an ``AliasPath``.
 
 The code of a type runs on what a model wrote: an ``ImportString`` imports what the text names.
 """

@@ -15,53 +15,53 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from sfgen.errors import InputError, SchemaError, SchemaTooLarge
+from sfgen.errors import SchemaError
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.from_python import from_python
+from sfgen.schema.json_file import file_data, json_of, shown
+from sfgen.schema.other_documents import OtherDocuments
 from sfgen.schema.pydantic_type import PydanticType
 from sfgen.schema.short_form import read_short_form
-from sfgen.schema.strict_json import JsonLimitError, NotJsonError, decoded, parse
 from sfgen.schema.well_formed import well_formed
 
-MAX_BYTES = 1 << 22
-"""How many bytes a schema's text may have."""
-
-_MOST_NAMED = 5  # of keywords that one note lists
 _WAYS = "A schema is a file, JSON that begins with {, or names and types: 'name, age int'."  # ends the error of a file
 
 
 def read_schema(
     source: Mapping[str, Any] | bool | str | PathLike[str] | PydanticType | SchemaDocument,
+    schema_dir: str | PathLike[str] | None = None,
 ) -> SchemaDocument:
-    """Read a schema and check that it is well-formed.
+    """Read a schema with all documents that it refers to, and check that it is well-formed.
 
     Args:
         source: A dict, a bool, a text as the head of this module tells, the path of a file, or a Python type; what was
             read before stays as it is.
+        schema_dir: The directory of the documents that it may refer to; see :mod:`sfgen.schema.other_documents`.
 
     Raises:
         SchemaError: It is no schema: not JSON, a value that its metaschema does not allow, or a reference that leads
             nowhere. The message names the part by its JSON pointer, and by line and column where it came as text.
         SchemaTooLarge: It passes a limit.
-        InputError: The file cannot be read.
+        InputError: A file or the directory cannot be read.
 
     >>> document = read_schema('{"type": "array", "items": {"$ref": "#"}}')
     >>> document.draft.title, document.resolve("#", "/items")[0]
     ('draft 2020-12', '')
     """
-    if isinstance(source, PydanticType):
-        return well_formed(from_python(source.json_schema()))
     if isinstance(source, SchemaDocument):
         return source
+    documents = OtherDocuments(schema_dir)
+    if isinstance(source, PydanticType):
+        return well_formed(from_python(source.json_schema()), documents=documents, place=documents.place_of(""))
     if isinstance(source, PathLike):
-        return _of_file(os.fspath(source))
+        return _of_file(os.fspath(source), documents)
     if not isinstance(source, str):
-        return well_formed(from_python(source))
+        return well_formed(from_python(source), documents=documents, place=documents.place_of(""))
     text = source.removeprefix("\ufeff").strip(" \t\r\n")
     if text.startswith("{") or text in ("true", "false"):
-        return _of_text(source)
+        return _of_text(source, documents)
     if is_file_name(text):
-        return _of_file(text)
+        return _of_file(text, documents)
     if text[:1] in ("[", '"') or text == "null":
         raise SchemaError("a schema is an object, true or false", hint=_WAYS)
     return well_formed(read_short_form(source))
@@ -80,26 +80,10 @@ def is_file_name(text: str) -> bool:
     return is_path or text.endswith(".json") or os.path.isfile(text)
 
 
-def _of_file(name: str) -> SchemaDocument:
-    shown = name if len(name) <= 100 else f"{name[:100]}…"
-    try:
-        with open(name, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(f"cannot read the schema {shown}: {reason}", hint=_WAYS) from None
-    return _of_text(data, shown)
+def _of_file(name: str, documents: OtherDocuments) -> SchemaDocument:
+    return _of_text(file_data(name, _WAYS), documents, name)
 
 
-def _of_text(data: str | bytes, name: str = "") -> SchemaDocument:
-    if len(data) > MAX_BYTES:
-        where = f"{name}: " if name else ""
-        raise SchemaTooLarge(f"{where}its text passes the limit of {MAX_BYTES:,} bytes")
-    try:
-        text = decoded(data)
-        root = parse(text)
-    except NotJsonError as error:
-        where = ", ".join([*([name] if name else []), "line {}, column {}".format(*error.position)])
-        kind = SchemaTooLarge if isinstance(error, JsonLimitError) else SchemaError
-        raise kind(f"{where}: {error.reason}", details=error.details) from None
-    return well_formed(root, name, text)
+def _of_text(data: str | bytes, documents: OtherDocuments, name: str = "") -> SchemaDocument:
+    root, text = json_of(data, shown(name))
+    return well_formed(root, shown(name), text, documents, documents.place_of(name))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 from sfgen.schema.keywords import Draft
 from sfgen.schema.strict_json import escaped, unescaped
@@ -33,6 +33,19 @@ class UnresolvedError(LookupError):
         self.hint = hint
 
 
+def joined_uri(base: str, reference: str) -> str:
+    """A reference read against a base (RFC 3986).
+
+    Raises:
+        UnresolvedError: It is not a URI.
+    """
+    try:
+        urlsplit(reference)  # which is not looked at where there is no base
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise UnresolvedError(f"{_shown(reference)} is not a URI: {error}") from None
+
+
 def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
     """The references of a schema: (keyword, reference)."""
     if isinstance(schema, dict):
@@ -46,6 +59,30 @@ def is_reference_alone(schema: Any, draft: Draft) -> bool:
     return draft <= Draft.DRAFT_07 and isinstance(schema, dict) and isinstance(schema.get("$ref"), str)
 
 
+def dynamic_name(keyword: str, reference: str) -> str | None:
+    """The name of the dynamic anchor that a reference may lead to elsewhere; ``None`` where it cannot move.
+
+    ``$recursiveRef`` has no name, which is the empty one here.
+
+    >>> dynamic_name("$dynamicRef", "a.json#node"), dynamic_name("$recursiveRef", "#"), dynamic_name("$ref", "#node")
+    ('node', '', None)
+    """
+    fragment = unquote(reference.partition("#")[2])
+    if keyword == "$recursiveRef":
+        return ""
+    return fragment if keyword == "$dynamicRef" and fragment and not fragment.startswith("/") else None
+
+
+def dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
+    """The names by which dynamic references find a schema; see :func:`dynamic_name`."""
+    if not isinstance(schema, dict):
+        return []
+    if draft is Draft.DRAFT_2019_09:
+        return [""] if schema.get("$recursiveAnchor") is True else []
+    anchor = schema.get("$dynamicAnchor") if draft is Draft.DRAFT_2020_12 else None
+    return [anchor] if isinstance(anchor, str) else []
+
+
 @dataclass(frozen=True)
 class Identifiers:
     """What the schemas of a document call themselves.
@@ -54,22 +91,28 @@ class Identifiers:
         resources: The pointer of each schema that has a URI of its own, by the URI without a fragment.
         bases: The URI of each such schema by its pointer; the document itself, which is ``""``, is always there.
         anchors: The pointers of schemas with an anchor, by the URI with the anchor as its fragment.
+        dynamic: For each resource, by its pointer, the pointers of the schemas in it that dynamic references find, by
+            their names.
     """
 
     resources: dict[str, str]
     bases: dict[str, str]
     anchors: dict[str, str]
+    dynamic: dict[str, dict[str, str]]
 
     @classmethod
     def empty(cls) -> Identifiers:
         """Those of a document of which nothing has been read."""
-        return cls({"": ""}, {"": ""}, {})
+        return cls({"": ""}, {"": ""}, {}, {})
 
     def add(self, schema: Any, pointer: str, draft: Draft) -> str | None:
         """Take note of what a schema calls itself.
 
         Returns:
             The keyword of a name that another schema has already; else ``None``.
+
+        Raises:
+            UnresolvedError: A name is not a URI.
         """
         if not isinstance(schema, dict) or is_reference_alone(schema, draft):
             return None
@@ -78,7 +121,7 @@ class Identifiers:
         if isinstance(identifier, str):
             uri, _, fragment = identifier.partition("#")
             if uri:
-                base = urljoin(self.base_of(pointer), uri)
+                base = joined_uri(self.base_of(pointer), uri)
                 if self.resources.setdefault(base, pointer) != pointer:
                     return keyword
                 self.bases[pointer] = base
@@ -90,6 +133,8 @@ class Identifiers:
             anchor = schema.get(keyword)
             if isinstance(anchor, str) and not self._name(pointer, anchor):
                 return keyword
+        for name in dynamic_anchors(schema, draft):
+            self.dynamic.setdefault(self.resource_of(pointer), {})[name] = pointer
         return None
 
     def _name(self, pointer: str, anchor: str) -> bool:
@@ -97,9 +142,21 @@ class Identifiers:
 
     def base_of(self, pointer: str) -> str:
         """The URI against which references in a schema are read: that of the nearest schema around it that has one."""
+        return self.bases[self.resource_of(pointer)]
+
+    def resource_of(self, pointer: str) -> str:
+        """The pointer of the nearest schema around one, or of itself, that has a URI of its own."""
         while pointer not in self.bases:
             pointer = pointer.rpartition("/")[0]
-        return self.bases[pointer]
+        return pointer
+
+    def knows(self, reference: str, base_pointer: str) -> bool:
+        """Whether a reference leads to a place in this document, be there something or not."""
+        base, uri = self.base_of(base_pointer), reference.partition("#")[0]
+        try:
+            return (joined_uri(base, uri) if uri else base) in self.resources
+        except UnresolvedError:  # it leads nowhere at all
+            return True
 
     def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
         """What a reference leads to.
@@ -117,12 +174,9 @@ class Identifiers:
         """
         base = self.base_of(base_pointer)
         uri, _, fragment = reference.partition("#")
-        target = urljoin(base, uri) if uri else base
+        target = joined_uri(base, uri) if uri else base
         if target not in self.resources:
-            raise UnresolvedError(
-                f"{_shown(reference)} is in another document, and files cannot be given yet",
-                'Copy it into this document, under "$defs".',
-            )
+            raise UnresolvedError(f"{_shown(reference)} is in another document")
         fragment, start = unquote(fragment), self.resources[target]
         if not fragment or fragment.startswith("/"):
             pointer = start + fragment
@@ -135,22 +189,6 @@ class Identifiers:
                 hint = f"A pointer begins with a slash: #/{fragment}"
             raise UnresolvedError(f"there is no anchor {_shown(fragment)}", hint)
         return self.anchors[anchor], value_at(root, self.anchors[anchor])
-
-    def may_move(self, root: Any, target: Any, keyword: str) -> bool:
-        """Whether a reference may lead to other schemas where what has it is used by others.
-
-        Args:
-            root: The document.
-            target: What it leads to by itself.
-            keyword: ``$dynamicRef`` or ``$recursiveRef``.
-        """
-        word = {"$dynamicRef": "$dynamicAnchor", "$recursiveRef": "$recursiveAnchor"}[keyword]
-        name = target.get(word) if isinstance(target, dict) else None
-        if not name:
-            return False
-        places = {*self.anchors.values()} if keyword == "$dynamicRef" else {*self.resources.values()}
-        alike = [found for found in (value_at(root, place) for place in places) if isinstance(found, dict)]
-        return len([found for found in alike if found.get(word) == name]) > 1
 
 
 def value_at(root: Any, pointer: str) -> Any:

@@ -18,7 +18,7 @@ from sfgen.ban.difference import without
 from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
 from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.schema.ecma_patterns import pattern_texts
-from sfgen.schema.formats import format_texts
+from sfgen.schema.formats import at_most, format_texts
 from sfgen.schema.jsonschema_package import jsonschema
 from sfgen.schema.text_lengths import of_length
 from sfgen.schema.written_text import any_text, counted_text, no_text, written
@@ -38,6 +38,8 @@ class StringLimits:
         banned: What must not be in the text; compared by identity.
         others: Texts that it must not be.
         no_patterns: Patterns none of which may be found in the text.
+        no_formats: Names of formats, none of which the text may have; of ``sfgen.schema.formats.CHECKED_SINCE``.
+        at_most: Names of such formats; the text is among those that may be taken for one.
     """
 
     minimum: int = 0
@@ -47,6 +49,8 @@ class StringLimits:
     banned: BannedWords | None = None
     others: tuple[str, ...] = ()
     no_patterns: tuple[str, ...] = ()
+    no_formats: tuple[str, ...] = ()
+    at_most: tuple[str, ...] = ()
 
     def accepts(self, value: str) -> bool:
         """Whether a text is valid, as the package jsonschema would say, and has nothing banned in it.
@@ -70,6 +74,8 @@ class StringLimits:
             and (self.banned is None or not scan(value, self.banned))
             and value not in self.others
             and not any(is_found(pattern, value) for pattern in self.no_patterns)
+            and not any(_format_checker().conforms(value, name) for name in self.no_formats)
+            and all(at_most(name).accepts(value) for name in self.at_most)
         )
 
 
@@ -110,7 +116,7 @@ def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
     if maximum is not None and maximum < minimum:
         return Leaf(no_text()), True
     if limits.banned is not None:
-        texts = _texts(limits.patterns, limits.formats, limits.others, limits.no_patterns)
+        texts = _texts(_about_texts(limits))
         try:
             clean = without(texts, limits.banned)
             if clean is not None:
@@ -120,31 +126,41 @@ def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
         except SchemaTooLarge:
             pass  # without the banned words it may be smaller
         return _rule(replace(limits, banned=None))[0], False
-    if limits.patterns or limits.formats or limits.others or limits.no_patterns:
-        texts = _texts(limits.patterns, limits.formats, limits.others, limits.no_patterns)
-        return of_length(written(texts), minimum, maximum), True
+    about_texts = _about_texts(limits)
+    if about_texts != StringLimits():
+        return of_length(written(_texts(about_texts)), minimum, maximum), True
     if minimum == 0 and maximum is None:
         return Leaf(written(any_text())), True
     return counted_text(minimum, maximum), True
 
 
+def _about_texts(limits: StringLimits) -> StringLimits:
+    """The same limits without the lengths and without what is banned."""
+    return replace(limits, minimum=0, maximum=None, banned=None)
+
+
 @lru_cache(maxsize=_KEPT)
-def _texts(
-    patterns: tuple[str, ...], formats: tuple[str, ...], others: tuple[str, ...], no_patterns: tuple[str, ...]
-) -> Dfa:
-    """The decoded automaton of the texts that all patterns and formats have, the smallest ones first.
+def _texts(limits: StringLimits) -> Dfa:
+    """The decoded automaton of the texts within limits without lengths, the smallest parts first.
 
     Raises:
         SchemaTooLarge: It passes a limit.
     """
-    automata = {any_text(), *map(pattern_texts, patterns), *map(format_texts, formats)}
+    automata = {
+        any_text(),
+        *map(pattern_texts, limits.patterns),
+        *map(format_texts, limits.formats),
+        *map(at_most, limits.at_most),
+    }
     smallest, *more = sorted(automata, key=len)
     try:
         for other in more:
             smallest = smallest & other
-        if others:
-            smallest = smallest - Dfa.from_choices(list(others))
-        for pattern in no_patterns:
+        if limits.others:
+            smallest = smallest - Dfa.from_choices(list(limits.others))
+        for name in limits.no_formats:
+            smallest = smallest - at_most(name)
+        for pattern in limits.no_patterns:
             smallest = (smallest & _read_alike(pattern)) - pattern_texts(pattern)
     except PatternTooLarge as error:
         raise SchemaTooLarge(

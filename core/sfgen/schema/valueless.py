@@ -13,8 +13,9 @@ from sfgen.grammar.rules import NOTHING
 from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.branches import Branches, UndecidedError
 from sfgen.schema.conjunction import Conjunction, Plain, listed
-from sfgen.schema.formats import EXACT
+from sfgen.schema.formats import CHECKED_SINCE
 from sfgen.schema.groups import Group, Groups
+from sfgen.schema.keywords import Draft
 from sfgen.schema.literals import Satisfaction
 from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits
@@ -31,9 +32,11 @@ class Valueless:
         branches: The branches of the document.
         groups: The typed groups of the document.
         satisfaction: Whether values satisfy its schemas.
+        draft: The draft of the document.
     """
 
-    def __init__(self, branches: Branches, groups: Groups, satisfaction: Satisfaction) -> None:
+    def __init__(self, branches: Branches, groups: Groups, satisfaction: Satisfaction, draft: Draft) -> None:
+        self._draft = draft
         self._branches = branches
         self._groups = groups
         self._satisfaction = satisfaction
@@ -70,8 +73,8 @@ class Valueless:
                 return any(item is None or self._is_empty(item, depth + 1) for item in items)
             case StringLimits(formats=formats) as limits:
                 # Automata of formats and of what is not found are too small; what they leave out may be the value.
-                exact = tuple(name for name in formats if name in EXACT)
-                wider = replace(limits, formats=exact, no_patterns=())
+                known = [name for name in formats if name in CHECKED_SINCE and self._draft >= CHECKED_SINCE[name]]
+                wider = replace(limits, formats=(), at_most=tuple(known), no_patterns=(), no_formats=())
                 return scalar_expression(replace(group, limits=wider), "") == NOTHING
             case NumberLimits():
                 return scalar_expression(group, "") == NOTHING

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
+from sfgen.schema import openapi
+from sfgen.schema.bundle import Bundle
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.drafts import LATEST, draft_of_uri, guessed_draft
 from sfgen.schema.keywords import ANNOTATIONS, KINDS, MEANINGLESS, Draft, Kind, subschemas
 from sfgen.schema.metaschema import misfits
 from sfgen.schema.notes import Notes
-from sfgen.schema.references import is_reference_alone, references_of
+from sfgen.schema.other_documents import OtherDocuments
+from sfgen.schema.references import UnresolvedError, dynamic_name, is_reference_alone, references_of, value_at
 from sfgen.schema.strict_json import escaped
 
 _MOST_NAMED = 5  # of schemas that one line lists
@@ -22,37 +26,37 @@ _NEVER_COUNT = {
 """Keywords that say nothing about a value by themselves."""
 
 
-def well_formed(root: Any, name: str = "", text: str = "") -> SchemaDocument:
+def well_formed(
+    root: Any, name: str = "", text: str = "", documents: OtherDocuments | None = None, place: str = ""
+) -> SchemaDocument:
     """A document of a schema that is right by its metaschema.
 
     Args:
-        root: The schema, as the reader of JSON gives it.
+        root: The schema, as the reader of JSON gives it. The documents that it refers to are put into it.
         name: The file it comes from.
         text: Its JSON text.
+        documents: Where it finds other documents; the metaschemas are always there.
+        place: Its URI where it has none of its own.
 
     Raises:
         SchemaError: It is not a schema, a reference leads nowhere, or some go round in a circle.
     """
-    return _Reading(root, name, text).document()
+    return _Reading(SchemaDocument(root, LATEST, name, text)).document(documents or OtherDocuments(), place)
 
 
 class _Reading:
     """Looks at all of a schema, and makes a document of it."""
 
-    def __init__(self, root: Any, name: str = "", text: str = "") -> None:
+    def __init__(self, read: SchemaDocument) -> None:
         self._notes = Notes()
         self._seen: dict[str, None] = {}
-        self._read = SchemaDocument(root, LATEST, name, text)
+        self._read = replace(read, draft=self._draft(read.root))
 
-    def document(self) -> SchemaDocument:
-        """The document."""
-        root = self._read.root
-        self._read = SchemaDocument(root, self._draft(root), self._read.name, self._read.text)
-        self._look_at(root, "")
-        self._follow()
-        read = self._read
-        notes, pointers = self._notes.lines(), tuple(self._seen)
-        return SchemaDocument(read.root, read.draft, read.name, read.text, notes, read.identifiers, pointers)
+    def document(self, documents: OtherDocuments, place: str) -> SchemaDocument:
+        """The document, with the others that it refers to."""
+        self._look_at(self._read.root, "")
+        self._follow(Bundle(self._read, documents, place))
+        return replace(self._read, notes=self._notes.lines(), pointers=tuple(self._seen))
 
     def _draft(self, root: Any) -> Draft:
         named = root.get("$schema") if isinstance(root, dict) else None
@@ -82,53 +86,93 @@ class _Reading:
                 raise self._read.error(misfit.reason, pointer + "".join(map(escaped, misfit.way)), hint=misfit.hint)
             if not isinstance(schema, dict):
                 continue
-            doubled = self._read.identifiers.add(schema, pointer, draft)
+            try:
+                doubled = self._read.identifiers.add(schema, pointer, draft)
+            except UnresolvedError as error:
+                raise self._read.error(error.reason, pointer) from None
             if doubled:
                 reason = f'"{doubled}": another schema has the name {schema[doubled]} already'
                 raise self._read.error(reason, f"{pointer}/{doubled}")
             self._note(schema, pointer)
+            if self._is_nullable(schema):
+                self._tell(openapi.add_null(schema), "nullable", pointer)
             for way, child in reversed(list(subschemas(schema, kinds))):
                 if not (kinds[str(way[0])] is Kind.SCHEMA_OR_BOOLEAN and isinstance(child, bool)):
                     stack.append((child, pointer + "".join(map(escaped, way))))
+
+    def _is_nullable(self, schema: dict[str, Any]) -> bool:
+        """Whether a schema has OpenAPI's ``nullable``."""
+        if not isinstance(schema.get("nullable"), bool) or is_reference_alone(schema, self._read.draft):
+            return False
+        return openapi.reads_nullable(self._read.root, self._read.draft)
 
     def _note(self, schema: dict[str, Any], pointer: str) -> None:
         draft = self._read.draft
         kinds, meaningless = KINDS[draft], MEANINGLESS.get(draft, {})
         for keyword in schema:
             if keyword in meaningless:
-                self._notes.add(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, pointer)
-            elif keyword == "nullable":
-                self._notes.add("from OpenAPI, and not read yet", keyword, pointer)
+                self._tell(f"without effect in {draft.title} ({meaningless[keyword]})", keyword, pointer)
+            elif keyword == "nullable" and self._is_nullable(schema):
+                pass  # noted where it is read
+            elif keyword == "discriminator" and openapi.discriminating(schema) is not None:
+                said = openapi.TELLS if openapi.tells(schema) else openapi.NOTHING_TO_TELL
+                self._tell(said, keyword, pointer)
             elif keyword not in kinds and not keyword.startswith("x-"):
-                self._notes.add(f"not a keyword of {draft.title}, ignored", keyword, pointer)
+                self._tell(f"not a keyword of {draft.title}, ignored", keyword, pointer)
             elif keyword not in _NEVER_COUNT and is_reference_alone(schema, draft):
-                self._notes.add(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
+                self._tell(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
         named = schema.get("$schema")
         if pointer and isinstance(named, str) and draft_of_uri(named) not in (None, draft):
-            self._notes.add(f"another draft than {draft.title}, by which all is read", "$schema", pointer)
+            self._tell(f"another draft than {draft.title}, by which all is read", "$schema", pointer)
 
-    def _follow(self) -> None:
+    def _tell(self, said: str, keyword: str, pointer: str) -> None:
+        """Note something of a keyword in the schema at a pointer."""
+        self._notes.add(said, keyword, self._read.shown_place(pointer))
+
+    def _follow(self, bundle: Bundle) -> None:
         """Follow the references that the schema can reach; definitions that it cannot may refer to what they like."""
         draft, kinds = self._read.draft, KINDS[self._read.draft]
         same: dict[str, list[str]] = {}
         stack: list[tuple[str, Any]] = [("", self._read.root)]
+        moving = set[str]()
         while stack:
             pointer, schema = stack.pop()
-            if pointer in same or not isinstance(schema, dict):
-                continue
-            same[pointer] = []
-            for keyword, reference in references_of(schema, draft):
-                target, found = self._read.resolve(reference, pointer, keyword)
-                self._look_at(found, target, by_reference=True)
-                stack.append((target, found))
-                same[pointer] += [target] if keyword == "$ref" else []
-            if is_reference_alone(schema, draft):
-                continue
-            for way, child in subschemas(schema, kinds):
-                inner = pointer + "".join(map(escaped, way))
-                stack += [] if way[0] in _DEFINITIONS else [(inner, child)]
-                same[pointer] += [inner] if way[0] == "allOf" else []
+            if pointer not in same and isinstance(schema, dict):
+                same[pointer] = []
+                for keyword, reference in references_of(schema, draft):
+                    target, found = self._led_to(schema, pointer, keyword, bundle)
+                    stack.append((target, found))
+                    same[pointer] += [target] if keyword == "$ref" else []
+                    name = dynamic_name(keyword, reference)
+                    moving |= set() if name is None else {name}
+                for way, child in () if is_reference_alone(schema, draft) else subschemas(schema, kinds):
+                    inner = pointer + "".join(map(escaped, way))
+                    stack += [] if way[0] in _DEFINITIONS else [(inner, child)]
+                    same[pointer] += [inner] if way[0] == "allOf" else []
+            if not stack:
+                stack += self._by_name(moving, same)
         self._refuse_endless(same)
+
+    def _led_to(self, schema: dict[str, Any], pointer: str, keyword: str, bundle: Bundle) -> tuple[str, Any]:
+        """What a reference leads to; the document that it is in is put into this one."""
+        if not self._read.identifiers.knows(schema[keyword], pointer):
+            other = bundle.bring(schema, pointer, keyword)
+            self._read = replace(self._read, files=tuple(bundle.files))
+            if other is not None:
+                self._look_at(*other)
+        target, found = self._read.resolve(schema[keyword], pointer, keyword)
+        self._look_at(found, target, by_reference=True)
+        return target, found
+
+    def _by_name(self, names: Collection[str], known: Collection[str]) -> list[tuple[str, Any]]:
+        """The schemas that dynamic references by some names may lead to, and that are not known."""
+        pointers = [
+            pointer
+            for anchors in self._read.identifiers.dynamic.values()
+            for name, pointer in anchors.items()
+            if name in names and pointer not in known
+        ]
+        return [(pointer, value_at(self._read.root, pointer)) for pointer in pointers]
 
     def _refuse_endless(self, same: Mapping[str, list[str]]) -> None:
         """Refuse schemas that come back to themselves without going into a part of the value.

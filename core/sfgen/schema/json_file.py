@@ -1,0 +1,62 @@
+"""Read a JSON file, or the text of one, with errors that name the file, the line and the column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfgen.errors import InputError, SchemaError, SchemaTooLarge
+from sfgen.schema.strict_json import JsonLimitError, NotJsonError, decoded, parse
+
+MAX_BYTES = 1 << 22
+"""How many bytes a schema's text may have."""
+
+_LONGEST_NAME = 100  # characters of a file's name that a message has
+
+
+def shown(name: str) -> str:
+    """The name of a file as messages have it."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
+def file_data(name: str, hint: str = "") -> bytes:
+    """The bytes of a file, one more than the limit at most.
+
+    Args:
+        name: The file.
+        hint: The hint of the error.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        with open(name, "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError(f"cannot read the schema {shown(name)}: {reason}", hint=hint) from None
+
+
+def json_of(data: str | bytes, name: str = "") -> tuple[Any, str]:
+    """Read the JSON of a schema.
+
+    Args:
+        data: The text; bytes are UTF-8.
+        name: The file it comes from; empty if from none.
+
+    Returns:
+        The value, and the text.
+
+    Raises:
+        SchemaError: It is not JSON.
+        SchemaTooLarge: It passes a limit.
+    """
+    if len(data) > MAX_BYTES:
+        where = f"{name}: " if name else ""
+        raise SchemaTooLarge(f"{where}its text passes the limit of {MAX_BYTES:,} bytes")
+    try:
+        text = decoded(data)
+        return parse(text), text
+    except NotJsonError as error:
+        where = ", ".join([*([name] if name else []), "line {}, column {}".format(*error.position)])
+        kind = SchemaTooLarge if isinstance(error, JsonLimitError) else SchemaError
+        raise kind(f"{where}: {error.reason}", details=error.details) from None

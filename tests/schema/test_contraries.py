@@ -1,0 +1,146 @@
+"""``not`` of formats and of what is unevaluated."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import jsonschema
+import pytest
+from combined_schemas import NAMES, VALUES, combined_schemas
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from rule_texts import RuleTexts
+from schema_oracle import Oracle
+
+from sfgen import JsonSchema
+from sfgen.errors import SchemaError
+from sfgen.schema.drafts import URIS
+from sfgen.schema.exact_validator import _CLASSES
+from sfgen.schema.formats import CHECKED_SINCE, FORMATS, at_most, format_texts
+from sfgen.schema.keywords import Draft
+
+NEAR = {
+    "date": st.from_regex(r"\A[0-9]{3,5}-[0-9]{1,2}-[0-9٢]{2}\n?\Z") | st.dates().map(str),
+    "ipv4": st.from_regex(r"\A([0-9]{1,3}\.){3}[0-9]{1,3}[/%]?[0-9]?\Z") | st.ip_addresses(v=4).map(str),
+    "uuid": st.from_regex(r"\A[{]?[0-9a-fA-F_]{7,8}(-[0-9a-f_ ]{4}){3}-[0-9a-fA-F_٢]{11,13}[-}]?\Z")
+    | st.uuids().map(str),
+}
+
+
+def _checker(draft: Draft) -> Any:
+    return getattr(jsonschema, _CLASSES[draft]).FORMAT_CHECKER
+
+
+def test_the_drafts_in_which_jsonschema_asks_for_a_format() -> None:
+    for name, since in CHECKED_SINCE.items():
+        assert {draft for draft in Draft if name in _checker(draft).checkers} == {
+            draft for draft in Draft if draft >= since
+        }
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(NEAR)).flatmap(lambda name: st.tuples(st.just(name), NEAR[name] | st.text(max_size=40))))
+def test_the_contrary_of_a_format_has_no_text_that_jsonschema_takes_for_one(found: tuple[str, str]) -> None:
+    name, text = found
+    is_taken = _checker(Draft.DRAFT_2020_12).conforms(text, name)
+    assert at_most(name).accepts(text) or not is_taken
+    assert at_most(name).accepts(text) or not format_texts(name).accepts(text)
+    if name != "uuid":
+        assert at_most(name).accepts(text) is is_taken
+    constraint = JsonSchema({"type": "string", "not": {"format": name}})
+    assert constraint.accepts(json.dumps(text, ensure_ascii=False)) is not at_most(name).accepts(text)
+
+
+def test_formats_that_cannot_be_told_are_refused() -> None:
+    for name in FORMATS.keys() - CHECKED_SINCE.keys():
+        with pytest.raises(SchemaError, match="not is not supported for format yet"):
+            _ = JsonSchema({"not": {"format": name}}).compiled
+    with pytest.raises(SchemaError, match="not is not supported for format yet"):
+        _ = JsonSchema({"$schema": URIS[Draft.DRAFT_06], "not": {"format": "date"}}).compiled
+
+
+def test_what_jsonschema_takes_for_a_uuid_is_not_taken_for_none() -> None:
+    text = json.dumps("2eb8aa08-aa98-11ea-b4aa-73b441d1_380")
+    schema = JsonSchema({"oneOf": [{"type": "string", "format": "uuid"}, {"type": "string", "pattern": "_"}]})
+    assert schema.validate(text)
+    assert not schema.accepts(text)
+    assert schema.accepts('"_"')
+
+
+def test_a_format_that_jsonschema_does_not_ask_for_excludes_nothing() -> None:
+    dates = [{"type": "string", "format": "date"}, {"type": "string", "pattern": "^a"}]
+    assert JsonSchema({"oneOf": dates}).accepts('"a"')
+    schema = JsonSchema({"$schema": URIS[Draft.DRAFT_06], "oneOf": dates})
+    assert schema.validate('"a"')
+    assert not schema.accepts('"a"')
+    assert schema.accepts('"2026-11-23"')
+
+
+@pytest.mark.parametrize(
+    ("schema", "accepted", "refused"),
+    [
+        (
+            {"anyOf": [True, {"properties": {"foo": True}}], "unevaluatedProperties": False},
+            ['{"bar": 1}', '{"foo": 1, "bar": 1}'],
+            ['{"foo": 1}', "{}", "1"],
+        ),
+        ({"unevaluatedProperties": False}, ['{"a": 1}'], ["{}", "[]"]),
+        ({"prefixItems": [True], "unevaluatedItems": False}, ["[1, 2]"], ["[1]", "[]", '"a"']),
+        (
+            {"type": "object", "properties": {"a": {"type": "integer"}}, "unevaluatedProperties": False},
+            ["1", '{"a": "b"}', '{"b": 1}', '{"a": 1, "b": 1}'],
+            ["{}", '{"a": 1}'],
+        ),
+    ],
+)
+def test_not_of_what_is_unevaluated(schema: Any, accepted: list[str], refused: list[str]) -> None:
+    constraint = JsonSchema({"not": schema}, extra_properties=True)
+    assert [text for text in accepted if not constraint.accepts(text)] == []
+    assert [text for text in refused if constraint.accepts(text)] == []
+
+
+@st.composite
+def unevaluated(draw: st.DrawFn) -> dict[str, Any]:
+    """Schemas with something unevaluated beside schemas that speak of some."""
+    objects = st.fixed_dictionaries(
+        {},
+        optional={
+            "properties": st.dictionaries(st.sampled_from(NAMES), combined_schemas(0), max_size=2),
+            "required": st.lists(st.sampled_from(NAMES), max_size=1),
+            "patternProperties": st.just({"^x": True}),
+            "additionalProperties": st.just(False),
+            "prefixItems": st.lists(combined_schemas(0), min_size=1, max_size=2),
+            "items": combined_schemas(0),
+            "contains": combined_schemas(0),
+            "unevaluatedItems": st.booleans(),
+            "unevaluatedProperties": st.booleans(),
+        },
+    )
+    schema = draw(objects)
+    word = draw(st.sampled_from([None, "anyOf", "allOf", "oneOf", "if"]))
+    if word == "if":
+        schema |= {"if": draw(objects), "then": draw(objects)}
+    elif word is not None:
+        schema[word] = draw(st.lists(objects, min_size=1, max_size=2))
+    schema[draw(st.sampled_from(["unevaluatedProperties", "unevaluatedItems"]))] = False
+    return schema
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(unevaluated(), st.integers(0, 10**6))
+def test_nothing_invalid_is_written(inner: dict[str, Any], seed: int) -> None:
+    schema = {"not": inner}
+    assume("multipleOf" not in json.dumps(inner))  # on which jsonschema fails where a number is large
+    constraint = JsonSchema(schema, extra_properties=True)
+    try:
+        _ = constraint.network
+    except SchemaError:
+        assume(False)
+    oracle, texts = Oracle(schema), RuleTexts(constraint.compiled.grammar, random.Random(seed))
+    for text in [constraint.shortest().decode(), *(texts.draw().decode() for _ in range(4))]:
+        assert oracle.fault(text) == "", text
+    valid = jsonschema.Draft202012Validator(schema).is_valid
+    for value in VALUES:
+        assert valid(value) or not constraint.accepts(json.dumps(value)), value
