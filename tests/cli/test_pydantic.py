@@ -115,7 +115,7 @@ def test_options_of_schemas(sfgen: Sfgen) -> None:
     done = sfgen("gen", "--pydantic", "person_of_test:Person", "--spacing", "compact", "x")
     assert re.match(r'\{"firstName":"[^"]*","age":', done.out)
     done = sfgen("gen", "--indent", "2", "x")
-    assert (done.code, "--schema or --pydantic" in done.err) == (2, True)
+    assert (done.code, "--schema, --pydantic, --like or --tools" in done.err) == (2, True)
 
 
 def test_a_text_that_the_class_refuses_is_told_and_written(sfgen: Sfgen) -> None:
