@@ -296,7 +296,7 @@ def test_bytes_count_nothing_to_the_limit(kind: str, data: st.DataObject) -> Non
     assume(least < UNREACHABLE)
     limited = Walk.begin(case, max(least, start))
     limited.take(free.text)
-    for left in range(least, 0, -1):
+    while left := limited.guide.tokens_left():
         tokens = limited.guide.allowed_tokens().tolist()
         nearer = [token for token in tokens if limited.fork().guide.validate([token])]
         assert nearer

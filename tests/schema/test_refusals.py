@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,19 +15,36 @@ _OBJECT, _ARRAY = {"type": "object"}, {"type": "array"}
 _DRAFT_07, _DRAFT_2019 = "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"
 
 
-_OBJECTS = {**_ARRAY, "items": {"type": "object"}, "uniqueItems": True}
+_DIFFERENT: dict[str, Any] = {**_ARRAY, "uniqueItems": True}
+
+
+def _nested(depth: int) -> dict[str, Any]:
+    return {**_ARRAY, "items": _nested(depth - 1)} if depth else {"type": "null"}
 
 
 @pytest.mark.parametrize(
     ("schema", "pointer", "reason"),
     [
-        ({"items": _OBJECTS}, "/items", "uniqueItems is not supported for items that are arrays or objects yet"),
         (
-            {**_ARRAY, "prefixItems": [{}], "uniqueItems": True},
-            "",
-            "uniqueItems is not supported where items are described one by one",
+            {"items": {**_DIFFERENT, "minItems": 1, "items": {"type": "object", "minProperties": 2}}},
+            "/items",
+            "uniqueItems is not supported for items like these yet: nothing could be written",
         ),
-        ({**_ARRAY, "contains": {}, "uniqueItems": True}, "", "uniqueItems is not supported beside contains yet"),
+        (
+            {**_DIFFERENT, "items": {"anyOf": [{"enum": [{"a": 1, "b": 2}]}, {"type": "object"}]}},
+            "/items",
+            "uniqueItems is not supported where enum or const names objects beside other ones",
+        ),
+        (
+            {**_DIFFERENT, "items": {"enum": [1, Decimal("1e1000")]}},
+            "/items",
+            "uniqueItems is not supported for numbers with more than 1,000 digits",
+        ),
+        (
+            {**_DIFFERENT, "items": _nested(45)},
+            "/items" * 41,
+            "uniqueItems is not supported for items that are nested more than 40 deep",
+        ),
         ({"not": {"format": "email"}}, "/not", "not is not supported for format yet"),
         (
             {"oneOf": [{"type": "string"}, {"type": "string", "format": "email"}]},
@@ -44,8 +62,9 @@ def test_what_is_not_supported_is_refused_by_place_and_name(schema: Any, pointer
 
 
 def test_the_line_is_told_where_the_schema_came_as_text() -> None:
+    items = '"uniqueItems": true, "minItems": 1, "items": {"type": "object", "minProperties": 2}'
     with pytest.raises(SchemaError, match=r"line 2, column 1: uniqueItems is not supported for items"):
-        _ = JsonSchema('{"properties": {"a":\n{"b": 1, "type": "array", "uniqueItems": true}}}').compiled
+        _ = JsonSchema('{"properties": {"a":\n{"b": 1, "type": "array", ' + items + "}}}").compiled
 
 
 @pytest.mark.parametrize(

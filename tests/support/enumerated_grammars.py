@@ -26,6 +26,7 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
     Series,
+    StateMachine,
 )
 
 Texts: TypeAlias = frozenset[tuple[bytes, frozenset[bytes]]]
@@ -52,6 +53,8 @@ def alphabet_of(expressions: Iterable[Expression]) -> set[int]:
                 found |= alphabet_of([child])
             case Series(members, separator, more):
                 found |= alphabet_of([*(member.expression for member in members), separator, *([more] if more else [])])
+            case StateMachine(states):
+                found |= alphabet_of(step.expression for steps in states for step in steps)
             case CountedList() as counted:
                 found |= set(counted.opening + counted.separator + counted.closing)
             case AnyOrder() as members:
@@ -104,6 +107,8 @@ class Enumerated:
                 return self.short(self.accepted(dfa))
             case Series() as series:
                 return self.series(series)
+            case StateMachine() as machine:
+                return self.machine(machine)
             case CountedList() as counted:
                 return self.counted_list(counted)
             case AnyOrder() as members:
@@ -149,6 +154,21 @@ class Enumerated:
             again = self.times(self.both(separator, more), 0, None)
             begun = self.both(begun | self.both(without, more), again)
         return begun | without
+
+    def machine(self, machine: StateMachine) -> Texts:
+        """The texts from each state to the end, to the least fixpoint."""
+        steps = [[(self.of(each), target) for each, target in state] for state in machine.states]
+        found: list[Texts] = [frozenset() for _ in steps]
+        while True:
+            after = [
+                frozenset[tuple[bytes, frozenset[bytes]]]().union(
+                    *(texts if target is None else self.both(texts, found[target]) for texts, target in state)
+                )
+                for state in steps
+            ]
+            if after == found:
+                return found[0]
+            found = after
 
     def counted_list(self, counted: CountedList) -> Texts:
         item, opening, closing = self.of(counted.item), self.short([counted.opening]), self.short([counted.closing])

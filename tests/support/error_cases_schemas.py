@@ -15,11 +15,34 @@ from sfgen.schema.json_file import MAX_BYTES
 _CHECK = "check --text 1 --schema"
 _INDEX = ["index", "--schema"]
 _DIR = [*_CHECK.replace(" --schema", " --schema-dir . --schema").split()]
+
+
+def _nested_arrays(depth: int) -> dict[str, Any]:
+    return {"type": "array", "items": _nested_arrays(depth - 1)} if depth else {"type": "null"}
+
+
 _CANNOT_BE_NEGATED = {"type": "string", "oneOf": [{"type": "string"}, {"format": "email", "type": ["string", "null"]}]}
 _MANY_CONTAINS = {"type": "array", "allOf": [{"contains": {"minimum": number}} for number in range(5)]}
 _MANY_MEMBERS = {"type": "object", "minProperties": 900, "properties": {f"p{number}": {} for number in range(1000)}}
 _MANY_NEEDED = {"type": "object", "properties": {f"p{number}": {} for number in range(63)}}
 _MANY_PATTERNS = {"type": "object", "patternProperties": {f"^{number}": {"type": "null"} for number in range(7)}}
+_MUST_DIFFER: list[tuple[dict[str, Any], str]] = [
+    (
+        {"minItems": 1, "items": {"type": "object", "minProperties": 2}},
+        "uniqueItems is not supported for items like these",
+    ),
+    (
+        {"items": {"anyOf": [{"const": {"a": 1, "b": 2}}, {"type": "object"}]}},
+        "where enum or const names objects beside other ones",
+    ),
+    ({"items": {"enum": [1, 10**1000]}}, "for numbers with more than 1,000 digits"),
+    ({"items": _nested_arrays(45)}, "for items that are nested more than 40 deep"),
+    ({"prefixItems": [{"const": number} for number in range(51)]}, "more than 50 parts that may overlap"),
+    (
+        {"items": {"type": "array", "minItems": 990, "items": {"type": "string", "pattern": "^[a-z]{500}$"}}},
+        "uniqueItems is not supported for items as large as these",
+    ),
+]
 _MANY_SCOPES: dict[str, Any] = {
     "$ref": "http://a/a0",
     "$defs": {
@@ -188,7 +211,10 @@ SCHEMAS = [
     Case([*_INDEX, '{"not": {}}'], 1, "nothing satisfies false at the top"),
     Case([*_INDEX, json.dumps(_CANNOT_BE_NEGATED)], 1, "nothing is left beside what cannot be negated yet: format"),
     Case([*_INDEX, json.dumps(_MANY_CONTAINS)], 1, "more than 4 contains hold at once"),
-    Case([*_INDEX, '{"type": "array", "items": {}, "uniqueItems": true}'], 1, "uniqueItems is not supported for items"),
+    *(
+        Case([*_INDEX, json.dumps({"type": "array", "uniqueItems": True, **items})], 1, says)
+        for items, says in _MUST_DIFFER
+    ),
     Case(
         [*_INDEX, '{"type": "array", "items": {"type": "integer"}, "uniqueItems": true, "minItems": 2000}'],
         1,

@@ -32,6 +32,8 @@ from sfgen.grammar.rules import (
     OtherMember,
     Repeat,
     Series,
+    StateMachine,
+    Step,
 )
 from sfgen.reference.least import Least
 
@@ -131,6 +133,7 @@ class _Writer:
             lambda: Repeat(pair(), self.number(0, 2), self.draw(st.sampled_from([None, 2, 3]))),
             lambda: Series((self.member(pair()), self.member(pair())), Literal(b","), pair()),
             lambda: Series((self.member(self.small()),), Literal(b","), pair()),
+            lambda: self.machine(pair),
             lambda: Concatenation((Literal(b"("), Repeat(pair(), 0, None), Literal(b")"))),
             lambda: Alternation((pair(), Concatenation((pair(), pair(), pair())))),
         )
@@ -162,6 +165,7 @@ class _Writer:
             lambda: Alternation(tuple(inner() for _ in range(self.number(2, 3)))),
             lambda: self.repeat(inner()),
             lambda: self.series(inner),
+            lambda: self.machine(inner),
         )
 
     def small(self) -> Expression:
@@ -191,6 +195,15 @@ class _Writer:
         members = tuple(self.member(inner()) for _ in range(self.number(0, 3)))
         separator = self.draw(st.sampled_from([Literal(b","), Literal(b","), Literal(b"a"), EMPTY]))
         return Series(members, separator, inner() if self.draw(st.booleans()) else None)
+
+    def machine(self, inner: Callable[[], Expression]) -> StateMachine:
+        """Two or three states with steps to any of them or the end; a loop that reads nothing may be among them."""
+        count = self.number(2, 3)
+        targets = st.sampled_from([None, *range(count)])
+        return StateMachine(
+            tuple(tuple(Step(inner(), self.draw(targets)) for _ in range(self.number(0, 2) + (not number)))
+                  for number in range(count))
+        )  # fmt: skip
 
     def bounds(self) -> tuple[int, int | None]:
         """Of counters: small ones, and large ones that nobody would copy."""

@@ -22,11 +22,13 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
     Series,
+    StateMachine,
+    Step,
 )
 
 _NEVER = 10**9
 _AGAIN = 0.6  # how often one more item, member or byte follows where none must
-_TRIES = 50
+_TRIES = 500
 _MOST_CALLS = 150  # after which the shallowest way is taken
 
 
@@ -78,6 +80,8 @@ class RuleTexts:
                 return _random_walk(dfa, self._rng)
             case Series():
                 return self._series(expression, depth, seen)
+            case StateMachine(states):
+                return self._machine(states, depth, seen)
             case CountedList(opening, item, separator, closing, minimum, maximum):
                 count = self._count(minimum, maximum, self._fits(item, depth))
                 return opening + separator.join(self._of(item, depth, seen) for _ in range(count)) + closing
@@ -122,6 +126,22 @@ class RuleTexts:
             return members.empty
         between = [self._of(members.separator, depth, seen) for _ in texts[1:]]
         return members.opening + texts[0] + b"".join(map(bytes.__add__, between, texts[1:])) + members.closing
+
+    def _machine(self, states: tuple[tuple[Step, ...], ...], depth: int, seen: set[bytes]) -> bytes:
+        """Random steps that can be completed at this depth; every other one leads nearer to the end."""
+        rests = _machine_heights(states, self._heights)
+        most = max(depth, rests[0][0])
+        state: int | None = 0
+        written = b""
+        while state is not None:
+            ways = [(_rest(step, rests, self._heights), step) for step in states[state]]
+            ways = [way for way in ways if way[0][0] <= most]
+            if self._rng.random() > _AGAIN:
+                least = min(steps for (_, steps), _ in ways)
+                ways = [way for way in ways if way[0][1] == least]
+            expression, state = self._rng.choice(ways)[1]
+            written += self._of(expression, depth, seen)
+        return written
 
     def _distinct(self, rule: str, depth: int, seen: set[bytes]) -> bytes:
         for _ in range(_TRIES):
@@ -242,6 +262,8 @@ def _height(expression: Expression, heights: dict[str, int]) -> int:
             return _height(child, heights) if minimum else 0
         case Series(members):
             return max((_height(member.expression, heights) for member in members if member.is_needed), default=0)
+        case StateMachine(states):
+            return _machine_heights(states, heights)[0][0]
         case CountedList(item=item, minimum=minimum):
             return heights[item.rule] if minimum else 0
         case AnyOrder(members):
@@ -250,3 +272,21 @@ def _height(expression: Expression, heights: dict[str, int]) -> int:
             return _NEVER if dfa.is_empty else 0
         case _:
             return 0
+
+
+def _machine_heights(states: tuple[tuple[Step, ...], ...], heights: dict[str, int]) -> list[tuple[int, int]]:
+    """Of each state of a machine how deep calls stand at least on a way to the end, and the steps of that way."""
+    found = [(_NEVER, _NEVER)] * len(states)
+    changed = True
+    while changed:
+        changed = False
+        for state in reversed(range(len(states))):
+            least = min((_rest(step, found, heights) for step in states[state]), default=(_NEVER, _NEVER))
+            if least < found[state]:
+                found[state], changed = least, True
+    return found
+
+
+def _rest(step: Step, rests: list[tuple[int, int]], heights: dict[str, int]) -> tuple[int, int]:
+    height, steps = (0, 0) if step.target is None else rests[step.target]
+    return max(height, _height(step.expression, heights)), steps + 1

@@ -1,4 +1,4 @@
-"""In how many ways texts can be completed, where they are few."""
+"""In how many ways texts can be completed, where they are few, and how long the ways are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from sfgen.automata.dfa import Dfa
 
 MOST = 1 << 16
 """More ways than these are many."""
+
+LONGEST = 4096
+"""The bytes of the longest texts that are looked at."""
 
 
 def completions(dfa: Dfa) -> dict[int, int]:
@@ -43,3 +46,32 @@ def completions(dfa: Dfa) -> dict[int, int]:
             if not missing[source]:
                 ready.append(source)
     return dict(sorted(found.items()))
+
+
+def spread(dfa: Dfa, number: int) -> int | None:
+    """The bytes by which the texts that lead from a state to an end differ: the number-th shortest from the shortest.
+
+    Where there are fewer, the longest counts. It is the most over all states, so that of ``number`` ways to complete a
+    text, whichever it is, none needs more bytes beyond the fewest; ``None`` above :data:`LONGEST` bytes.
+
+    >>> spread(Dfa.from_regex("[ab]+"), 3), spread(Dfa.from_regex("a|b{20}"), 5)
+    (1, 19)
+    """
+    rows = np.where(dfa.transitions >= 0, dfa.transitions, len(dfa))  # the last state has no text
+    weights = np.bincount(dfa.byte_classes, minlength=rows.shape[1]).astype(np.float64)
+    few = completions(dfa)
+    wanted = np.array([min(number, few.get(state, number)) for state in range(len(dfa))], dtype=np.float64)
+    layer = np.append(dfa.accepting.astype(np.float64), 0.0)
+    total = layer[:-1].copy()
+    first = np.where(dfa.accepting, 0, LONGEST)
+    last = np.zeros(len(dfa), dtype=np.int64)
+    for length in range(1, LONGEST):
+        missing = total < wanted
+        if not missing.any():
+            return int(np.maximum(last - first, 0).max())
+        layer[:-1] = np.minimum(layer[rows] @ weights, number)
+        has_text = layer[:-1] > 0
+        first = np.where(has_text, np.minimum(first, length), first)
+        last = np.where(has_text & missing, length, last)
+        total += layer[:-1]
+    return None

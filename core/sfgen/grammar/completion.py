@@ -52,7 +52,7 @@ class Completion:
         self._labels = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
         self._bytes = [(byte, int(network.byte_classes[byte])) for byte in np.flatnonzero(usable).tolist()]
         self._takes = network.takes
-        self._rests: dict[tuple[int, Register], bytes] = {}
+        self._rests: dict[tuple[int, Register], tuple[bytes, Register]] = {}
         self._tokens: dict[Configuration, int] = {}
 
     def text(self, position: Position) -> bytes:
@@ -138,13 +138,27 @@ class Completion:
 
     def rest(self, state: int, register: Register) -> bytes:
         """The shortest text from a state to the end of its rule; the smallest of several."""
+        return self._rest(state, register)[0]
+
+    def later_texts(self, configuration: Configuration) -> frozenset[bytes]:
+        """What shortest completions read by distinct calls behind the text of such a call that has begun."""
+        state, register, node = configuration
+        later: frozenset[bytes] = frozenset()
+        for frame in self._open(node) if node.is_distinct else ():
+            text = cast(bytes, register)
+            after = with_text(frame.register, text + self._new_rest(state, text, texts_read(frame.register)))
+            later |= texts_read(self._rest(frame.state, after)[1]) - after.texts
+        return later
+
+    def _rest(self, state: int, register: Register) -> tuple[bytes, Register]:
+        """The shortest text from a state to the end of its rule, and the register there."""
         key = state, register
         found = self._rests.get(key)
         if found is None:
             found = self._rests[key] = self._find_rest(state, register)
         return found
 
-    def _find_rest(self, state: int, register: Register) -> bytes:
+    def _find_rest(self, state: int, register: Register) -> tuple[bytes, Register]:
         found = bytearray()
         while not self._network.accepting[state]:
             byte, way, after = self._best_step(state, register)
@@ -155,7 +169,7 @@ class Completion:
             else:
                 found.append(byte)
                 state, register = way.state, after
-        return bytes(found)
+        return bytes(found), register
 
     def _best_step(self, state: int, register: Register) -> tuple[int, Way, Register]:
         """The smallest byte of a shortest way, how it goes on, and the register of the rule afterwards."""
@@ -184,10 +198,12 @@ class Completion:
         return byte, way, behind
 
     def _is_used_up(self, byte: int, way: Way, register: Register) -> bool:
-        """Whether all texts of a distinct call that begin with a byte were read; distances do not see that."""
-        if len(way.pushes) != 1 or not way.pushes[0].is_distinct:
+        """Whether all texts of a distinct call that begin as with a byte were read; distances do not see that."""
+        if len(way.pushes) != 1 or not way.pushes[0].is_distinct or way.state not in self._network.completions:
             return False
-        return self._network.new_texts(way.state, bytes([byte]), texts_read(register)) == 0
+        own, texts = int(self._network.byte_classes[byte]), texts_read(register)
+        alike = [bytes([other]) for other, label in self._bytes if label == own]
+        return all(self._network.new_texts(way.state, begun, texts) == 0 for begun in alike)
 
     def _entered(self, way: Way, register: Register) -> Register | None:
         """The register behind a way; ``None`` where the count forbids it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
 
 from sfgen.grammar.rules import (
@@ -19,6 +19,8 @@ from sfgen.grammar.rules import (
     Repeat,
     Rules,
     Series,
+    StateMachine,
+    Step,
     Take,
 )
 
@@ -57,5 +59,23 @@ def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
             needed = [member.expression for member in members if member.is_needed]
             between = () if len(needed) < 2 else (separator,)
             return all(has(part, found, holds) for part in (*needed, *between))
+        case StateMachine(states):
+            return 0 in with_ends(states, lambda step: has(step.expression, found, holds))
         case _:
             return holds(expression, found)
+
+
+def with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool]) -> set[int]:
+    """The states of a machine from which there is a way to the end by the steps that are taken."""
+    sources: dict[int | None, list[int]] = {}
+    for state, steps in enumerate(states):
+        for step in steps:
+            if is_taken(step):
+                sources.setdefault(step.target, []).append(state)
+    found = set[int]()
+    waiting: list[int | None] = [None]
+    while waiting:
+        new = set(sources.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found

@@ -1,16 +1,16 @@
 """Rules: what a grammar says, as expressions over bytes and calls of other rules. Nothing here knows tokens.
 
 An expression is a regular expression whose letters are bytes and calls (an extended right-hand side of a context-free
-grammar). Four kinds are more than that: a ``Series`` has members in a fixed order, some of them optional; ``AnyOrder``
-has members in any order; a ``CountedList`` and a ``CountedText`` count up to large numbers with a counter in place of
-copies.
+grammar). Five kinds are more than that: a ``Series`` has members in a fixed order, some of them optional; ``AnyOrder``
+has members in any order; a ``StateMachine`` is an automaton whose steps read expressions; a ``CountedList`` and a
+``CountedText`` count up to large numbers with a counter in place of copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,24 @@ class Series:
     members: tuple[Member, ...]
     separator: Expression
     more: Expression | None = None
+
+
+class Step(NamedTuple):
+    """What is read from a state of a machine, and the state behind; ``None``: the end."""
+
+    expression: Expression
+    target: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateMachine:
+    """An automaton whose steps read expressions (a right-linear grammar): what a regular expression would say longer.
+
+    Args:
+        states: The steps of each state; the first state is the start.
+    """
+
+    states: tuple[tuple[Step, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +234,7 @@ Expression: TypeAlias = (
     | Leaf
     | Series
     | AnyOrder
+    | StateMachine
     | CountedList
     | CountedText
     | Take

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from sfgen.grammar.fixpoint import Part, has, rules_with
+from sfgen.grammar.fixpoint import Part, has, rules_with, with_ends
 from sfgen.grammar.rules import (
     EMPTY,
     NOTHING,
@@ -32,6 +32,8 @@ from sfgen.grammar.rules import (
     Repeat,
     Rules,
     Series,
+    StateMachine,
+    Step,
     Take,
 )
 
@@ -79,6 +81,8 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
             return (child,)
         case Series(members, separator, more):
             return (separator, *(member.expression for member in members), *(() if more is None else (more,)))
+        case StateMachine(states):
+            return tuple(step.expression for steps in states for step in steps)
         case _:
             return ()
 
@@ -142,6 +146,8 @@ def _pruned(expression: Expression, found: set[str]) -> Expression:
             )
             rest = None if more is None or not _has_text(more, found) else _pruned(more, found)
             return Series(kept, separator, rest)
+        case StateMachine(states):
+            return _pruned_machine(states, found)
         case CountedList(opening, item, closing=closing) if item.rule not in found:
             return Literal(opening + closing)
         case AnyOrder(members, others):
@@ -152,6 +158,23 @@ def _pruned(expression: Expression, found: set[str]) -> Expression:
             )
         case _:
             return expression
+
+
+def _pruned_machine(states: tuple[tuple[Step, ...], ...], found: set[str]) -> StateMachine:
+    """A machine without the steps that no text completes; a state that none leads to any more has none."""
+    live = with_ends(states, lambda step: _has_text(step.expression, found))
+    kept: dict[int, tuple[Step, ...]] = {}
+    waiting = [0]
+    while waiting:
+        state = waiting.pop()
+        if state not in kept:
+            kept[state] = tuple(
+                Step(_pruned(expression, found), target)
+                for expression, target in states[state]
+                if (target is None or target in live) and _has_text(expression, found)
+            )
+            waiting += [step.target for step in kept[state] if step.target is not None]
+    return StateMachine(tuple(kept.get(state, ()) for state in range(len(states))))
 
 
 def _alternation(branches: list[Expression]) -> Expression:
@@ -190,11 +213,11 @@ def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[s
             and name not in kept
             and not isinstance(expression, Leaf | AnyOrder | CountedList | CountedText)
             and next(calls(expression), None) is None
-            and _size(expression) < _SMALL
+            and size(expression) < _SMALL
         }
         if not small:
             return rules
-        rules = {name: _with(small, expression) for name, expression in rules.items() if name not in small}
+        rules = {name: with_rules(small, expression) for name, expression in rules.items() if name not in small}
 
 
 def _with_branches_inside(name: str, expression: Expression, rules: dict[str, Expression]) -> Expression:
@@ -232,28 +255,35 @@ def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
     return {name: rules[name] for name in found}
 
 
-def _with(bodies: Rules, expression: Expression) -> Expression:
+def with_rules(bodies: Rules, expression: Expression) -> Expression:
     """An expression with these rules copied to where they are called; items that are counted and members are not."""
     match expression:
         case Call(rule):
             return bodies.get(rule, expression)
         case Concatenation(items):
-            return Concatenation(tuple(_with(bodies, item) for item in items))
+            return Concatenation(tuple(with_rules(bodies, item) for item in items))
         case Alternation(branches):
-            return Alternation(tuple(_with(bodies, branch) for branch in branches))
+            return Alternation(tuple(with_rules(bodies, branch) for branch in branches))
         case Repeat(child, minimum, maximum):
-            return Repeat(_with(bodies, child), minimum, maximum)
+            return Repeat(with_rules(bodies, child), minimum, maximum)
         case Series(members, separator, more):
             return Series(
-                tuple(Member(_with(bodies, member.expression), member.is_needed) for member in members),
-                _with(bodies, separator),
-                None if more is None else _with(bodies, more),
+                tuple(Member(with_rules(bodies, member.expression), member.is_needed) for member in members),
+                with_rules(bodies, separator),
+                None if more is None else with_rules(bodies, more),
+            )
+        case StateMachine(states):
+            return StateMachine(
+                tuple(
+                    tuple(step._replace(expression=with_rules(bodies, step.expression)) for step in steps)
+                    for steps in states
+                )
             )
         case _:
             return expression
 
 
-def _size(expression: Expression) -> int:
+def size(expression: Expression) -> int:
     """The bytes and parts of an expression that calls nothing; copies count."""
     match expression:
         case Literal(data):
@@ -261,6 +291,6 @@ def _size(expression: Expression) -> int:
         case Leaf(dfa):
             return len(dfa)
         case Repeat(child, minimum, maximum):
-            return 1 + _size(child) * max(1, minimum, maximum or 0)
+            return 1 + size(child) * max(1, minimum, maximum or 0)
         case _:
-            return 1 + sum(_size(part) for part in parts(expression))
+            return 1 + sum(size(part) for part in parts(expression))

@@ -25,6 +25,11 @@ Register: TypeAlias = int | bytes | Seen
 that it has read; in the rule that made such calls, also the texts that they have read."""
 
 
+def texts_in(register: Register) -> int:
+    """The texts that a register remembers."""
+    return 0 if isinstance(register, int) else 1 if isinstance(register, bytes) else len(register.texts)
+
+
 class Shortest(NamedTuple):
     """A shortest text to the end, and the fewest tokens of each of its ends.
 
@@ -45,7 +50,7 @@ class Node:
         distance: The fewest bytes from the return to the end of the text.
         is_distinct: Whether the rule above was called with ``distinct``, so that it keeps the text that it reads.
         depth: The number of frames below, along the first.
-        remembers: Whether a register below has texts in it.
+        remembers: The most texts that a register below has in it.
         canonical: The node with canonical registers; see ``Stacks.canonical_register``.
         shortest: A shortest text from here on, once it was looked for.
     """
@@ -57,7 +62,7 @@ class Node:
         self.distance = distance
         self.is_distinct = is_distinct
         self.depth: int = frames[0].below.depth + 1 if frames else 0
-        self.remembers: bool = any(frame.below.remembers or not isinstance(frame.register, int) for frame in frames)
+        self.remembers: int = max((max(frame.below.remembers, texts_in(frame.register)) for frame in frames), default=0)
         self.canonical: Node = self
         self.shortest: Shortest | None = None
 

@@ -25,6 +25,7 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
     Series,
+    StateMachine,
     Take,
 )
 
@@ -140,6 +141,8 @@ class RulesAutomaton:
                 self._leaf(expression, start, end)
             case Series():
                 self._series(expression, start, end)
+            case StateMachine():
+                self._machine(expression, start, end)
             case _:
                 raise InternalError(f"{type(expression).__name__} is only allowed as a whole rule")
 
@@ -185,6 +188,13 @@ class RulesAutomaton:
             self._edge(first + state, int(runs[run]), int(ends[run]), first + int(targets[state, run]))
         for state in np.flatnonzero(dfa.accepting).tolist():
             self._epsilon(first + state, end)
+
+    def _machine(self, machine: StateMachine, start: int, end: int) -> None:
+        states = [self._state() for _ in machine.states]
+        self._epsilon(start, states[0])
+        for state, steps in zip(states, machine.states, strict=True):
+            for expression, target in steps:
+                self._fragment(expression, state, end if target is None else states[target])
 
     def _series(self, series: Series, start: int, end: int) -> None:
         """Two chains of states: nothing was read yet, and something was, so that a separator must come first."""

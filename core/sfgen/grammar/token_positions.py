@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
+from sfgen.automata.completions import spread
 from sfgen.errors import DeadEnd, LimitTooSmall
 from sfgen.grammar.any_order import Seen, names_taken, texts_read
 from sfgen.grammar.completion import Completion
@@ -16,7 +17,8 @@ from sfgen.grammar.distances import FAR, distances_of
 from sfgen.grammar.masks import Masks, Places, TokenMask, TooManyWays
 from sfgen.grammar.network import Network
 from sfgen.grammar.read import Reader
-from sfgen.grammar.stack import Configuration, Node, Position
+from sfgen.grammar.rules import Leaf
+from sfgen.grammar.stack import Configuration, Node, Position, texts_in
 from sfgen.grammar.walk import ALONE, FIRST_GROUP
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import TokenIds, packed
@@ -27,11 +29,11 @@ _SHOWN = 60  # characters of a text in a message
 
 _KEPT = 1024  # masks of positions with several configurations, or with texts to be told apart
 
+_NO_TEXT = b"\xff"
+"""The beginning of no text: it stands for one that is not looked at."""
+
 _KEPT_PLACES = 64
 """Positions near a limit whose tokens are kept by where they lead."""
-
-_SLACK = 8
-"""Bytes by which texts that must be distinct may be longer than the shortest one, for a quick look at the limit."""
 
 
 class TokenPositions:
@@ -59,7 +61,10 @@ class TokenPositions:
         self._masks = Masks(network, self.vocabulary, distances)
         self._completion = Completion(network, distances, self.vocabulary)
         self._ids = TokenIds()
-        self._slack = _slack(network)
+        entries = sorted({site.entry for sites in network.calls.values() for site in sites if site.is_distinct})
+        self._distinct = [network.leaves.get(entry) for entry in entries]
+        self._may_run_out = _may_run_out(network)
+        self._spreads: dict[int, int] = {}
         self._kept: dict[Position, Mask] = {}
         self._places: dict[Position, Places] = {}
         self._lock = threading.Lock()
@@ -154,6 +159,14 @@ class TokenPositions:
                         if other.startswith(text):
                             yield other[len(text) :]
 
+    def _rests_of_later(self, position: Position) -> Iterator[bytes]:
+        """How the text at a position goes on to be one that is needed later, where that is the shortest new one."""
+        for configuration in position:
+            if isinstance(configuration.register, bytes):
+                for later in self._completion.later_texts(configuration):
+                    if later.startswith(configuration.register):
+                        yield later[len(configuration.register) :]
+
     def _tokens_beginning_with(self, data: bytes) -> Int32:
         """The tokens that begin with some bytes."""
         trie = self.vocabulary.trie
@@ -209,9 +222,32 @@ class TokenPositions:
         """Whether the text can be completed from a position with ``room`` tokens."""
         if room is None:
             return self.distance(position) < FAR
-        if self.distance(position) + self._slack <= room:
+        distance = self.distance(position)
+        if distance <= room and distance + self._excess(position, distance) <= room:
             return True
         return self.tokens_left(position) <= room
+
+    def _excess(self, position: Position, distance: int) -> int:
+        """The bytes that the end may be farther away than a distance, since texts must differ from those before.
+
+        That many texts are still needed at most as are as long as the distance together. Of each of them one of the
+        shortest is new: of one more than were read and are needed. A token that comes first reads some more.
+        """
+        if not self._distinct:
+            return 0
+        if self._may_run_out:
+            return FAR  # nothing bounds it: each look is an exact one then
+        needed = distance + 1
+        read = max(max(node.remembers, texts_in(register)) for _, register, node in position)
+        return needed * self._spread(read + needed + self.vocabulary.trie.max_depth)
+
+    def _spread(self, number: int) -> int:
+        """The bytes by which the number-th shortest text of a distinct call may be longer than the shortest."""
+        number = 1 << number.bit_length()  # not for every number
+        if number not in self._spreads:
+            found = [spread(leaf.dfa, number) if isinstance(leaf, Leaf) else None for leaf in self._distinct]
+            self._spreads[number] = FAR if None in found else max(each for each in found if each is not None)
+        return self._spreads[number]
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
         """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
@@ -226,7 +262,7 @@ class TokenPositions:
             self.distance((configuration,)) + masked.growth
             for configuration, masked in zip(position, found, strict=True)
         )
-        if farthest + self._slack <= room - 1:
+        if farthest <= room - 1 and farthest + self._excess(position, farthest) <= room - 1:
             return plain
         try:
             places = self._places_of(position)
@@ -264,7 +300,7 @@ class TokenPositions:
     def _place_fits(self, place: Configuration, room: int) -> bool:
         """Whether the text can be completed from where some tokens lead; without a look at texts that must differ."""
         if place.node.is_distinct:
-            place = place._replace(register=b"")
+            place = place._replace(register=_NO_TEXT)
         return self.fits((place,), room)
 
     def _looked_at_alone(self, position: Position, places: Places) -> Int32:
@@ -282,6 +318,7 @@ class TokenPositions:
             alone = (group_of > 0) & ~np.array(inside)[group_of]
             # Inside of a text, what goes on as another one does.
             rests = [*self._rests_of_others(position), self.shortest(position)[: self.vocabulary.trie.max_depth]]
+            rests += self._rests_of_later(position)
             for rest in rests:
                 for token in self._tokens_of_beginnings(rest):
                     alone[token] = group_of[token] > 0
@@ -322,22 +359,14 @@ class TokenPositions:
             )
 
 
-def _slack(network: Network) -> int:
-    """The bytes by which the way to the end may be longer than the distance: texts that must differ are not seen there.
-
-    Where texts that run out stand beside others, nothing bounds them: each look is an exact one then.
-    """
-    distinct = {
-        state: {site.entry for site in sites if site.is_distinct}
+def _may_run_out(network: Network) -> bool:
+    """Whether texts that run out stand beside others, so that the shortest way to the end may be none in the end."""
+    return any(
+        (len(entries) > 1 or int(network.rule_of[state]) in network.names_in)
+        and not entries.isdisjoint(network.completions)
         for state, sites in network.calls.items()
-        if any(site.is_distinct for site in sites)
-    }
-    for state, entries in distinct.items():
-        is_mixed = len(entries) > 1 or int(network.rule_of[state]) in network.names_in
-        if is_mixed and not entries.isdisjoint(network.completions):
-            return FAR
-    most = max((names.minimum for names in network.names_in.values()), default=0)
-    return _SLACK * (1 + most) if distinct else 0
+        if (entries := {site.entry for site in sites if site.is_distinct})
+    )
 
 
 def _has_texts(position: Position) -> bool:

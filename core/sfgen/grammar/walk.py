@@ -94,7 +94,8 @@ def walk(
         group_of: Where the group of each token goes that can be read: ``ALONE``, or the number of
             its place in ``places`` and ``FIRST_GROUP``. Zero; may have no room at all.
         places: Where the places go that tokens lead to: state, register and node of each. A token is alone where it
-            leads to several configurations, or to a stack node that was made.
+            leads to several configurations, or to a stack node that was made, or where it has a whole text of a
+            distinct call in it.
         counts: What the walk counts; ``FARTHEST`` at least -1.
         table: This and ``actions``: see ``Network.flat``.
         width: Its columns.
@@ -153,10 +154,11 @@ def walk(
                     if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
                         doubtful = doubtful or facts[FACTS * sets[3 * place] + IS_NARROW] != 0
                 if group_of.size > 0 and distance < FAR:
-                    group = _group(marks[4 * depth], top, loaded, places, counts, sets)
+                    group = np.int64(ALONE)
                     stand = np.int64(facts[FACTS * sets[3 * marks[4 * depth]] + STAND])
-                    if stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0:
-                        group = np.int64(ALONE)
+                    is_doubtful = stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0
+                    if marks[4 * depth + 3] == 0 and not is_doubtful:
+                        group = _group(marks[4 * depth], top, loaded, places, counts, sets)
                     for place in range(token_starts[node], token_starts[node + 1]):
                         group_of[token_ids[place]] = group
                 if distance < FAR:

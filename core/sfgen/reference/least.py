@@ -9,6 +9,7 @@ distinct calls in it; the shortest texts that make all these differ are a basis 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias, TypeVar
@@ -28,6 +29,7 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
     Series,
+    StateMachine,
 )
 from sfgen.reference.rest import Done, Names, Remainder, Rest, counted_step, leaf_of
 
@@ -55,6 +57,7 @@ class Least:
         self._states: dict[int, dict[int, int]] = {}
         self._counted: dict[int, dict[tuple[int, int], int]] = {}
         self._rests: dict[Rest, Ways] = {}
+        self._machines: dict[int, list[Ways]] = {}
         self._known: dict[Remainder, int | None] = {}
         is_new = True
         while is_new:  # to the least fixpoint: a rule's bytes from those of the rules that it calls
@@ -64,6 +67,7 @@ class Least:
                 if (least := self._least(self._ways(expression), frozenset())) is not None
             }
             is_new = found != self._rules
+            self._machines.clear()
             self._rules = found
 
     def of_rule(self, rule: str) -> int | None:
@@ -119,6 +123,8 @@ class Least:
                 return self._ways_of_series(series, 0, 0)
             case Series() as series, (int(number), int(begun)):
                 return self._ways_of_series(series, number, begun)
+            case StateMachine() as machine, (int() | None) as state:
+                return self._ways_of_machine(machine)[state or 0]
             case CountedList() as counted, (int() | None) as count:
                 return self._ways_of_list(counted, -1 if count is None else count)
             case AnyOrder() as members, None:
@@ -131,6 +137,21 @@ class Least:
         needed = [member.expression for member in series.members[number:] if member.is_needed]
         separators = _times(self._ways(series.separator), len(needed) - (not begun)) if needed else _EMPTY
         return _all([separators, *map(self._ways, needed)])
+
+    def _ways_of_machine(self, machine: StateMachine) -> list[Ways]:
+        """The ways from each state to the end: to the least fixpoint, ways that have all of another one left out."""
+        if id(machine) not in self._machines:
+            steps = [[(self._ways(each), target) for each, target in state] for state in machine.states]
+            found: list[Ways] = [{} for _ in steps]
+            is_new = True
+            while is_new:
+                after = [
+                    _fewest(_any(ways if target is None else _both(ways, found[target]) for ways, target in state))
+                    for state in steps
+                ]
+                is_new, found = after != found, after
+            self._machines[id(machine)] = found
+        return self._machines[id(machine)]
 
     def _ways_of_list(self, counted: CountedList, count: int) -> Ways:
         if counted.maximum is not None and counted.maximum < counted.minimum:
@@ -272,6 +293,16 @@ def _all(each: Iterable[Ways]) -> Ways:
     for ways in each:
         found = _both(found, ways)
     return found
+
+
+def _fewest(ways: Ways) -> Ways:
+    """The ways that do not have all the calls of another one with as few bytes."""
+    counted = {called: Counter(called) for called in ways}
+    return {
+        called: count
+        for called, count in ways.items()
+        if not any(other != called and ways[other] <= count and counted[other] <= counted[called] for other in ways)
+    }
 
 
 def _times(ways: Ways, count: int) -> Ways:

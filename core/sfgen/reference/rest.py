@@ -25,6 +25,7 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
     Series,
+    StateMachine,
 )
 
 Done: TypeAlias = int | bytes | tuple[int, int] | tuple[frozenset[int], int]
@@ -32,8 +33,8 @@ Done: TypeAlias = int | bytes | tuple[int, int] | tuple[frozenset[int], int]
 
 Bytes of a ``Literal``; parts of a ``Concatenation``; times of a ``Repeat``; the state of a ``Leaf``; the text so far
 of a distinct ``Call``; the next member of a ``Series``, and whether one was read; the members of ``AnyOrder`` that were
-read and how many with others, -1 before its opening; the items of a ``CountedList``, -1 before its opening; the state
-and the count of a ``CountedText``. Counts stop where more makes no difference.
+read and how many with others, -1 before its opening; the state of a ``StateMachine``; the items of a ``CountedList``,
+-1 before its opening; the state and the count of a ``CountedText``. Counts stop where more makes no difference.
 """
 
 Names: TypeAlias = frozenset[bytes]
@@ -113,6 +114,14 @@ class Rests:
             case Series() as series, (int(number), int(begun)):
                 for member in self._members(series, number, begun, following):
                     yield member, names
+            case StateMachine(states) as machine, int(state):
+                for expression, target in states[state]:
+                    yield (
+                        self.before(
+                            expression, following if target is None else self._rest(machine, target, following)
+                        ),
+                        names,
+                    )
             case CountedList() as counted, int(count):
                 for part in self._items(counted, count, following):
                     yield part, names
@@ -235,6 +244,8 @@ def called_rules(expression: Expression) -> set[str]:
         case Series(members, separator, more):
             other = [separator] if more is None else [separator, more]
             return set[str]().union(*map(called_rules, [*(member.expression for member in members), *other]))
+        case StateMachine(states):
+            return set[str]().union(*(called_rules(step.expression) for steps in states for step in steps))
         case CountedList():
             return called_rules(expression.item)
         case AnyOrder(members, others):

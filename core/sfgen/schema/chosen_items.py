@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
+from typing import NamedTuple, TypeAlias
 
-from sfgen.errors import SchemaError, SchemaTooLarge
-from sfgen.grammar.rules import Alternation, Call, Expression, Literal, Member, Repeat
+from sfgen.automata import Dfa
+from sfgen.automata.completions import completions
+from sfgen.errors import SchemaTooLarge
+from sfgen.grammar.rules import Alternation, Call, Expression, Leaf, Literal
 from sfgen.schema.arrays import ArrayLimits, Contains
 from sfgen.schema.conjunction import Conjunction, both
 from sfgen.schema.layout import Layout, joined
-from sfgen.schema.members import MAX_COPIES, Tails, by_states, counted_members
+from sfgen.schema.members import MAX_COPIES, Tails, by_states
 
 MAX_CONTAINS = 4
 """The most ``contains`` that hold of one array."""
 
-MOST_ORDERS = 8
-"""Named values that may stand in any order where they must differ; more stand in the order of the schema."""
+MAX_ATOMS = 50
+"""The most parts into which what items may be is divided where they must differ."""
 
 Hits = tuple[bool, ...]
 """Which of the ``contains`` an item satisfies."""
+
+_State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""The items; how many of them satisfy each ``contains``; how many were read of each atom that has an end."""
 
 
 def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) -> list[tuple[Hits, Conjunction]]:
@@ -45,8 +51,49 @@ def label_of(place: str, hits: Hits) -> str:
     return f"{place} contains {','.join(numbers)}" if numbers else place
 
 
-def containing(limits: ArrayLimits, rules: Mapping[str, str], layout: Layout, depth: int, tails: Tails) -> Expression:
-    """The texts of an array some of whose items must be something.
+class Atom(NamedTuple):
+    """Items that are read by the same rules: a part of what the rules of the items divide all items into.
+
+    Args:
+        texts: The items, in one form each.
+        rules: The rules of the items that they are.
+        size: How many there are; ``None``: endlessly many.
+    """
+
+    texts: Dfa
+    rules: frozenset[str]
+    size: int | None
+
+
+def atoms(automata: Mapping[str, Dfa], pointer: str) -> list[Atom]:
+    """The atoms of the languages of some rules: the smallest parts of them that no rule divides.
+
+    Raises:
+        SchemaTooLarge: There are too many.
+    """
+    found: list[tuple[Dfa, frozenset[str]]] = []
+    for rule, texts in automata.items():
+        divided, rest = list[tuple[Dfa, frozenset[str]]](), texts
+        for part, rules in found:
+            divided += [(part & texts, rules | {rule}), (part - texts, rules)]
+            rest -= part
+        found = [(part, rules) for part, rules in [*divided, (rest, frozenset({rule}))] if not part.is_empty]
+        if len(found) > MAX_ATOMS:
+            raise SchemaTooLarge(
+                f"what the items may be has more than {MAX_ATOMS} parts that may overlap", pointer, hint="Use fewer."
+            )
+    return [Atom(part, rules, completions(part).get(0)) for part, rules in found]
+
+
+def chosen_items(
+    limits: ArrayLimits,
+    rules: Mapping[str, str],
+    layout: Layout,
+    depth: int,
+    tails: Tails,
+    different: Sequence[Atom] = (),
+) -> Expression:
+    """The texts of an array some of whose items must be something, or whose items must differ.
 
     Args:
         limits: What the array must satisfy.
@@ -54,18 +101,37 @@ def containing(limits: ArrayLimits, rules: Mapping[str, str], layout: Layout, de
         layout: The white space.
         depth: The depth at which the array begins.
         tails: Where the rules are put that the expression needs besides.
+        different: What the items are read by where they must differ. Of an atom that has an end it is counted how many
+            of its texts were read, so that there is always another one.
+
+    Raises:
+        SchemaTooLarge: There are too many states.
     """
     first, contains = len(limits.prefix), limits.contains
-    last = max(first, limits.minimum, 1) if limits.maximum is None else limits.maximum
+    maximum = _most(limits, different)
+    last = max(first, limits.minimum, 1) if maximum is None else maximum
     tops = [one.minimum if one.maximum is None else one.maximum for one in contains]
-    comma, closing = layout.comma(depth), Literal(layout.closing(b"]", depth))
+    comma = layout.comma(depth)
+    opening, closing = Literal(layout.opening(b"[", depth)), Literal(layout.closing(b"]", depth))
     sorts = list(product((False, True), repeat=len(contains)))
+    calls = [Call(tails.add(Leaf(atom.texts)).rule, distinct=True) for atom in different]
+    ends = [atom.size is not None and (maximum is None or atom.size < maximum) for atom in different]
 
-    def branches(state: tuple[int, ...]) -> Iterable[tuple[Expression, tuple[int, ...] | None]]:
-        count, *seen = state
+    def items(rule: str, read: tuple[int, ...]) -> Iterable[tuple[Call, tuple[int, ...]]]:
+        """The ways to read an item of a rule, and how many texts of each atom that has an end are read then."""
+        if not different:
+            yield Call(rule), read
+        for number, atom in enumerate(different):
+            if rule in atom.rules and not ends[number]:
+                yield calls[number], read
+            elif rule in atom.rules and atom.size is not None and read[number] < atom.size:
+                yield calls[number], (*read[:number], read[number] + 1, *read[number + 1 :])
+
+    def branches(state: _State) -> Iterable[tuple[Expression, _State | None]]:
+        count, seen, read = state
         if count >= limits.minimum and all(done >= one.minimum for done, one in zip(seen, contains, strict=True)):
             yield closing, None
-        if limits.maximum is not None and count >= limits.maximum:
+        if maximum is not None and count >= maximum:
             return
         for hits in sorts:
             rule = rules.get(label_of(f"[{count}]" if count < first else "[]", hits))
@@ -74,64 +140,30 @@ def containing(limits: ArrayLimits, rules: Mapping[str, str], layout: Layout, de
                 one.maximum is not None and done > one.maximum for done, one in zip(after, contains, strict=True)
             )
             if rule is not None and not too_many:
-                following = (min(count + 1, last), *(min(done, top) for done, top in zip(after, tops, strict=True)))
-                yield joined(comma, Call(rule)) if count else Call(rule), following
+                kept = tuple(min(done, top) for done, top in zip(after, tops, strict=True))
+                for item, now_read in items(rule, read):
+                    yield joined(comma, item) if count else item, (min(count + 1, last), kept, now_read)
 
-    whole = joined(Literal(layout.opening(b"[", depth)), by_states((0, *[0] * len(contains)), branches, tails))
+    start: _State = (0, (0,) * len(contains), (0,) * len(different))
+    whole = joined(opening, by_states(start, branches, tails))
     can_be_empty = limits.minimum == 0 and all(one.minimum == 0 for one in contains)
     return Alternation((Literal(b"[]"), whole)) if layout.indent is not None and can_be_empty else whole
 
 
-def differing(
-    values: Sequence[Expression],
-    items: Sequence[str],
-    counts: tuple[int, int | None],
-    layout: Layout,
-    depth: int,
-    tails: Tails,
-    most: int | None,
-) -> Expression:
-    """The texts of an array whose items must differ.
+def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
+    """The most items that are written; where they must differ, no more than are counted if they could run out.
 
-    Args:
-        values: The items that the schema names, each in its one written form.
-        items: The rules of the other items, which are leaves.
-        counts: The fewest items, and the most.
-        layout: The white space.
-        depth: The depth at which the array begins.
-        tails: Where the rules are put that the expression needs besides.
-        most: How many other items there are; ``None``: without end.
+    Raises:
+        SchemaTooLarge: There must be more.
     """
-    comma = layout.comma(depth)
-    opening, closing = Literal(layout.opening(b"[", depth)), Literal(layout.closing(b"]", depth))
-    minimum, maximum = counts
-    others = [Call(name, distinct=True) for name in items]
-    more = None if not others else others[0] if len(others) == 1 else Alternation(tuple(others))
-    if more is not None and not values:
-        if minimum > MAX_COPIES:
-            raise SchemaError(f"minItems {minimum} is above the {MAX_COPIES:,} items that may differ")
-        most = None if maximum is None or maximum > MAX_COPIES else maximum - 1
-        some = joined(opening, more, Repeat(joined(comma, more), max(0, minimum - 1), most), closing)
-    elif more is not None or len(values) > MOST_ORDERS:
-        members = [Member(value, False) for value in values]
-        some = joined(opening, counted_members(members, more, comma, closing, (max(1, minimum), maximum), tails, most))
-    else:
-        some = joined(opening, _in_any_order(values, comma, closing, (max(1, minimum), maximum), tails))
-    return some if minimum else Alternation((Literal(b"[]"), some))
-
-
-def _in_any_order(
-    values: Sequence[Expression], comma: Expression, closing: Expression, counts: tuple[int, int | None], tails: Tails
-) -> Expression:
-    """Some of the values, each at most once: a state for each set of them."""
-    minimum, maximum = counts
-
-    def branches(used: frozenset[int]) -> Iterable[tuple[Expression, frozenset[int] | None]]:
-        if len(used) >= minimum:
-            yield closing, None
-        if maximum is None or len(used) < maximum:
-            for number, value in enumerate(values):
-                if number not in used:
-                    yield joined(comma, value) if used else value, used | {number}
-
-    return by_states(frozenset[int](), branches, tails)
+    if not different:
+        return limits.maximum
+    maximum = limits.maximum
+    counts = [atom.size for atom in different if atom.size is not None]
+    if len(counts) == len(different):
+        maximum = sum(counts) if maximum is None else min(maximum, sum(counts))
+    if limits.minimum > MAX_COPIES and (maximum is None or maximum > MAX_COPIES):
+        raise SchemaTooLarge(f"minItems {limits.minimum} is above the {MAX_COPIES:,} items that may differ")
+    if maximum is None and max(counts, default=0) <= MAX_COPIES:
+        return None
+    return MAX_COPIES if maximum is None else min(maximum, MAX_COPIES)

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sfgen.errors import SchemaError
-from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf, Literal
+from sfgen.grammar.network import is_empty
+from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf
 from sfgen.schema.arrays import ArrayLimits, array_expression
-from sfgen.schema.chosen_items import containing, differing
+from sfgen.schema.chosen_items import atoms, chosen_items
 from sfgen.schema.conjunction import conjunction
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.emptiness import no_text, with_texts, without_empty
@@ -21,13 +22,12 @@ from sfgen.schema.groups import Group
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import values_expression
 from sfgen.schema.members import Tails, at_most, texts_of
-from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits, WrittenProperty, object_expression, object_in_any_order
+from sfgen.schema.one_form import OneForm
 from sfgen.schema.options import WritingOptions
 from sfgen.schema.outline import Names, Outline, Outlines, Part, Union, Values
 from sfgen.schema.outliner import Outliner
 from sfgen.schema.plain_words import described
-from sfgen.schema.scalars import one_form
 from sfgen.schema.sharing import shared
 from sfgen.schema.strings import StringLimits, is_clean
 from sfgen.schema.value_orders import in_all_orders
@@ -89,6 +89,7 @@ class _Compiler:
         self._options = options
         self._layout = Layout(options)
         self._watches_banned = False
+        self._notes: list[str] = []
 
     def compiled(self) -> Compiled:
         """The rules."""
@@ -120,7 +121,7 @@ class _Compiler:
             rules.update(tails.rules)
         return Compiled(
             Grammar(rules, start),
-            tuple(notes),
+            (*notes, *dict.fromkeys(self._notes)),
             described(outlines),
             {name: tuple(outline.parts) for name, outline in outlines.items()},
             {name: outline.pointer for name, outline in outlines.items()},
@@ -128,37 +129,25 @@ class _Compiler:
             self._watches_banned or not outliner.are_names_clean,
         )
 
-    def _refuse(self, is_refused: bool, reason: str, outline: Outline) -> None:
-        if is_refused:
-            raise SchemaError(reason, outline.pointer, hint="Leave it out, and look for repeated items afterwards.")
-
-    def _differing(self, outline: Outline, outlines: Outlines) -> tuple[list[Expression], list[Leaf]]:
-        """The items of an array that must differ: those that the schema names, and the leaves of all others."""
-        values: list[Expression] = []
-        leaves: list[Leaf] = []
-        waiting = [part.rule for part in outline.parts]
-        while waiting:
-            item = outlines[waiting.pop()]
-            match item.content:
-                case Union():
-                    waiting += [part.rule for part in reversed(item.parts)]
-                case Values(named):
-                    is_open = self._layout.is_open or self._options.order == "any"
-                    is_fixed = not is_open or not any(isinstance(value, list | dict) for value in named)
-                    what = "uniqueItems is not supported where white space or the order is left open"
-                    self._refuse(not is_fixed, what, outline)
-                    values += [values_expression([value], self._layout, item.depth, item.pointer) for value in named]
-                case Group("null" | "boolean" as kind):
-                    values += [Literal(text) for text in ((b"null",) if kind == "null" else (b"true", b"false"))]
-                case Group(limits=NumberLimits() | StringLimits() as limits):
-                    leaf = one_form(limits)
-                    self._refuse(leaf is None, "uniqueItems is not supported for strings as long as these", outline)
-                    assert leaf is not None
-                    if not leaf.dfa.is_empty:
-                        leaves.append(leaf)
-                case _:
-                    self._refuse(True, "uniqueItems is not supported for items that are arrays or objects yet", outline)
-        return list(dict.fromkeys(values)), leaves
+    def _different_items(self, limits: ArrayLimits, outline: Outline, outlines: Outlines, tails: Tails) -> Expression:
+        """The texts of an array whose items must differ."""
+        rules = {part.label: part.rule for part in outline.parts}
+        form = OneForm(outlines, dict.fromkeys(rules.values()), self._options)
+        automata = {rule: form.automaton(rule) for rule in dict.fromkeys(rules.values())}
+        expression = chosen_items(limits, rules, self._layout, outline.depth, tails, atoms(automata, outline.pointer))
+        if form.is_narrowed and is_empty(Grammar({**tails.rules, "": expression}, "")):
+            raise SchemaError(
+                "uniqueItems is not supported for items like these yet: nothing could be written",
+                outline.pointer,
+                hint="Leave it out, and look for repeated items afterwards.",
+            )
+        if form.is_narrowed:
+            where = outline.pointer or "the top"
+            self._notes.append(
+                f"Some valid values are never written: items that must differ, at {where}, are nested in themselves a "
+                "few times, have one name at most that is not declared, and few items that must differ in them."
+            )
+        return expression
 
     def _expression(self, outline: Outline, outlines: Outlines, tails: Tails) -> Expression:
         layout, depth, parts = self._layout, outline.depth, outline.parts
@@ -171,17 +160,10 @@ class _Compiler:
             case Names():
                 assert outline.expression is not None
                 return outline.expression
-            case Group(limits=ArrayLimits(contains=[_, *_]) as limits):
-                self._refuse(limits.are_unique, "uniqueItems is not supported beside contains yet", outline)
-                return containing(limits, {part.label: part.rule for part in parts}, layout, depth, tails)
             case Group(limits=ArrayLimits(are_unique=True) as limits):
-                what = "uniqueItems is not supported where items are described one by one"
-                self._refuse(bool(limits.prefix), what, outline)
-                known, leaves = self._differing(outline, outlines)
-                most = texts_of(leaves)
-                counts = (limits.minimum, at_most(limits.maximum, len(known), most))
-                items = [tails.add(leaf).rule for leaf in leaves]
-                return differing(known, items, counts, layout, depth, tails, most)
+                return self._different_items(limits, outline, outlines, tails)
+            case Group(limits=ArrayLimits(contains=[_, *_]) as limits):
+                return chosen_items(limits, {part.label: part.rule for part in parts}, layout, depth, tails)
             case Group(limits=ArrayLimits(prefix=prefix) as limits):
                 by_label = {part.label: part.rule for part in parts}
                 first = [by_label.get(f"[{index}]") for index in range(len(prefix))]

@@ -31,7 +31,7 @@ def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
                     if rule:
                         callers.setdefault(rule, []).append(name)
             counted.add(name)
-            missing[name] = -1
+            missing[name] = 0 if _has_enough(outline, ()) else -1
         elif outline.why_empty is not None:
             missing[name] = -1
         elif not needed:

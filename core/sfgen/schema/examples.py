@@ -18,6 +18,7 @@ from sfgen.grammar.distances import distances_of
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import (
+    NOTHING,
     Alternation,
     AnyOrder,
     Bytes,
@@ -32,6 +33,7 @@ from sfgen.grammar.rules import (
     Member,
     Repeat,
     Series,
+    StateMachine,
     Take,
 )
 
@@ -142,6 +144,8 @@ class _Texts:
                 return self._series(
                     [self._plain(member.expression) for member in members if member.is_needed], separator
                 )
+            case StateMachine():
+                return None  # there is none left: see _with_places
             case CountedList(opening, item, separator, closing, minimum):
                 items = [self._plain(item)] * minimum
                 return self._list(opening, items, separator, closing)
@@ -233,6 +237,12 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
                     separator,
                     None if more is None else place(read(more)),
                 )
+            case StateMachine(states):  # a rule for each state
+                calls = [place(NOTHING) for _ in states]
+                for call, steps in zip(calls, states, strict=True):
+                    ways = [(read(each), *(() if target is None else (calls[target],))) for each, target in steps]
+                    rules[call.rule] = Alternation(tuple(place(Concatenation(way)) for way in ways))
+                return calls[0]
             case CountedList(opening, item, separator, closing, minimum, maximum):
                 return CountedList(opening, place(item), separator, closing, minimum, maximum)
             case AnyOrder():
@@ -270,6 +280,10 @@ def _calls(expression: Expression) -> Iterator[str]:
                 yield from _calls(member.expression)
             if more is not None:
                 yield from _calls(more)
+        case StateMachine(states):
+            for steps in states:
+                for step in steps:
+                    yield from _calls(step.expression)
         case CountedList(item=item):
             yield item.rule
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -82,7 +82,7 @@ class Satisfaction:
     def _satisfies(self, value: Any, limits: object, depth: int) -> bool:
         match limits:
             case NumberLimits():
-                return limits.accepts(_exact(value))
+                return limits.accepts(exact(value))
             case StringLimits():
                 return limits.accepts(value)
             case ArrayLimits(minimum=minimum, maximum=maximum):
@@ -109,7 +109,9 @@ class Satisfaction:
                 return True
 
 
-def values_expression(values: Sequence[Any], layout: Layout, depth: int, pointer: str) -> Expression:
+def values_expression(
+    values: Sequence[Any], layout: Layout, depth: int, pointer: str, number: Callable[[Any], bytes] | None = None
+) -> Expression:
     """The texts of some values, each in its one written form where the white space is fixed.
 
     Args:
@@ -117,6 +119,7 @@ def values_expression(values: Sequence[Any], layout: Layout, depth: int, pointer
         layout: The white space.
         depth: The depth at which they begin.
         pointer: Where they stand, for messages.
+        number: Writes numbers; :func:`written_number` if nothing else is said.
 
     Raises:
         SchemaTooLarge: They are too long together.
@@ -125,7 +128,7 @@ def values_expression(values: Sequence[Any], layout: Layout, depth: int, pointer
     others: list[Expression] = []
     size = 0
     for value in values:
-        expression = joined(*_pieces(value, layout, depth))
+        expression = joined(*_pieces(value, layout, depth, number or written_number))
         if isinstance(expression, Literal):
             size += len(expression.data)
             texts[expression.data] = None
@@ -154,8 +157,8 @@ def as_integer(value: Any) -> Any:
     """
     if type_of(value) != "number" or isinstance(value, int):
         return value
-    exact = _exact(value)
-    return int(exact) if exact == exact.to_integral_value() and exact.adjusted() < _MOST_DIGITS else value
+    number = exact(value)
+    return int(number) if number == number.to_integral_value() and number.adjusted() < _MOST_DIGITS else value
 
 
 def written_number(value: Any) -> bytes:
@@ -166,17 +169,20 @@ def written_number(value: Any) -> bytes:
     """
     if isinstance(value, int):
         return str(value).encode()
-    exact = _exact(value)
-    nearest = repr(float(exact))
-    is_same = "inf" not in nearest and Decimal(nearest) == exact
-    return (nearest if is_same else str(exact)).encode()
+    number = exact(value)
+    nearest = repr(float(number))
+    is_same = "inf" not in nearest and Decimal(nearest) == number
+    return (nearest if is_same else str(number)).encode()
 
 
-def _exact(value: Any) -> Decimal:
+def exact(value: Any) -> Decimal:
+    """A number of a schema, exactly."""
     return value if isinstance(value, Decimal) else Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _pieces(value: Any, layout: Layout, depth: int, nested: int = 0) -> Iterator[Expression]:
+def _pieces(
+    value: Any, layout: Layout, depth: int, number: Callable[[Any], bytes], nested: int = 0
+) -> Iterator[Expression]:
     """The expressions, one after the other, that write a value."""
     if nested > MAX_DEPTH:
         raise SchemaTooLarge(f"a value of enum or const is nested more than {MAX_DEPTH} deep", hint="Use properties.")
@@ -185,7 +191,7 @@ def _pieces(value: Any, layout: Layout, depth: int, nested: int = 0) -> Iterator
     elif value is None or isinstance(value, bool):
         yield Literal({None: b"null", True: b"true", False: b"false"}[value])
     elif not isinstance(value, list | dict):
-        yield Literal(written_number(value))
+        yield Literal(number(value))
     elif not value:
         yield Literal(b"[]" if isinstance(value, list) else b"{}")
     else:
@@ -198,5 +204,5 @@ def _pieces(value: Any, layout: Layout, depth: int, nested: int = 0) -> Iterator
             if isinstance(value, dict):
                 yield layout.name(write(item))
                 item = value[item]
-            yield from _pieces(item, layout, below, nested + 1)
+            yield from _pieces(item, layout, below, number, nested + 1)
         yield Literal(layout.closing(closing, depth))

@@ -1,7 +1,4 @@
-"""Members that are counted or told apart: a rule for each state, as a right-linear grammar of an automaton.
-
-A rule that ends with a call of another one needs no frame for it, so such rules cost no more than states do.
-"""
+"""Members that are counted or told apart: a rule that is a state machine."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ from typing import TypeVar
 
 from sfgen.automata.completions import completions
 from sfgen.errors import SchemaTooLarge
-from sfgen.grammar.rules import EMPTY, NOTHING, Alternation, Call, Expression, Leaf, Member, Repeat
+from sfgen.grammar.rules import EMPTY, Call, Expression, Leaf, Member, Repeat, StateMachine, Step
 from sfgen.schema.layout import joined
 
 MAX_STATES = 20_000
-"""The most rules that are made so of one array or object."""
+"""The most states that are made so of one array or object."""
 
 MAX_COPIES = 1_000
 """The most that is counted by copies."""
@@ -73,26 +70,27 @@ def by_states(
     Args:
         start: Its first state.
         branches: Of a state what it reads and the state behind; ``None``: the end.
-        tails: Where the rules of the states go.
+        tails: Where the rule goes.
 
     Raises:
         SchemaTooLarge: There are too many states.
     """
-    calls = {start: tails.add(NOTHING)}
+    numbers = {start: 0}
+    machine: list[tuple[Step, ...]] = []
     for state in (queue := [start]):
-        found: list[Expression] = []
+        steps: list[Step] = []
         for read, after in branches(state):
-            if after is not None and after not in calls:
-                calls[after] = tails.add(NOTHING)
+            if after is not None and after not in numbers:
+                numbers[after] = len(numbers)
                 queue.append(after)
-            found.append(read if after is None else joined(read, calls[after]))
-        tails.rules[calls[state].rule] = found[0] if len(found) == 1 else Alternation(tuple(found))
+            steps.append(Step(read, None if after is None else numbers[after]))
+        machine.append(tuple(steps))
         if len(queue) > MAX_STATES:
             raise SchemaTooLarge(
                 f"its parts are counted and told apart by more than {MAX_STATES:,} states",
                 hint="Ask for fewer of them, or leave the count out.",
             )
-    return calls[start]
+    return tails.add(StateMachine(tuple(machine)))
 
 
 def counted_members(
@@ -112,7 +110,7 @@ def counted_members(
         separator: What stands between two.
         closing: What stands behind the last.
         counts: The fewest members and the most; ``None``: any number.
-        tails: Where the rules go that are needed.
+        tails: Where the rule goes.
         most: The most that may stand behind them; ``None``: any number.
 
     Raises:
