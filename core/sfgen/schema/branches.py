@@ -227,6 +227,7 @@ class Branches:
             before = self.losses
             parts.append(self._all(part, chain))
             is_whole.append(self.losses == before)
+        outlines = [self._necessary(part) for part in _parts(one, "oneOf")]
         found: dict[Plain, None] = {}
         for index, own in enumerate(parts):
             for branch in _product(around, self._told(one, "oneOf", index, own, chain), one):
@@ -236,12 +237,31 @@ class Branches:
                 for other, others in enumerate(parts):
                     if other == index:
                         continue
-                    are_apart = is_whole[other] and all(self._has_no_value(both(branch, plain)) for plain in others)
+                    are_apart = self._has_no_value(both(branch, outlines[other])) or (
+                        is_whole[other] and all(self._has_no_value(both(branch, plain)) for plain in others)
+                    )
                     if not are_apart:
                         kept = _product(kept, self._none(one.part("oneOf", other), chain), one)
                 found.update(dict.fromkeys(kept))
                 _check_number(len(found), one)
         return list(found)
+
+    def _necessary(self, found: Conjunction) -> Plain:
+        """What each value of a conjunction satisfies, whatever its unions say: a branch that leaves out no value."""
+        passed: dict[str, Subschema] = {}
+        waiting = [*found]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one.schema, bool) or one.key in passed:
+                continue
+            passed[one.key] = one
+            if self._reference(one) is not None:
+                waiting += self._referred(one)
+                if self._ignores_siblings and not one.is_made:
+                    passed[one.key] = Subschema({}, one.pointer)  # nothing beside a reference counts
+                    continue
+            waiting += [some for part in _parts(one, "allOf") for some in part]
+        return tuple(one for one in passed.values() if not says_nothing(one.schema))
 
     def _dependencies(self, one: Subschema) -> Iterator[tuple[str, Conjunction]]:
         """The properties on which something depends, and what must be satisfied where they are there."""
