@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 import tempfile
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -103,7 +105,8 @@ def more_texts(odd: OddSchema, seed: int = 0) -> list[bytes]:
             found.append(_walked(constraint, random.Random(seed)))
     if len(grammar.rules) <= _MOST_RULES:
         texts = RuleTexts(grammar, random.Random(seed), depth=6)
-        found += [texts.draw() for _ in range(3)]
+        with suppress(AssertionError):  # it found no text that differs from others
+            found += [texts.draw() for _ in range(3)]
     return found
 
 
@@ -112,7 +115,7 @@ def fault_of_texts(odd: OddSchema, texts: list[bytes]) -> str | None:
     text = odd.source if isinstance(odd.source, str) else odd.source.decode("utf-8-sig")
     try:
         schema = json.loads(text)
-        _check_patterns(schema)
+        _check_readable(schema)
         oracle = Oracle(schema)
         for written in texts:
             fault = oracle.fault(written.decode())
@@ -128,8 +131,13 @@ def _different() -> re.Pattern[str]:
     return re.compile(r"\\[WDSBbpPcu]|\(\?|\\k|\$|\^\^|\[\^")
 
 
-def _check_patterns(schema: Any) -> None:
-    """Raise ``re.error`` where a pattern means something else in Python than in ECMA-262, for some texts."""
+def _check_readable(schema: Any) -> None:
+    """Look whether jsonschema reads a schema as it is meant.
+
+    Raises:
+        re.error: A pattern means something else in Python than in ECMA-262, for some texts.
+        OverflowError: A number is beyond all floats.
+    """
     waiting = [schema]
     while waiting:
         value = waiting.pop()
@@ -142,3 +150,5 @@ def _check_patterns(schema: Any) -> None:
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise OverflowError("a number above all floats")
