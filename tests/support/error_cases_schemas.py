@@ -226,6 +226,11 @@ SCHEMAS = [
     Case([*_INDEX, f"""{'{"anyOf":[' * 150}true{"]}" * 150}"""], 1, "stand in each other more than 100 deep"),
     Case([*_INDEX, json.dumps({"prefixItems": [{}] * 1100})], 1, "more than 1,000 items one by one"),
     Case([*_INDEX, json.dumps(_MANY_BRANCHES)], 1, "more than 2,000 branches together"),
+    Case(
+        [*_INDEX, json.dumps({"type": "object", "properties": {f"p{n}": {} for n in range(500)}, "minProperties": 3})],
+        1,
+        "it has 500 properties and counts them up to 3",
+    ),
     Case([*_INDEX, json.dumps({"allOf": [{"minLength": 1}] * 1100})], 1, "allOf has more than 1,000 schemas"),
     Case([*_INDEX, json.dumps({"oneOf": [{"minLength": 1}] * 310})], 1, "oneOf has more than 300 schemas"),
     Case([*_INDEX, json.dumps({"pattern": "a" * 100_001})], 1, "it is longer than 100,000 characters"),
