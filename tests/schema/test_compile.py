@@ -389,3 +389,15 @@ def test_limits_that_no_text_comes_to(word: str, text: str, limit: int) -> None:
     constraint = JsonSchema({word: limit, word.replace("max", "min"): 2, "type": ["string", "array", "object"]})
     assert constraint.accepts(text)
     assert constraint.shortest()
+
+
+def test_branches_that_a_type_tells_apart_whatever_is_in_them() -> None:
+    """What is in one of them cannot be negated whole, and need not be."""
+    day = {"type": "string", "format": "date"}
+    inner = {"oneOf": [{"required": [name], "properties": {name: day}} for name in "ab"]}
+    kinds = [{"required": ["kind"], "properties": {"kind": {"const": n}, "on": day}, **inner} for n in range(8)]
+    one = {"allOf": [{"type": "object"}, {"oneOf": kinds}]}
+    some = {"type": "array", "items": {"$ref": "#/$defs/one"}}
+    constraint = JsonSchema({"$defs": {"one": one}, "oneOf": [{"$ref": "#/$defs/one"}, some]})
+    texts = ['{"kind": 1, "a": "2026-11-23"}', '[{"kind": 1, "a": "2026-11-23"}]', "[]", '{"kind": 1}', '[{"kind": 9}]']
+    assert [constraint.accepts(text) for text in texts] == [True, True, True, False, False]

@@ -55,8 +55,14 @@ class OddSchema:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def odd_schemas(count: int, number: int) -> list[OddSchema]:
-    """So many of all kinds, the same for the same number; they are in no order."""
+def odd_schemas(count: int, number: int, *, with_large: bool = True) -> list[OddSchema]:
+    """Random ones of all kinds, in no order.
+
+    Args:
+        count: How many.
+        number: The same ones come for the same number.
+        with_large: Whether there are some of up to 5 MB.
+    """
     rng = random.Random(f"odd schemas {number}")
     counts = [max(1, round(count * share)) for share in _SHARES]
     random_ones = list(map(_text, _combined(counts[0] + counts[1], number)))
@@ -83,7 +89,7 @@ def odd_schemas(count: int, number: int) -> list[OddSchema]:
         lambda: OddSchema("bytes", "random bytes", _random_bytes(rng)),
     ]
     found = [maker() for maker, wanted in zip(makers, counts[:-1], strict=True) for _ in range(wanted)]
-    special = [OddSchema("special", name, source) for name, source in special_schemas()]
+    special = [OddSchema("special", name, source) for name, source in special_schemas(with_large)]
     found += special if counts[-1] >= len(special) else rng.sample(special, counts[-1])
     rng.shuffle(found)
     return found[:count]
@@ -216,12 +222,14 @@ def _random_bytes(rng: random.Random) -> bytes:
 # ---- special ones --------------------------------------------------------------------------------------------------
 
 
-def special_schemas() -> Iterator[tuple[str, str | bytes]]:
+def special_schemas(with_large: bool) -> Iterator[tuple[str, str | bytes]]:
     """Deep, long, wide and wrong ones, by name."""
-    yield from _deep()
-    yield from _wide()
+    yield from _deep(with_large)
+    yield from _wide(with_large)
     yield from _wrong()
     yield from _encoded()
+    if with_large:
+        yield "5 MB", b'{"const": "' + b"a" * 5_000_000 + b'"}'
     for pattern in _PATTERNS:
         yield f"pattern {pattern[:40]!r}", _text({"type": "string", "pattern": pattern})
         yield f"name {pattern[:40]!r}", _text({"type": "object", "patternProperties": {pattern: {"const": 1}}})
@@ -235,8 +243,8 @@ def _nested(count: int, *words: str) -> str:
     return opening * count + '{"type": "integer"}' + closing * count
 
 
-def _deep() -> Iterator[tuple[str, str]]:
-    for count in (50, 100, 190, 1000, 100_000):
+def _deep(with_large: bool) -> Iterator[tuple[str, str]]:
+    for count in (50, 100, 190, 1000, *([100_000] if with_large else [])):
         for word in ("items", "not", "allOf", "anyOf", "oneOf", "additionalProperties", "contains", "if"):
             yield f"{count} {word} in each other", _nested(count, word)
         yield f"{count} properties in each other", '{"properties": {"a": ' * count + "true" + "}}" * count
@@ -244,7 +252,7 @@ def _deep() -> Iterator[tuple[str, str]]:
     for count in (50, 150):
         yield f"{count} not and anyOf", _nested(count, "not", "anyOf")
         yield f"{count} oneOf and items", _nested(count, "oneOf", "items")
-    for count in (10, 99, 1000, 5000):
+    for count in (10, 99, *([1000, 5000] if with_large else [])):
         chain = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(count)}
         yield (
             f"{count} references on end",
@@ -289,14 +297,14 @@ def _deep() -> Iterator[tuple[str, str]]:
         yield f"{count} pairs on end", _text({"$ref": "#/$defs/d0", "$defs": {**pairs, f"d{count}": {"type": "null"}}})
 
 
-def _wide() -> Iterator[tuple[str, str]]:
-    for count in (1000, 10_000, 100_000):
+def _wide(with_large: bool) -> Iterator[tuple[str, str]]:
+    for count in (1000, *([10_000, 100_000] if with_large else [])):
         yield f"enum of {count} numbers", _text({"enum": list(range(count))})
         yield f"enum of {count} names", _text({"enum": [f"name{number * 7919 % count}" for number in range(count)]})
         yield f"enum of {count} kinds", _text({"enum": [[n, str(n), {"a": n}, None][n % 4] for n in range(count)]})
         yield f"not of {count} values", _text({"type": "string", "not": {"enum": [f"n{n}" for n in range(count)]}})
         yield f"required {count}", _text({"type": "object", "required": [f"n{number}" for number in range(count)]})
-    for count in (500, 5000, 20_000):
+    for count in (100, *([500, 5000, 20_000] if with_large else [])):
         properties = {f"property{number}": {"type": "integer"} for number in range(count)}
         yield f"{count} properties", _text({"type": "object", "properties": properties})
         closed = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -320,7 +328,7 @@ def _wide() -> Iterator[tuple[str, str]]:
         yield f"{count} dependent", _text({"dependentRequired": {f"n{n}": [f"n{n + 1}"] for n in range(count)}})
         yield f"prefix of {count}", _text({"prefixItems": [{"const": n} for n in range(count)], "minItems": count})
         yield f"{count} patterns of names", _text({"patternProperties": {f"^a{n}": {} for n in range(count)}})
-    for size in (10**3, 10**5, 3 * 10**6):
+    for size in (10**3, *([10**5, 3 * 10**6] if with_large else [])):
         name = "n" * size
         yield f"a name of {size}", _text({"type": "object", "properties": {name: {}}, "required": [name]})
         yield f"a constant of {size}", _text({"const": name})
@@ -432,4 +440,3 @@ def _encoded() -> Iterator[tuple[str, bytes]]:
     yield "broken off", text.encode()[:-4]
     yield "nothing", b""
     yield "zeros", bytes(1000)
-    yield "5 MB", b'{"const": "' + b"a" * 5_000_000 + b'"}'

@@ -16,15 +16,22 @@ from typing import TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.schema import openapi
-from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction, listed
+from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import COMBINATORS, says_nothing
 from sfgen.schema.keywords import Draft
+from sfgen.schema.named_values import constants_together, values_together
 from sfgen.schema.negation import absent, alternatives, made_of, present, with_value
 from sfgen.schema.unevaluated import with_more, with_unevaluated
 
 MAX_BRANCHES = 2_000
 """The most branches of one union."""
+
+MAX_TOGETHER = 1_000
+"""The most schemas of one ``allOf``."""
+
+MAX_APART = 300
+"""The most schemas of one ``oneOf``, those aside that only name values: each is held against each other."""
 
 MAX_CHAIN = 100
 """How deep references and combinators may stand in each other without an object or an array between."""
@@ -157,8 +164,11 @@ class Branches:
             found = self._referred(one)
             if self._ignores_siblings and not one.is_made:
                 return self._all(found, chain)
-        for _, part in _parts(one, "allOf"):
-            found = both(found, part)
+        found = tuple(dict.fromkeys([*found, *(some for _, part in _parts(one, "allOf") for some in part)]))
+        if len(found) > MAX_TOGETHER:
+            raise SchemaTooLarge(
+                f"allOf has more than {MAX_TOGETHER:,} schemas", one.pointer, hint="Write some of them as one schema."
+            )
         branches = self._all(found, chain)
         if not says_nothing(one.schema):
             alone: Plain = (one,)
@@ -183,7 +193,7 @@ class Branches:
         """The branches of ``anyOf``."""
         parts = [self._told(one, "anyOf", index, self._all(part, chain), chain) for index, part in _parts(one, "anyOf")]
         found = dict.fromkeys(plain for part in parts for plain in part)
-        return _values_together(found, one, self._draft)
+        return values_together(found, one, self._draft)
 
     def _told(self, one: Subschema, word: str, index: int, branches: Union, chain: tuple[str, ...]) -> Union:
         """The branches of a schema of ``oneOf`` or ``anyOf``, with the property by which a discriminator tells it.
@@ -221,27 +231,54 @@ class Branches:
 
     def _exactly_one(self, one: Subschema, around: Union, chain: tuple[str, ...]) -> Union:
         """The branches of ``oneOf`` with what stands beside it."""
+        schemas = constants_together(list(_parts(one, "oneOf")), one, self._draft)
+        if len(schemas) > MAX_APART:
+            raise SchemaTooLarge(
+                f"oneOf has more than {MAX_APART} schemas, each of which must be apart from each other",
+                one.pointer,
+                hint="Write anyOf, or fewer of them.",
+            )
         parts: list[Union] = []
         is_whole: list[bool] = []
-        for _, part in _parts(one, "oneOf"):
+        for _, part in schemas:
             before = self.losses
             parts.append(self._all(part, chain))
             is_whole.append(self.losses == before)
+        outlines = [self._necessary(part) for _, part in schemas]
         found: dict[Plain, None] = {}
         for index, own in enumerate(parts):
-            for branch in _product(around, self._told(one, "oneOf", index, own, chain), one):
+            for branch in _product(around, self._told(one, "oneOf", schemas[index][0], own, chain), one):
                 if self._has_no_value(branch):
                     continue
                 kept: Union = [branch]
                 for other, others in enumerate(parts):
                     if other == index:
                         continue
-                    are_apart = is_whole[other] and all(self._has_no_value(both(branch, plain)) for plain in others)
+                    are_apart = self._has_no_value(both(branch, outlines[other])) or (
+                        is_whole[other] and all(self._has_no_value(both(branch, plain)) for plain in others)
+                    )
                     if not are_apart:
-                        kept = _product(kept, self._none(one.part("oneOf", other), chain), one)
+                        kept = _product(kept, self._none(schemas[other][1], chain), one)
                 found.update(dict.fromkeys(kept))
                 _check_number(len(found), one)
         return list(found)
+
+    def _necessary(self, found: Conjunction) -> Plain:
+        """What each value of a conjunction satisfies, whatever its unions say: a branch that leaves out no value."""
+        passed: dict[str, Subschema] = {}
+        waiting = [*found]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one.schema, bool) or one.key in passed:
+                continue
+            passed[one.key] = one
+            if self._reference(one) is not None:
+                waiting += self._referred(one)
+                if self._ignores_siblings and not one.is_made:
+                    passed[one.key] = Subschema({}, one.pointer)  # nothing beside a reference counts
+                    continue
+            waiting += [some for _, part in _parts(one, "allOf") for some in part]
+        return tuple(one for one in passed.values() if not says_nothing(one.schema))
 
     def _dependencies(self, one: Subschema) -> Iterator[tuple[str, Conjunction]]:
         """The properties on which something depends, and what must be satisfied where they are there."""
@@ -341,21 +378,6 @@ class Branches:
 
 def _parts(one: Subschema, word: str) -> Iterator[tuple[int, Conjunction]]:
     return ((index, one.part(word, index)) for index in range(len(one.schema.get(word, ()))))
-
-
-def _values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> Union:
-    """Branches of ``anyOf``, those that only name values joined into one: lists of hundreds meet others beside it."""
-    lists = [plain for plain in branches if len(plain) == 1 and _only_names_values(plain[0], draft)]
-    if len(lists) < 2:
-        return list(branches)
-    values = [value for plain in lists for value in listed(plain) or ()]
-    joined = Subschema({"enum": values}, one.pointer, f"values of {one.key}")
-    return [*(plain for plain in branches if plain not in set(lists)), (joined,)]
-
-
-def _only_names_values(one: Subschema, draft: Draft) -> bool:
-    words = {word for word in one.schema if not says_nothing([word]) and one.says(word, draft)}
-    return bool(words) and words <= {"enum", "const"}
 
 
 def _product(left: Union, right: Union, one: Subschema) -> Union:

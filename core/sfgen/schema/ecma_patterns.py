@@ -39,6 +39,7 @@ from sfgen.regex.parse import parse, word_boundary
 from sfgen.regex.scan import MAX_NESTING
 
 _KEPT = 256  # automata
+_MAX_LENGTH = 100_000  # characters
 _MAX_COUNT = 1_000_000  # of a repeat: far beyond what an automaton can have
 
 _ANY = repeat(Characters(TEXT), 0, None)
@@ -72,6 +73,8 @@ def pattern_texts(pattern: str) -> Dfa:
     >>> texts.accepts("42"), texts.accepts("42\n"), texts.accepts("٤٢")
     (True, False, False)
     """
+    if len(pattern) > _MAX_LENGTH:
+        raise PatternTooLarge(f"it is longer than {_MAX_LENGTH:,} characters", pattern, hint="Use a shorter one.")
     with nesting_limit(pattern):
         tree = _Reader(pattern).read()
         return Dfa(*compile_tree(_found_anywhere(tree), pattern))

@@ -13,6 +13,9 @@ from sfgen.schema.layout import joined
 MAX_STATES = 20_000
 """The most states that are made so of one array or object."""
 
+MAX_STEPS = 400_000
+"""The most of the square of the members, times what they are counted to: each may be followed by all others."""
+
 MAX_COPIES = 1_000
 """The most that is counted by copies."""
 
@@ -122,6 +125,12 @@ def counted_members(
         raise SchemaTooLarge(
             f"its members are counted up to {max(top, minimum):,}, above the limit of {MAX_COPIES:,}",
             hint="Ask for fewer, or leave the count out.",
+        )
+
+    if len(members) ** 2 * top > MAX_STEPS and len(members) * top <= MAX_STATES:  # more is told by the states
+        raise SchemaTooLarge(
+            f"it has {len(members):,} properties and counts them up to {top:,}, which is too much together",
+            hint="Leave the count out, or some properties.",
         )
 
     def branches(state: tuple[int, int]) -> Iterable[tuple[Expression, tuple[int, int] | None]]:
