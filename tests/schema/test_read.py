@@ -190,6 +190,14 @@ def test_what_is_not_json_is_told_by_its_pointer(source: Any, pointer: str, reas
     assert (caught.value.pointer, caught.value.reason[: len(reason)]) == (pointer, reason)
 
 
+def test_one_byte_order_mark_is_none_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "once.json").write_bytes(b"\xef\xbb\xbf" + b'{"type": "null"}')
+    (tmp_path / "twice.json").write_bytes(b"\xef\xbb\xbf" * 2 + b'{"type": "null"}')
+    assert read_schema(tmp_path / "once.json").root == {"type": "null"}
+    with pytest.raises(SchemaError, match="line 1, column 1: not valid JSON"):
+        read_schema(tmp_path / "twice.json")
+
+
 def test_depth_and_size_have_limits() -> None:
     itself: dict[str, Any] = {}
     itself["not"] = itself

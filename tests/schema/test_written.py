@@ -187,3 +187,26 @@ def test_the_oracle_can_say_no() -> None:
     assert "occurs twice" in Oracle(True).fault('{"a": 1, "a": 2}')
     assert "NaN" in Oracle(True).fault("[NaN]")
     assert Oracle({"type": "string", "format": "date"}).fault('"2023-02-29"')
+
+
+def test_long_chains_of_needed_objects() -> None:
+    """Rules that need each other one after the other are no recursion of Python."""
+    chain: dict[str, Any] = {
+        f"a{number}": {
+            "type": "object",
+            "properties": {"a": {"$ref": f"#/$defs/a{number + 1}"}},
+            "required": ["a"],
+        }
+        for number in range(1500)
+    }
+    schema = JsonSchema({"$ref": "#/$defs/a0", "$defs": {**chain, "a1500": {"type": "null"}}})
+    text = schema.shortest()
+    assert text == b'{"a": ' * 1500 + b"null" + b"}" * 1500
+    assert schema.accepts(text)
+
+
+def test_many_names_that_differ() -> None:
+    schema = JsonSchema({"type": "object", "minProperties": 400})
+    text = schema.shortest()
+    assert len(json.loads(text)) == 400
+    assert schema.accepts(text)

@@ -8,7 +8,6 @@ bound of the tokens that a text still needs that can always be kept.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from typing import cast
 
@@ -22,12 +21,24 @@ from sfgen.grammar.openings import Push, Way
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
+from sfgen.grammar.texts_in_order import TextsInOrder
 from sfgen.index.distance import UNREACHABLE
 from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, kernel
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1 << 14
 """Configurations whose fewest tokens are kept."""
+
+_KEPT_SEARCHES = 256
+"""Searches for new texts that are kept, to go on."""
+
+
+class _Unknown(Exception):
+    """The rest of a rule that was not found yet."""
+
+    def __init__(self, state: int, register: Register) -> None:
+        super().__init__(state, register)
+        self.key = state, register
 
 
 class Completion:
@@ -54,6 +65,7 @@ class Completion:
         self._takes = network.takes
         self._rests: dict[tuple[int, Register], tuple[bytes, Register]] = {}
         self._tokens: dict[Configuration, int] = {}
+        self._in_order: dict[tuple[tuple[bytes, int], ...], TextsInOrder] = {}
 
     def text(self, position: Position) -> bytes:
         """The shortest text from a position to an end, which there must be."""
@@ -152,11 +164,26 @@ class Completion:
 
     def _rest(self, state: int, register: Register) -> tuple[bytes, Register]:
         """The shortest text from a state to the end of its rule, and the register there."""
-        key = state, register
-        found = self._rests.get(key)
+        waiting = [(state, register)]
+        while waiting:  # not by recursion: rules may call each other in long chains
+            try:
+                if waiting[-1] not in self._rests:
+                    self._rests[waiting[-1]] = self._find_rest(*waiting[-1])
+                waiting.pop()
+            except _Unknown as unknown:
+                waiting.append(unknown.key)
+        return self._rests[state, register]
+
+    def _known(self, state: int, register: Register) -> bytes:
+        """The shortest text to the end of a rule, where it was found.
+
+        Raises:
+            _Unknown: It was not.
+        """
+        found = self._rests.get((state, register))
         if found is None:
-            found = self._rests[key] = self._find_rest(state, register)
-        return found
+            raise _Unknown(state, register)
+        return found[0]
 
     def _find_rest(self, state: int, register: Register) -> tuple[bytes, Register]:
         found = bytearray()
@@ -226,22 +253,22 @@ class Completion:
 
     def _text_of(self, state: int, byte: int, way: Way, after: Register) -> bytes:
         if not way.pushes:
-            return bytes([byte]) + self.rest(way.state, after)
+            return bytes([byte]) + self._known(way.state, after)
         called, after = self._called(state, byte, way, after)
-        return called + self.rest(way.pushes[0].state, after)
+        return called + self._known(way.pushes[0].state, after)
 
     def _called(self, state: int, byte: int, way: Way, register: Register) -> tuple[bytes, Register]:
         """What is read from a state on, by a way and its byte, until its outermost call returns, and the register then.
 
         Where that text was read before and must be another, it is the shortest one by the same call that was not.
         """
-        found = bytes([byte]) + self.rest(way.state, 0)
+        found = bytes([byte]) + self._known(way.state, 0)
         if len(way.pushes) == 1 and way.pushes[0].is_distinct:
             if found in texts_read(register):
                 found = self._new_text(self._first_bytes(state, way.pushes), texts_read(register))
             return found, with_text(register, found)
         for push in way.pushes[:0:-1]:
-            found += self.rest(push.state, 0)
+            found += self._known(push.state, 0)
         return found, register
 
     def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
@@ -264,24 +291,19 @@ class Completion:
         ]
 
     def _new_text(self, begun: list[tuple[bytes, int]], texts: frozenset[bytes]) -> bytes:
-        """The shortest text of a leaf that is none of ``texts``: a search by length, then bytes.
+        """The first text of a leaf, by length, then bytes, that is none of ``texts``.
 
         Args:
             begun: Beginnings of texts, and the states behind them.
             texts: The texts that were read.
         """
-        table, accepting = self._network.table, self._network.accepting
-        waiting = [(len(text) + self._distances.of(state, 0), text, state) for text, state in begun]
-        heapq.heapify(waiting)
-        while waiting:
-            _, rest, state = heapq.heappop(waiting)
-            if accepting[state] and rest not in texts:
-                return rest
-            for byte, label in self._bytes:  # all of them: bytes that are read alike make different texts
-                target = int(table[state, label])
-                if target >= 0 and (left := self._distances.of(target, 0)) < FAR:
-                    heapq.heappush(waiting, (len(rest) + 1 + left, rest + bytes([byte]), target))
-        raise InternalError("every text that must be distinct was written")
+        key = tuple(begun)
+        found = self._in_order.get(key)
+        if found is None:
+            if len(self._in_order) >= _KEPT_SEARCHES:
+                self._in_order.clear()
+            found = self._in_order[key] = TextsInOrder(self._network, self._distances, self._bytes, key)
+        return found.first_beside(texts)
 
 
 def shortest_text(reader: Reader) -> bytes:

@@ -37,11 +37,15 @@ def rules_with(rules: Rules, holds: Holds) -> set[str]:
     What may be left out has it. Rules are taken to lack it until the contrary is seen.
     """
     found: set[str] = set()
+    names = list(rules)
     while True:
-        more = {name for name, body in rules.items() if name not in found and has(body, found, holds)}
-        if not more:
+        before = len(found)
+        names.reverse()  # both ways, for rules often call those that follow them
+        for name in names:
+            if name not in found and has(rules[name], found, holds):
+                found.add(name)
+        if len(found) == before:
             return found
-        found |= more
 
 
 def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.any_order import Seen, names_taken
+from sfgen.grammar.any_order import Seen, names_taken, texts_read
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import Network
 
@@ -23,6 +23,9 @@ _KEPT = 1 << 16
 Register: TypeAlias = int | bytes | Seen
 """What a rule remembers: a count, or the names that were read; in a rule that was called with ``distinct``, the text
 that it has read; in the rule that made such calls, also the texts that they have read."""
+
+
+_NO_TEXTS: frozenset[bytes] = frozenset()
 
 
 def texts_in(register: Register) -> int:
@@ -55,7 +58,7 @@ class Node:
         shortest: A shortest text from here on, once it was looked for.
     """
 
-    __slots__ = ("canonical", "depth", "distance", "frames", "is_distinct", "remembers", "shortest")
+    __slots__ = ("_texts", "canonical", "depth", "distance", "frames", "is_distinct", "remembers", "shortest")
 
     def __init__(self, frames: tuple[Frame, ...], distance: int, is_distinct: bool) -> None:
         self.frames = frames
@@ -65,6 +68,22 @@ class Node:
         self.remembers: int = max((max(frame.below.remembers, texts_in(frame.register)) for frame in frames), default=0)
         self.canonical: Node = self
         self.shortest: Shortest | None = None
+        self._texts: frozenset[bytes] | None = None
+
+    @property
+    def texts(self) -> frozenset[bytes]:
+        """The texts that the registers below remember."""
+        waiting: list[Node] = [self]
+        while waiting:  # not by recursion: a stack may be deep
+            unknown = [frame.below for frame in waiting[-1].frames if frame.below._texts is None]
+            if not unknown:
+                node = waiting.pop()
+                node._texts = frozenset[bytes]().union(
+                    *(texts_read(frame.register) | (frame.below._texts or _NO_TEXTS) for frame in node.frames)
+                )
+            waiting += unknown
+        assert self._texts is not None
+        return self._texts
 
     def __repr__(self) -> str:
         """The states to return to, the last pushed first."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.automata.completions import spread
 from sfgen.errors import DeadEnd, LimitTooSmall
-from sfgen.grammar.any_order import Seen, names_taken, texts_read
+from sfgen.grammar.any_order import NARROW, Seen, names_taken, texts_read
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import FAR, distances_of
 from sfgen.grammar.masks import Masks, Places, TokenMask, TooManyWays
@@ -64,6 +64,9 @@ class TokenPositions:
         entries = sorted({site.entry for sites in network.calls.values() for site in sites if site.is_distinct})
         self._distinct = [network.leaves.get(entry) for entry in entries]
         self._may_run_out = _may_run_out(network)
+        self._has_narrow = _has_narrow(network)
+        self._least = max(1, min((int(distances.base[entry]) for entry in entries), default=1))
+        self._pieces: dict[int, frozenset[bytes] | None] = {}
         self._spreads: dict[int, int] = {}
         self._kept: dict[Position, Mask] = {}
         self._places: dict[Position, Places] = {}
@@ -128,7 +131,7 @@ class TokenPositions:
         doubts = [masked.doubts for masked in found if masked.doubts.size] + list(self._repeating(position))
         repeated = [
             token
-            for token in (np.unique(np.concatenate(doubts)).tolist() if doubts else ())
+            for token in self._doubtful(position, np.unique(np.concatenate(doubts)).tolist() if doubts else [])
             if mask.item(token >> 5) >> (token & 31) & 1
             and self.reader.read(position, self.vocabulary.tokens[token] or b"") is None
         ]
@@ -139,6 +142,25 @@ class TokenPositions:
         for token in repeated:
             mask[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
+
+    def _doubtful(self, position: Position, tokens: list[int]) -> list[int]:
+        """Of tokens with whole texts of distinct calls in them those by which one may be repeated.
+
+        Between such texts, these are tokens with one in them that was read, or with the same bytes in them twice.
+        """
+        if self._has_narrow or any(isinstance(register, bytes) for _, register, _ in position):
+            return tokens
+        texts = frozenset[bytes]().union(*(texts_read(register) | node.texts for _, register, node in position))
+        return [token for token in tokens if (pieces := self._pieces_of(token)) is None or not pieces.isdisjoint(texts)]
+
+    def _pieces_of(self, token: int) -> frozenset[bytes] | None:
+        """What is inside of a token and as long as a text of a distinct call; ``None`` if some of it is twice."""
+        if token not in self._pieces:
+            data, least = self.vocabulary.tokens[token] or b"", self._least
+            pieces = [data[start:end] for start in range(len(data)) for end in range(start + least, len(data) + 1)]
+            is_twice = any(data.find(piece, data.find(piece) + len(piece)) >= 0 for piece in set(pieces))
+            self._pieces[token] = None if is_twice else frozenset(pieces)
+        return self._pieces[token]
 
     def _repeating(self, position: Position) -> Iterator[Int32]:
         """The tokens by which a text that must be distinct may become one that was written before.
@@ -367,6 +389,12 @@ def _may_run_out(network: Network) -> bool:
         for state, sites in network.calls.items()
         if (entries := {site.entry for site in sites if site.is_distinct})
     )
+
+
+def _has_narrow(network: Network) -> bool:
+    """Whether a token may be doubtful that has no whole text of a distinct call in it."""
+    ends = all(count == 1 and network.accepting[state] for state, count in network.completions.items())
+    return not ends or any(names.size > NARROW for names in network.names_in.values())
 
 
 def _has_texts(position: Position) -> bool:

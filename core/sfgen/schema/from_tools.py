@@ -86,7 +86,7 @@ def read_tools(data: bytes | str, name: str) -> SchemaDocument:
         raise InputError(f"{name} passes the limit of {MAX_BYTES:,} bytes")
     try:
         text = decoded(data)
-        return _document(parse(text), name, text)
+        return _document(parse(data), name, text)
     except NotJsonError as error:
         line, column = error.position
         where = f"{name}, line {line}, column {column}"

@@ -55,7 +55,7 @@ def json_of(data: str | bytes, name: str = "") -> tuple[Any, str]:
         raise SchemaTooLarge(f"{where}its text passes the limit of {MAX_BYTES:,} bytes")
     try:
         text = decoded(data)
-        return parse(text), text
+        return parse(data), text
     except NotJsonError as error:
         where = ", ".join([*([name] if name else []), "line {}, column {}".format(*error.position)])
         kind = SchemaTooLarge if isinstance(error, JsonLimitError) else SchemaError
