@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.any_order import names_taken
-from sfgen.grammar.member_distances import FAR as FAR
-from sfgen.grammar.member_distances import MemberDistances, member_distances
+from sfgen.grammar.member_distances import MemberDistances
+from sfgen.grammar.member_stands import FAR as FAR
+from sfgen.grammar.member_stands import member_stands
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.kernels import Flags, Int, Int32s, Int64s, Int64sOut, kernel
@@ -67,16 +68,16 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
         classes[:] = False
         classes[network.byte_classes[usable]] = True
     needs = np.maximum(0, network.minimum - network.owes)
-    members = member_distances(network, classes)
+    members = [MemberDistances(found) for found in member_stands(network, classes)]
     unit = np.zeros(len(network), dtype=np.int64)
     counting = _before_closing(network)
     while True:
-        base = _bases(network, classes, members.values(), unit * needs, _missing_behind(network, unit, needs))
+        base = _bases(network, classes, members, unit * needs, _missing_behind(network, unit, needs))
         found = np.zeros_like(unit)
         for states in counting:
             found[states] = _unit(network, states, base + unit * needs, classes)
         if np.array_equal(found, unit):
-            return Distances(base, unit, needs, {state: each for each in members.values() for state in each.stands})
+            return Distances(base, unit, needs, {state: each for each in members for state in each.stands})
         unit = found
 
 
