@@ -15,7 +15,7 @@ from rule_texts import RuleTexts
 from schema_oracle import Oracle
 from schemas import COMBINED, DRAFT_04, DRAFT_06
 
-from sfgen import Index, JsonSchema, Sampler, Vocabulary, generate
+from sfgen import Index, JsonSchema, Sampler, generate
 from sfgen.errors import SchemaError
 from sfgen.models import load_vocabulary
 from sfgen.models.uniform import UniformModel
@@ -125,75 +125,6 @@ def test_a_keyword_says_nothing_in_a_draft_that_does_not_know_it() -> None:
         schema = {"$schema": draft, "type": "object", "propertyNames": {"maxLength": 1}}
         assert JsonSchema(schema).accepts('{"ab": 1}') is not is_known
         assert bool(Oracle(schema).fault('{"ab": 1}')) is is_known
-
-
-_TOKENS = [
-    *(bytes([byte]) for byte in range(256)),
-    *(b"', \"", b'"a', b'a", ', b', "b', b'["', b'"]', b"ab", b", 1", b"1, ", b', "ab', b'b"', b'{"', b'": ', b"1]"),
-]
-_DIFFERENT: dict[str, Any] = {
-    "few strings": {"type": "array", "items": {"type": "string", "pattern": "^[ab]{1,2}$"}, "uniqueItems": True},
-    "ten values": {
-        "type": "array",
-        "uniqueItems": True,
-        "items": {"enum": ["a", "ab", "b", "ba", "c", "d", "e", "f", "g", "h"]},
-    },
-    "integers": {
-        "type": "array",
-        "uniqueItems": True,
-        "minItems": 2,
-        "items": {"type": "integer", "minimum": 0, "maximum": 12},
-    },
-    "of several types": {
-        "type": "array",
-        "uniqueItems": True,
-        "minItems": 3,
-        "items": {"type": ["integer", "null", "string"], "maxLength": 1, "pattern": "^[ab]?$"},
-    },
-    "booleans": {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True},
-    "any strings": {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 4},
-    "short strings": {"type": "array", "items": {"type": "string", "maxLength": 1}, "uniqueItems": True},
-    "names": {
-        "type": "object",
-        "propertyNames": {"enum": ["a", "ab", "b", "1"]},
-        "additionalProperties": {"type": "null"},
-    },
-    "names of a pattern": {
-        "type": "object",
-        "minProperties": 2,
-        "propertyNames": {"pattern": "^[ab]{1,2}$"},
-        "additionalProperties": {"type": "null"},
-    },
-    "two patterns": {
-        "type": "object",
-        "additionalProperties": False,
-        "patternProperties": {"^[ab]$": {"type": "null"}, "^a": {}},
-    },
-}
-
-
-@pytest.mark.parametrize("name", _DIFFERENT)
-def test_what_must_differ_never_runs_out(name: str) -> None:
-    """Walks by allowed tokens, most of them quotes, letters and commas, with limits and without."""
-    schema, end = _DIFFERENT[name], len(_TOKENS)
-    vocabulary = Vocabulary([*_TOKENS, None], [end])
-    index, oracle = Index(JsonSchema(schema), vocabulary), Oracle(schema)
-    chance, liked = random.Random(7), set(b'",[]ab1{}:')
-    for number in range(25):
-        least = index.guide().tokens_left()
-        guide, text = index.guide(None if number % 2 else least + chance.randrange(20)), b""
-        for _ in range(120):
-            allowed = guide.allowed_tokens().tolist()
-            assert allowed, text
-            tokens = [token for token in allowed if token != end]
-            if not tokens or (end in allowed and chance.random() < 0.15):
-                break
-            good = [token for token in tokens if _TOKENS[token][0] in liked]
-            token = chance.choice(good if good and chance.random() < 0.9 else tokens)
-            guide.advance(token)
-            text += _TOKENS[token]
-        if guide.is_accepting:
-            assert oracle.fault(text.decode()) == "", text
 
 
 @pytest.mark.parametrize("name", COMBINED)

@@ -120,20 +120,71 @@ _DIFFERENT: dict[str, Any] = {
     },
     "arrays of booleans": {**_LIST, "items": {"type": "array", "items": _BOOLEAN, "maxItems": 2}, "minItems": 5},
     "different in different": {**_LIST, "items": {**_LIST, "items": _SMALL}, "minItems": 2},
+    "few strings": {"type": "array", "items": {"type": "string", "pattern": "^[ab]{1,2}$"}, "uniqueItems": True},
+    "ten values": {
+        "type": "array",
+        "uniqueItems": True,
+        "items": {"enum": ["a", "ab", "b", "ba", "c", "d", "e", "f", "g", "h"]},
+    },
+    "integers": {
+        "type": "array",
+        "uniqueItems": True,
+        "minItems": 2,
+        "items": {"type": "integer", "minimum": 0, "maximum": 12},
+    },
+    "of several types": {
+        "type": "array",
+        "uniqueItems": True,
+        "minItems": 3,
+        "items": {"type": ["integer", "null", "string"], "maxLength": 1, "pattern": "^[ab]?$"},
+    },
+    "two booleans": {"type": "array", "items": {"type": "boolean"}, "uniqueItems": True},
+    "any strings": {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 4},
+    "short strings": {"type": "array", "items": {"type": "string", "maxLength": 1}, "uniqueItems": True},
+    "names": {
+        "type": "object",
+        "propertyNames": {"enum": ["a", "ab", "b", "1"]},
+        "additionalProperties": {"type": "null"},
+    },
+    "names of a pattern": {
+        "type": "object",
+        "minProperties": 2,
+        "propertyNames": {"pattern": "^[ab]{1,2}$"},
+        "additionalProperties": {"type": "null"},
+    },
+    "two patterns": {
+        "type": "object",
+        "additionalProperties": False,
+        "patternProperties": {"^[ab]$": {"type": "null"}, "^a": {}},
+    },
+    "a name of each of two patterns": {
+        **_CLOSED,
+        "minProperties": 2,
+        "properties": {"1": {"type": "integer"}},
+        "patternProperties": {"^a$": {"type": "null"}, "^b$": {"type": "null"}},
+    },
+    "few names and endless ones": {
+        "type": "object",
+        "minProperties": 2,
+        "patternProperties": {"^a$": {"type": "null"}},
+        "additionalProperties": {"type": "integer", "minimum": 1000},
+    },
 }
 _TOKENS = [
     *(bytes([byte]) for byte in range(256)),
     *(b"', \"", b'"a', b'a", ', b'["', b'"]', b", 1", b"1, ", b', "ab', b'b"', b'{"', b'": ', b"1]", b'}, {"', b'a": '),
-    *(b'{"a": 1}', b"true, ", b"false]", b"[[", b"], ["),
+    *(b'{"a": 1}', b"true, ", b"false]", b"[[", b"], [", b", 'b", b", b", b'["', b"ab", b"null, ", b'{"a": null, "'),
 ]
 
 
+@pytest.mark.parametrize("order", ["schema", "any"])
 @pytest.mark.parametrize("name", _DIFFERENT)
-def test_what_must_differ_never_runs_out(name: str) -> None:
+def test_what_must_differ_never_runs_out(name: str, order: str) -> None:
     """Walks by allowed tokens, with limits from the shortest text on and without; each allowed one can be taken."""
     schema, end = _DIFFERENT[name], len(_TOKENS)
-    index, oracle = Index(JsonSchema(schema), Vocabulary([*_TOKENS, None], [end])), Oracle(schema)
-    chance, liked = random.Random(name), set(b'",[]ab1{}: truefals')
+    constraint, oracle = JsonSchema(schema, order=order), Oracle(schema)
+    index = Index(constraint, Vocabulary([*_TOKENS, None], [end]))
+    chance, liked = random.Random(name), set(b'",[]ab1{}: truefalsn')
     least = index.guide().tokens_left()
     for number in range(15):
         limit = None if number % 3 == 0 else least + chance.randrange(25)
