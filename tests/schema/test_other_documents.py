@@ -313,3 +313,10 @@ def test_documents_are_read_as_the_package_jsonschema_reads_them(
     texts = RuleTexts(constraint.compiled.grammar, random.Random(seed))
     for _ in range(3):
         assert oracle.is_valid(json.loads(texts.draw()))
+
+
+def test_a_reference_is_told_on_one_line() -> None:
+    with pytest.raises(SchemaError) as caught:
+        JsonSchema({"$ref": "a\r\nb"})
+    assert "\n" not in caught.value.message
+    assert "\r" not in caught.value.message

@@ -94,9 +94,12 @@ class RulesAutomaton:
 
     def _state(self) -> int:
         self._states += 1
+        self._check_size()
+        return self._states - 1
+
+    def _check_size(self) -> None:
         if self._states + len(self._edges) // 4 > MAX_EDGES:
             raise GrammarTooLarge(self._rule, f"{MAX_EDGES:,} states and edges")
-        return self._states - 1
 
     def _edge(self, source: int, low: int, high: int, target: int) -> None:
         self._edges.extend((source, low, high, target))
@@ -178,14 +181,15 @@ class RulesAutomaton:
     def _leaf(self, leaf: Leaf, start: int, end: int) -> None:
         dfa = leaf.dfa
         first = self._states
-        for _ in range(len(dfa)):
-            self._state()
+        self._states += len(dfa)
         self._epsilon(start, first)
         runs = np.flatnonzero(np.diff(dfa.byte_classes.astype(np.int32), prepend=-1))
         ends = np.append(runs[1:], 256) - 1
         targets = dfa.transitions[:, dfa.byte_classes[runs]]
-        for state, run in np.argwhere(targets >= 0).tolist():
-            self._edge(first + state, int(runs[run]), int(ends[run]), first + int(targets[state, run]))
+        states, numbers = np.nonzero(targets >= 0)
+        edges = np.stack([first + states, runs[numbers], ends[numbers], first + targets[states, numbers]], axis=1)
+        self._edges.frombytes(edges.astype(np.int32).tobytes())
+        self._check_size()
         for state in np.flatnonzero(dfa.accepting).tolist():
             self._epsilon(first + state, end)
 

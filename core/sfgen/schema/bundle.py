@@ -17,7 +17,7 @@ from sfgen.schema.drafts import URIS, draft_of_uri
 from sfgen.schema.json_file import MAX_BYTES
 from sfgen.schema.keywords import ANNOTATIONS, KINDS, MEANINGLESS, Draft, Kind, subschemas
 from sfgen.schema.other_documents import OtherDocument, OtherDocuments
-from sfgen.schema.references import UnresolvedError, is_reference_alone
+from sfgen.schema.references import UnresolvedError, is_reference_alone, shown_reference
 from sfgen.schema.strict_json import escaped
 
 _ALIKE = (
@@ -100,7 +100,7 @@ class Bundle:
         return uri if uri in self._document.identifiers.resources else self._uris.get(uri, "")
 
     def _missing(self, reference: str, pointer: str) -> Exception:
-        shown = f'"{reference[:80]}{"…" if len(reference) > 80 else ""}"'
+        shown = shown_reference(reference)
         directory = self._documents.directory
         if directory is None:
             return self._document.error(

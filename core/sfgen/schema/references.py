@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def joined_uri(base: str, reference: str) -> str:
         urlsplit(reference)  # which is not looked at where there is no base
         return urljoin(base, reference)
     except ValueError as error:
-        raise UnresolvedError(f"{_shown(reference)} is not a URI: {error}") from None
+        raise UnresolvedError(f"{shown_reference(reference)} is not a URI: {error}") from None
 
 
 def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
@@ -176,7 +177,7 @@ class Identifiers:
         uri, _, fragment = reference.partition("#")
         target = joined_uri(base, uri) if uri else base
         if target not in self.resources:
-            raise UnresolvedError(f"{_shown(reference)} is in another document")
+            raise UnresolvedError(f"{shown_reference(reference)} is in another document")
         fragment, start = unquote(fragment), self.resources[target]
         if not fragment or fragment.startswith("/"):
             pointer = start + fragment
@@ -187,7 +188,7 @@ class Identifiers:
             hint = _near(fragment, names, "#")
             if "/" in fragment:
                 hint = f"A pointer begins with a slash: #/{fragment}"
-            raise UnresolvedError(f"there is no anchor {_shown(fragment)}", hint)
+            raise UnresolvedError(f"there is no anchor {shown_reference(fragment)}", hint)
         return self.anchors[anchor], value_at(root, self.anchors[anchor])
 
 
@@ -212,7 +213,7 @@ def _at(root: Any, pointer: str, reference: str, skipped: int) -> Any:
         if child is _NOTHING:
             names = list(value) if isinstance(value, dict) else []
             hint = _near(name, names, f"#{passed[skipped:]}/") or _elsewhere(root, pointer.rpartition("/")[2])
-            raise UnresolvedError(f"{_shown(reference)} leads nowhere: {_lack(value, name, passed)}", hint)
+            raise UnresolvedError(f"{shown_reference(reference)} leads nowhere: {_lack(value, name, passed)}", hint)
         value, passed = child, f"{passed}/{part}"
     return value
 
@@ -231,7 +232,7 @@ def _child(value: Any, name: str) -> Any:
 def _lack(value: Any, name: str, passed: str) -> str:
     where = passed or "the document"
     if isinstance(value, dict):
-        return f"there is no {_shown(name)} in {where}"
+        return f"there is no {shown_reference(name)} in {where}"
     if isinstance(value, list):
         return f"the list {where} has {len(value)} items"
     return f"{where} is neither an object nor a list"
@@ -257,5 +258,11 @@ def _elsewhere(root: Any, name: str) -> str:
     return ""
 
 
-def _shown(text: str) -> str:
-    return f'"{text}"' if len(text) <= 80 else f'"{text[:80]}…"'
+def shown_reference(text: str) -> str:
+    r"""A reference or a name for a message: on one line, cut where it is long.
+
+    >>> print(shown_reference("a\n" * 2), len(shown_reference("a" * 99)))
+    "a\na\n" 83
+    """
+    written = json.dumps(text[:80], ensure_ascii=False)
+    return written if len(text) <= 80 else f'{written[:-1]}…"'
