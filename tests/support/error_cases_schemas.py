@@ -25,6 +25,7 @@ _CANNOT_BE_NEGATED = {"type": "string", "oneOf": [{"type": "string"}, {"format":
 _MANY_CONTAINS = {"type": "array", "allOf": [{"contains": {"minimum": number}} for number in range(5)]}
 _MANY_MEMBERS = {"type": "object", "minProperties": 900, "properties": {f"p{number}": {} for number in range(1000)}}
 _MANY_NEEDED = {"type": "object", "properties": {f"p{number}": {} for number in range(63)}}
+_MANY_OPEN = {"type": "object", "properties": {f"p{number}": {} for number in range(2001)}}
 _MANY_PATTERNS = {"type": "object", "patternProperties": {f"^{number}": {"type": "null"} for number in range(7)}}
 _MUST_DIFFER: list[tuple[dict[str, Any], str]] = [
     (
@@ -231,6 +232,9 @@ SCHEMAS = [
         "it needs 63 properties, and in any order it can need 62 at most",
     ),
     Case([*_INDEX, '{"type": "object", "maxProperties": 5000}'], 1, "counted up to 5,000, above the limit of 1,000"),
+    Case(
+        [*_INDEX, json.dumps(_MANY_OPEN)], 1, "it has 2,001 properties that may be left out, above the limit of 2,000"
+    ),
     Case([*_INDEX, json.dumps(_MANY_MEMBERS)], 1, "counted and told apart by more than 20,000 states"),
     Case([*_INDEX, '{"type": "number", "not": {"multipleOf": 1000000007}}'], 1, "not multipleOf needs more than"),
     Case([*_INDEX, json.dumps(_MANY_PATTERNS)], 1, "patternProperties have more than 6 patterns together"),
@@ -307,7 +311,11 @@ SCHEMAS = [
         "the patterns and formats of a string together",
     ),
     Case([*_INDEX, '{"type": "string", "pattern": "^[a-z]*$", "minLength": 50000}'], 1, "the lengths of a string"),
-    Case([*_INDEX, json.dumps({"properties": {f"p{number}": {} for number in range(4000)}})], 1, "passes the limit of"),
+    Case(
+        [*_INDEX, json.dumps({"properties": {f"p{number}{'x' * 60}": {} for number in range(2000)}})],
+        1,
+        "passes the limit of 200,000 states",
+    ),
     Case(
         "gen -m uniform --tokenizer tok --schema name x", 1, "no sequence of tokens of this vocabulary", small_tokenizer
     ),

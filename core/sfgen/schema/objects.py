@@ -31,6 +31,10 @@ MAX_PATTERNS = 6
 """The most patterns of names of one object: each of them may be found or not."""
 
 
+MOST_OPEN = 2_000
+"""The most properties of one object that may be left out, or stand in any order."""
+
+
 class Property(NamedTuple):
     """A property that has a name.
 
@@ -207,7 +211,11 @@ def object_expression(
         depth: The depth at which the object begins.
         tails: Where the rules are put that the expression needs besides.
         most: How many other names there are; ``None``: without end.
+
+    Raises:
+        SchemaTooLarge: Too many properties may be left out.
     """
+    _check_count(sum(not one.is_needed for one in properties), "may be left out")
     members = [Member(joined(layout.name(one.name), Call(one.rule)), one.is_needed) for one in properties]
     some = [joined(Call(name, distinct=True), layout.colon, Call(value)) for name, value in others]
     more = None if not some else some[0] if len(some) == 1 else Alternation(tuple(some))
@@ -232,6 +240,15 @@ def object_expression(
     return joined(opening, counted_members(members, more, comma, closing, (minimum, maximum), tails, most))
 
 
+def _check_count(count: int, what: str) -> None:
+    """See to it that an automaton can be made in about a second: what is open makes its size the square of this."""
+    if count > MOST_OPEN:
+        raise SchemaTooLarge(
+            f"it has {count:,} properties that {what}, above the limit of {MOST_OPEN:,}",
+            hint="Require some of them, or leave some out.",
+        )
+
+
 def object_in_any_order(
     properties: Sequence[WrittenProperty],
     others: Sequence[tuple[str, str]],
@@ -244,6 +261,7 @@ def object_in_any_order(
     Raises:
         SchemaTooLarge: Too many properties are needed.
     """
+    _check_count(len(properties), "stand in any order")
     needed = sum(one.is_needed for one in properties)
     if needed > NARROW:
         raise SchemaTooLarge(
