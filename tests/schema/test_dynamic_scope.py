@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from dynamic_evaluation import Evaluation
+from dynamic_evaluation import Circle, Evaluation
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +60,14 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return inline[0]
 
 
+def _verdict(oracle: Evaluation, value: Any) -> bool | None:
+    """Whether a value is valid; ``None`` where references lead back, which jsonschema follows without end."""
+    try:
+        return oracle.is_valid(value)
+    except Circle:
+        return None
+
+
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(documents())
 def test_dynamic_references_lead_where_the_specification_says(schema: dict[str, Any]) -> None:
@@ -72,11 +80,13 @@ def test_dynamic_references_lead_where_the_specification_says(schema: dict[str, 
         refusal = error
     if refusal is not None:
         is_circle = "circle" in refusal.reason or "back to itself" in refusal.reason
-        assert is_circle or not any(map(oracle.is_valid, VALUES))
+        assert is_circle or not any(_verdict(oracle, value) for value in VALUES)
         return
     assert constraint is not None
     for value in VALUES:
-        valid = oracle.is_valid(value)
+        valid = _verdict(oracle, value)
+        if valid is None:
+            continue
         assert constraint.accepts(json.dumps(value)) is valid, value
         assert (not constraint.validate(json.dumps(value))) is valid, value
 

@@ -26,7 +26,8 @@ def test_a_right_answer_or_one_clear_message(kind: str) -> None:
                 fault = fault_of_texts(odd, [*found.texts, *more_texts(odd)])
                 assert not fault, (odd.name, odd.source, odd.options)
     assert any(found.message for found in answers)
-    assert kind == "bytes" or any(found.texts for found in answers)
+    is_mostly_refused = kind in ("bytes", "broken texts", "wrong values")  # and what is installed differs
+    assert is_mostly_refused or any(found.texts for found in answers)
 
 
 def test_the_same_ones_for_the_same_number() -> None:

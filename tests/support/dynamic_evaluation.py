@@ -11,6 +11,10 @@ from typing import Any
 TYPES = {"array": list, "string": str, "integer": int}
 
 
+class Circle(Exception):
+    """References lead back to the same schema and value: what that means is undefined."""
+
+
 class Evaluation:
     """Tells whether values are valid.
 
@@ -22,6 +26,7 @@ class Evaluation:
         self._root = root
         self._resources: dict[str, Any] = {}
         self._anchors: dict[tuple[str, str, str], Any] = {}
+        self._open: set[tuple[int, int, tuple[str, ...]]] = set()
         for uri, schema in _schemas(root, ""):
             if "$id" in schema or schema is root:
                 self._resources[uri] = schema
@@ -30,12 +35,26 @@ class Evaluation:
                     self._anchors[word, uri, schema[word]] = schema
 
     def is_valid(self, value: Any) -> bool:
-        """Whether a value is valid."""
+        """Whether a value is valid.
+
+        Raises:
+            Circle: References lead back.
+        """
+        self._open.clear()
         return self._holds(self._root, value, ("",) if "$id" not in self._root else ())
 
     def _holds(self, schema: Any, value: Any, scope: tuple[str, ...]) -> bool:
         if isinstance(schema, bool):
             return schema
+        here = id(schema), id(value), tuple(dict.fromkeys(scope))
+        if here in self._open:
+            raise Circle
+        self._open.add(here)
+        holds = self._holds_all(schema, value, scope)
+        self._open.remove(here)
+        return holds
+
+    def _holds_all(self, schema: dict[str, Any], value: Any, scope: tuple[str, ...]) -> bool:
         if "$id" in schema:
             scope = (*scope, schema["$id"])
         items = value if isinstance(value, list) else []
