@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sfgen.errors import UsageError
 from sfgen.grammar.thompson import GrammarTooLarge
 
-MAX_FRAMES = 2_000_000
-"""The frames that the ways of all rules push: they grow with the cube of a chain of rules that begin with each other."""
+MAX_FRAMES = 500_000
+"""The frames that the ways of all rules push; they grow with the cube of a chain in which each begins with the next."""
 
 
 class LeftRecursion(UsageError):
