@@ -77,6 +77,8 @@ def test_random_grammars_have_the_texts_that_they_mean(written: Written) -> None
         (r"root ::= [ぁ-ゟ]", ["ぁ", "ん"], ["ア"]),
         ('root ::= "a" | | "bc"', ["a", "", "bc"], ["b"]),
         ("root ::=", [""], ["a"]),
+        ('\ufeffroot ::= "a"', ["a"], [""]),
+        ('root ::= root root | root "+" root | root "!" | "a" | "-" root', ["aa-a!", "a+aa"], ["a+", "!a", ""]),
         ('root ::= ""', [""], ["a"]),
         ('root ::= "ab"+', ["ab", "abab"], ["abb", ""]),
         ('root ::= "a"{2}', ["aa"], ["a", "aaa"]),
@@ -153,6 +155,7 @@ def test_another_start() -> None:
         ('root ::=\nb ::= "a"', "the rule 'b' begins inside the rule 'root'", (2, 1)),
         ("root ::= 'a'", "cannot stand here", (1, 10)),
         ('root = "a"', "::= is missing", (1, 6)),
+        ('root ::= "a"' + "?" * 3000, "nested too deep", None),
         ("root ::= " + "(" * (MAX_NESTING + 1), "brackets are open", (1, 10 + MAX_NESTING)),
         ('\r\nroot ::= "a"\rx ::= ,', "',' cannot stand here", (3, 7)),
     ],
@@ -242,6 +245,11 @@ def test_examples(name: str) -> None:
     for each in [*accepted, *refused]:
         assert grammar.accepts(each) is (each in accepted), each
         assert recogniser.accepts(each) is (each in accepted), each
+
+
+def test_sums_of_sums_are_read_in_linear_time() -> None:
+    """A quarter of a million configurations, were each way to put brackets in looked at."""
+    assert Grammar.from_gbnf('root ::= root root | root "+" root | "a"').accepts("+".join("a" * 10_000))
 
 
 def test_nesting_without_end() -> None:

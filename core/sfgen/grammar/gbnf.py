@@ -125,7 +125,8 @@ class _RuleReader(CharacterReader):
         self._brackets = list[int]()  # where those that are open stand
 
     def read(self) -> None:
-        """All rules."""
+        """All rules; a byte order mark before them is none of them."""
+        self.at = int(self.text.startswith("\ufeff"))
         self._skip(_SPACE_AND_LINES)
         while self.at < len(self.text):
             self._read_rule()

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from sfgen import arguments
-from sfgen.errors import UsageError
+from sfgen.errors import GrammarError, UsageError
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import distances_of
 from sfgen.grammar.gbnf import Gbnf, read_gbnf
@@ -59,7 +59,11 @@ class Grammar:
         >>> Grammar.from_gbnf('root ::= item+\nitem ::= "- " [^\\n]+ "\\n"').accepts("- eggs\n- milk\n")
         True
         """
-        return cls(read_gbnf(text, start))
+        try:
+            return cls(read_gbnf(text, start))
+        except RecursionError:
+            hint = "Give what is inside rules of its own."
+            raise GrammarError("brackets and repetitions are nested too deep", text, hint=hint) from None
 
     def __repr__(self) -> str:
         """One line, with the beginning of the grammar.

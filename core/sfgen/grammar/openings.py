@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfgen.errors import UsageError
 from sfgen.grammar.thompson import GrammarTooLarge
 
-MAX_FRAMES = 500_000
+MAX_FRAMES = 300_000
 """The frames that the ways of all rules push; they grow with the cube of a chain in which each begins with the next."""
 
 
