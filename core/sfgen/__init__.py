@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         stream,
     )
     from sfgen.errors import SfgenError
+    from sfgen.grammar.grammar import Grammar
     from sfgen.index import Index
     from sfgen.models import load_model
     from sfgen.models.from_transformers import from_transformers
@@ -42,6 +43,7 @@ _HOME = {
     "Dfa": "sfgen.automata",
     "Event": "sfgen.decoding",
     "Finished": "sfgen.decoding",
+    "Grammar": "sfgen.grammar.grammar",
     "Guide": "sfgen.protocols",
     "Index": "sfgen.index",
     "JsonSchema": "sfgen.schema.json_schema",
@@ -66,6 +68,7 @@ __all__ = [
     "Dfa",
     "Event",
     "Finished",
+    "Grammar",
     "Guide",
     "Index",
     "JsonSchema",

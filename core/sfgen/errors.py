@@ -8,6 +8,7 @@
     │   └── PatternTooLarge   a pattern whose automaton passes a limit
     ├── SchemaError           a schema that cannot be read or kept: carries the place, a JSON pointer
     │   └── SchemaTooLarge    a schema whose automata pass a limit
+    ├── GrammarError          a grammar that cannot be read: carries the line and the column
     ├── NotAnInstance         a text that its schema allows, and that the class of the schema does not take
     ├── VocabularyError       a tokenizer or vocabulary that is missing or not understood
     ├── IndexFileError        a saved index that is damaged, foreign, or cannot be written
@@ -26,6 +27,9 @@ line of a file); ``hint`` says what to do instead.
 
 from __future__ import annotations
 
+import re
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _LONGEST_REASON = 200  # characters of somebody else's message that are shown
 
 
@@ -98,6 +102,31 @@ class SchemaError(SfgenError):
 
 class SchemaTooLarge(SchemaError):
     """A schema whose automata pass a limit; the message names the limit and the part."""
+
+
+class GrammarError(SfgenError):
+    """A grammar that cannot be read, or that the engine cannot follow.
+
+    Args:
+        reason: What was wrong, in one line.
+        text: The whole grammar.
+        position: Code-point offset into it at which the trouble starts; ``None`` if it has no one place.
+        hint: What to write instead.
+
+    Attributes:
+        line: The line of the position, from 1 on; ``None`` if it has no one place.
+        column: The character of the line, from 1 on; ``None`` if it has no one place.
+    """
+
+    def __init__(self, reason: str, text: str, position: int | None = None, *, hint: str = "") -> None:
+        self.reason = reason
+        self.line: int | None = None
+        self.column: int | None = None
+        where, details = "", tuple[str, ...]()
+        if position is not None:
+            self.line, self.column, details = line_with_caret(text, position)
+            where = f" at line {self.line}, column {self.column}"
+        super().__init__(f"grammar: {reason}{where}", details=details, hint=hint)
 
 
 class NotAnInstance(SfgenError):
@@ -177,6 +206,18 @@ def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[s
     left, right = "…" if start else "", "…" if end < len(shown) else ""
     line = f"  {left}{''.join(shown[start:end])}{right}"
     return (line,) if position is None else (line, " " * (2 + len(left) + before) + "^")
+
+
+def line_with_caret(text: str, position: int) -> tuple[int, int, tuple[str, ...]]:
+    """The line and the column of a position, both from 1 on, and the line with a caret under it.
+
+    >>> line_with_caret("a\\nbc", 3)
+    (2, 2, ('  bc', '   ^'))
+    """
+    before = _LINE_END.split(text[:position])
+    column = len(before[-1])
+    line = _LINE_END.split(text[position - column :], maxsplit=1)[0]
+    return len(before), column + 1, caret_lines(line, column)
 
 
 def first_line(error: object) -> str:

@@ -22,6 +22,7 @@ import sfgen
 from sfgen import decoding, reference, regex
 from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
+from sfgen.grammar.gbnf import read_gbnf
 from sfgen.index.stored_rows import StoredRows
 from sfgen.models.from_transformers import LoadedModel
 from sfgen.models.tiny import DIRECTORY
@@ -168,6 +169,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
 
 RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
+    "sfgen.grammar.grammar.Grammar.source": lambda: read_gbnf('root ::= "a"'),
+    "sfgen.grammar.grammar.Grammar.from_gbnf.text": lambda: 'root ::= "a"',
     "sfgen.schema.json_schema.JsonSchema.readings.text": lambda: b'{"name": "Ada"}',
     "sfgen.schema.json_schema.JsonSchema.value.text": lambda: '{"name": "Ada"}',
     "sfgen.schema.json_schema.JsonSchema.parsed.text": lambda: '{"name": "Ada"}',
@@ -217,6 +220,7 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "NaiveIndex": lambda: reference.NaiveIndex("ab+", vocabulary()),
     "ReferenceGuide": lambda: reference.NaiveIndex("ab+", vocabulary()).guide(),
     "SeamMatcher": lambda: sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"]).matcher(b"a"),
+    "Grammar": lambda: sfgen.Grammar.from_gbnf('root ::= "a"'),
     "JsonSchema": lambda: sfgen.JsonSchema("name"),
     "Sampler": lambda: sfgen.Sampler(temperature=1, seed=0),
     "TokenTrie": lambda: vocabulary().trie,
@@ -306,6 +310,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "FSM": _is(FSM),
     "Mapping[str, Any]": _is(Mapping),
     "Found": lambda value: False,
+    "Gbnf": lambda value: False,
     "GuideSource": _is(sfgen.Index),
     "Index": _is(sfgen.Index),
     "Iterable[Loop]": _all(_is(Loop)),

@@ -149,8 +149,8 @@ def network_of(grammar: Grammar) -> Network:
 
     Raises:
         GrammarTooLarge: It passes a limit.
-        UsageError: A rule calls itself before it has read anything, through others (left recursion), or there is no
-            text at all.
+        LeftRecursion: A rule calls itself before it has read anything, through others.
+        UsageError: There is no text at all.
 
     >>> from sfgen.grammar.rules import Call, Concatenation, Literal, Repeat
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))

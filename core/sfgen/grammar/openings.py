@@ -13,6 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.errors import UsageError
+from sfgen.grammar.thompson import GrammarTooLarge
+
+MAX_FRAMES = 300_000
+"""The frames that the ways of all rules push; they grow with the cube of a chain in which each begins with the next."""
+
+
+class LeftRecursion(UsageError):
+    """A rule calls itself before it has read anything.
+
+    Args:
+        message: What is said.
+        rules: The rules that call each other, in order; the last is the first again.
+        hint: What to write instead.
+    """
+
+    def __init__(self, message: str, rules: Sequence[str], *, hint: str = "") -> None:
+        self.rules = tuple(rules)
+        super().__init__(message, hint=hint)
 
 
 class Push(NamedTuple):
@@ -68,13 +86,14 @@ class Openings:
         self._is_end = is_end
         self._name_of = name_of
         self._of_entry: dict[int, Ways] = {}
-        self._open: dict[int, None] = {}  # the entries that are looked at, to see left recursion
+        self._frames = 0  # of the ways of all entries
 
     def of(self, state: int) -> Ways:
         """The ways of a state: its own steps, and those of the rules that it calls.
 
         Raises:
-            UsageError: A rule calls itself before it has read anything.
+            GrammarTooLarge: Too many rules begin with each other.
+            LeftRecursion: A rule calls itself before it has read anything.
         """
         found: dict[int, list[Way]] = {}
         row = self._table[state]
@@ -90,22 +109,38 @@ class Openings:
 
     def _entry(self, entry: int) -> Ways:
         """The ways of the first state of a rule, whose register is a new one."""
-        known = self._of_entry.get(entry)
-        if known is not None:
-            return known
-        if entry in self._open:
-            names = [self._name_of(state) for state in [*self._open, entry]][list(self._open).index(entry) :]
-            raise UsageError(
-                f"the rule {names[0]!r} calls itself before it has read anything: {' → '.join(names)}",
-                hint="Write such a list as a repetition.",
-            )
-        self._open[entry] = None
+        if entry not in self._of_entry:
+            self._find([entry])
+        return self._of_entry[entry]
+
+    def _find(self, opened: list[int]) -> None:
+        """Find the ways of an entry, before it those of all that it begins with; the first of those come last."""
+        while opened:
+            entry = opened[-1]
+            called = (site.entry for site in self._calls.get(entry, ()))
+            missing = next((each for each in called if each not in self._of_entry), None)
+            if missing is None:
+                self._of_entry[opened.pop()] = self._fresh(entry)
+            elif missing in opened:
+                names = [self._name_of(state) for state in [*opened[opened.index(missing) :], missing]]
+                raise LeftRecursion(
+                    f"the rule {names[0]!r} calls itself before it has read anything: {' → '.join(names)}",
+                    names,
+                    hint="Write such a list as a repetition.",
+                )
+            else:
+                opened.append(missing)
+
+    def _fresh(self, entry: int) -> Ways:
+        """The ways of an entry; those of all that it begins with are found."""
         ways = {
             label: tuple(Way(way.state, _without_register(way.pushes), way.is_fresh) for way in ways)
             for label, ways in self.of(entry).items()
         }
-        del self._open[entry]
-        self._of_entry[entry] = ways
+        self._frames += sum(1 + len(way.pushes) for label in ways for way in ways[label])
+        if self._frames > MAX_FRAMES:
+            limit = f"{MAX_FRAMES:,} frames of rules that begin with each other"
+            raise GrammarTooLarge(self._name_of(entry), limit)
         return ways
 
 

@@ -2,8 +2,8 @@
 
 * A branch that calls a rule without any text can never be completed: it goes. What is left of the rules can be
   completed from everywhere, so that no opening brace leads to a dead end.
-* Direct left recursion becomes iteration: ``A = A x | y`` is ``A = y x*`` (the texts are the same, and only these
-  count here).
+* Direct left recursion becomes iteration: ``A = A x | A w A | y`` is ``A = y (x | w y)*`` (the texts are the same, and
+  only these count here). So operators between operands are read in one way only.
 * Small rules that call nothing are copied to where they are called. So are the branches of an alternation that is a
   whole rule: what begins alike is then read once (left factoring, done by the subset construction).
 """
@@ -188,7 +188,12 @@ def _without_left_recursion(name: str, expression: Expression) -> Expression:
     base = [branch for branch in branches if not isinstance(branch, Concatenation) or not _calls_first(branch, name)]
     if not rest:
         return _alternation(base)
-    return Concatenation((_alternation(base), Repeat(_alternation([Concatenation(part) for part in rest]), 0, None)))
+    first = _alternation(base)
+    behind = [Concatenation(parts) for parts in rest if parts[-1:] != (Call(name),)]
+    between = [Concatenation(parts[:-1]) for parts in rest if parts[-1:] == (Call(name),)]
+    if between:
+        behind.append(Concatenation((_alternation([*between]), first)))
+    return Concatenation((first, Repeat(_alternation([*behind]), 0, None)))
 
 
 def _calls_first(expression: Concatenation, name: str) -> bool:

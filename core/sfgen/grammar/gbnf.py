@@ -1,0 +1,320 @@
+"""GBNF, the grammars of llama.cpp, read into rules.
+
+What a text means is what llama.cpp's own parser makes of it (its documentation and parser, ggml-org/llama.cpp, 2023
+and later):
+
+* A rule ends with its line. It goes on behind ``::=`` and ``|``, and anywhere in round brackets.
+* A name is letters, digits, ``-`` and ``_``. Of two rules with one name the later one counts.
+* ``* + ? {m} {m,} {m,n}`` stand behind a literal, a class, a name or a bracket, several of them too.
+* An alternative may be empty.
+
+Other than llama.cpp: counts are kept whatever their size, up to a limit of what they copy; direct left recursion is
+read; an empty class ``[]``, a range that goes backwards and a surrogate are errors; matching of tokens (``<[1000]>``,
+``<think>``, ``!<think>``) is refused, since the rules here know texts only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sfgen import arguments
+from sfgen.errors import GrammarError
+from sfgen.grammar.gbnf_characters import CharacterReader, characters
+from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Leaf, Repeat
+from sfgen.grammar.simplify import size
+from sfgen.grammar.thompson import GrammarTooLarge
+
+MAX_SIZE = 200_000
+"""The most bytes and parts of all rules; what is repeated by a count is copied."""
+
+MAX_NESTING = 100
+"""The most brackets in each other."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
+_SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_END_OF_LINE = re.compile(r"\r\n|\r|\n|\Z")
+_TOKEN = re.compile(r"!?<[^>\s]*>?")
+_COUNTS = re.compile(r"[0-9]*")
+_OFTEN = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_SHOWN = 8  # names of rules in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Gbnf:
+    """A grammar that was read.
+
+    Attributes:
+        text: What was read.
+        grammar: The rules.
+        positions: Where each rule begins in the text, in code points.
+    """
+
+    text: str
+    grammar: Grammar
+    positions: Mapping[str, int]
+
+    def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
+        """What is wrong with a rule, shown where it begins."""
+        return GrammarError(reason, self.text, self.positions.get(rule), hint=hint)
+
+
+def read_gbnf(text: str, start: str = "root") -> Gbnf:
+    """Read a grammar in GBNF.
+
+    Args:
+        text: The grammar.
+        start: The rule that a whole text is a text of.
+
+    Raises:
+        GrammarError: It cannot be read, a rule is missing, or it matches tokens by their ids.
+        GrammarTooLarge: Its counts make too many copies.
+
+    >>> sorted(read_gbnf('root ::= item ("," item)*  # a list\\nitem ::= [a-z]{1,3}').grammar.rules)
+    ['item', 'root']
+    """
+    reader = _RuleReader(arguments.text("text", text))
+    reader.read()
+    start = arguments.text("start", start)
+    if start not in reader.rules:
+        raise GrammarError(f"there is no rule {start!r}", text, hint=_instead(start, list(reader.rules)))
+    for rule, found in reader.calls.items():
+        for name, position in found:
+            if name not in reader.rules:
+                hint = _instead(name, list(reader.rules))
+                raise GrammarError(f"the rule {rule!r} calls {name!r}, which is no rule", text, position, hint=hint)
+    _check_size(reader)
+    return Gbnf(text, Grammar(reader.rules, start), reader.positions)
+
+
+def _instead(name: str, names: list[str]) -> str:
+    """What may have been meant by the name of a rule."""
+    near = get_close_matches(name, names, 3)
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"The rules are {shown}." if names else "There are no rules: each is written NAME ::= WHAT IT READS."
+
+
+def _check_size(reader: _RuleReader) -> None:
+    total = 0
+    for name, expression in reader.rules.items():
+        total += size(expression)
+        if total > MAX_SIZE:
+            raise reader.too_large(name, reader.positions[name])
+
+
+class _RuleReader(CharacterReader):
+    """Reads rules.
+
+    Attributes:
+        rules: What each reads.
+        positions: Where each begins.
+        calls: The names in each, with their positions.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.rules: dict[str, Expression] = {}
+        self.positions: dict[str, int] = {}
+        self.calls: dict[str, list[tuple[str, int]]] = {}
+        self._rule = ""
+        self._brackets = list[int]()  # where those that are open stand
+
+    def read(self) -> None:
+        """All rules; a byte order mark before them is none of them."""
+        self.at = int(self.text.startswith("\ufeff"))
+        self._skip(_SPACE_AND_LINES)
+        while self.at < len(self.text):
+            self._read_rule()
+
+    def too_large(self, rule: str, position: int) -> GrammarTooLarge:
+        """The error that a rule passes the limit of parts."""
+        error = GrammarTooLarge(rule, f"{MAX_SIZE:,} bytes and parts")
+        error.details = self.error("", position).details
+        return error
+
+    def _read_rule(self) -> None:
+        begin = self.at
+        self._rule = name = self._skip(_NAME)
+        if not name:
+            raise self.error(f"here stands {self._here()}, where a rule begins with its name", begin, hint=self._hint())
+        self._skip(_SPACE)
+        if not self.text.startswith("::=", self.at):
+            raise self.error(f"::= is missing behind the name {name!r}", self.at, hint=self._hint())
+        self.at += 3
+        self._skip(_SPACE_AND_LINES)
+        self.calls[name] = []
+        expression = self._alternatives()
+        if not _END_OF_LINE.match(self.text, self.at):
+            raise self._unexpected()
+        self._skip(_SPACE_AND_LINES)
+        # A leaf that is a whole rule would stay an automaton of its own, called for each character.
+        self.rules[name] = Concatenation((expression,)) if isinstance(expression, Leaf) else expression
+        self.positions[name] = begin
+
+    def _alternatives(self) -> Expression:
+        branches = [self._sequence()]
+        while self.text.startswith("|", self.at):
+            self.at += 1
+            self._skip(_SPACE_AND_LINES)
+            branches.append(self._sequence())
+        return _alternation(branches)
+
+    def _sequence(self) -> Expression:
+        parts = list[Expression]()
+        while True:
+            begin = self.at
+            part = self._symbol()
+            if part is None:
+                return _concatenation(parts)
+            self._skip_inside()
+            while (times := self._times()) is not None:
+                part = self._repeated(part, *times, begin)
+            parts.append(part)
+
+    def _symbol(self) -> Expression | None:
+        """A literal, a class, a name or a bracket; ``None`` where none begins."""
+        match self.text[self.at : self.at + 1]:
+            case '"':
+                return self.literal()
+            case "[":
+                return self.character_class()
+            case ".":
+                self.at += 1
+                return characters()
+            case "(":
+                return self._group()
+            case "<" | "!":
+                token = _TOKEN.match(self.text, self.at)
+                reason = f"matching of tokens such as {token[0]} is not supported" if token else "this cannot be read"
+                raise self.error(reason, self.at, hint="Write the text of the token as a literal.")
+            case _:
+                return self._call()
+
+    def _call(self) -> Expression | None:
+        begin = self.at
+        name = self._skip(_NAME)
+        if not name:
+            return None
+        self._skip_inside()
+        if self.text.startswith("::=", self.at):
+            reason = f"the rule {name!r} begins inside the rule {self._rule!r}"
+            if self._brackets:
+                raise self.error(f"{reason}: this bracket is never closed", self._brackets[-1])
+            hint = 'The rule before ends with its line, but not behind ::= or |. An empty alternative is "".'
+            raise self.error(reason, begin, hint=hint)
+        self.calls[self._rule].append((name, begin))
+        return Call(name)
+
+    def _group(self) -> Expression:
+        opening = self.at
+        self._brackets.append(opening)
+        if len(self._brackets) > MAX_NESTING:
+            hint = "Give what is inside a rule of its own."
+            raise self.error(f"more than {MAX_NESTING} brackets are open", opening, hint=hint)
+        self.at += 1
+        self._skip(_SPACE_AND_LINES)
+        found = self._alternatives()
+        if self.at == len(self.text):
+            raise self.error("this bracket is never closed", opening)
+        if self.text[self.at] != ")":
+            raise self._unexpected()
+        self.at += 1
+        self._brackets.pop()
+        return found
+
+    def _times(self) -> tuple[int, int | None] | None:
+        """How often what stands before is repeated; ``None``: nothing is said of that."""
+        sign, begin = self.text[self.at : self.at + 1], self.at
+        if sign in _OFTEN:
+            self.at += 1
+            self._skip_inside()
+            return _OFTEN[sign]
+        if sign != "{":
+            return None
+        self.at += 1
+        minimum = self._count()
+        if minimum is None:
+            hint = "Write {2}, {2,} or {2,5}; at most five is {0,5}."
+            raise self.error("a number is missing behind {", self.at, hint=hint)
+        maximum: int | None = minimum
+        if self.text.startswith(",", self.at):
+            self.at += 1
+            maximum = self._count()
+        if not self.text.startswith("}", self.at):
+            raise self.error("this is never closed by }", begin, hint="Write {2}, {2,} or {2,5}.")
+        self.at += 1
+        if maximum is not None and minimum > maximum:
+            reason = f"no count is at least {minimum} and at most {maximum}"
+            raise self.error(reason, begin, hint=f"Write {{{maximum},{minimum}}}.")
+        self._skip_inside()
+        return minimum, maximum
+
+    def _count(self) -> int | None:
+        """A number with the white space around it."""
+        self._skip_inside()
+        begin = self.at
+        digits = self._skip(_COUNTS)
+        if len(digits.lstrip("0")) > len(str(MAX_SIZE)):
+            raise self.too_large(self._rule, begin)
+        self._skip_inside()
+        return int(digits) if digits else None
+
+    def _repeated(self, part: Expression, minimum: int, maximum: int | None, begin: int) -> Expression:
+        if maximum == 0:
+            return EMPTY
+        repeated = Repeat(part, minimum, maximum)
+        if size(repeated) > MAX_SIZE:
+            raise self.too_large(self._rule, begin)
+        return repeated
+
+    def _unexpected(self) -> GrammarError:
+        """What cannot stand where a sequence ends."""
+        sign = self.text[self.at]
+        if sign in "*+?{":
+            return self.error(f"there is nothing before {sign} that could be repeated", self.at)
+        if sign in ")]}":
+            return self.error(f"this {sign} closes nothing", self.at)
+        return self.error(f"{self._here()} cannot stand here", self.at, hint=self._hint())
+
+    def _here(self) -> str:
+        return repr(self.text[self.at])
+
+    def _hint(self) -> str:
+        """What may be wrong at the beginning of a line or in a rule, by what stands there."""
+        if self.text.startswith("|", self.at):
+            return "In a rule of several lines | stands at the end of a line, or all is in round brackets."
+        if self.text.startswith(("=", ":"), self.at):
+            return "A rule is written NAME ::= WHAT IT READS, on one line; it goes on behind | and in round brackets."
+        if self.text.startswith("'", self.at):
+            return "Literals stand in double quotes."
+        return "A rule ends with its line; it goes on behind | and in round brackets."
+
+    def _skip_inside(self) -> None:
+        """White space, in brackets with the ends of lines."""
+        self._skip(_SPACE_AND_LINES if self._brackets else _SPACE)
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self.text, self.at)
+        if found is None:
+            return ""
+        self.at = found.end()
+        return found[0]
+
+
+def _alternation(branches: list[Expression]) -> Expression:
+    flat = list[Expression]()
+    for branch in branches:
+        flat += branch.branches if isinstance(branch, Alternation) else [branch]
+    return flat[0] if len(flat) == 1 else Alternation(tuple(flat))
+
+
+def _concatenation(parts: list[Expression]) -> Expression:
+    flat = list[Expression]()
+    for part in parts:
+        flat += part.parts if isinstance(part, Concatenation) else [part]
+    return flat[0] if len(flat) == 1 else Concatenation(tuple(flat))
