@@ -8,8 +8,7 @@ from weakref import WeakKeyDictionary
 
 from sfgen import arguments
 from sfgen.errors import GrammarError, UsageError
-from sfgen.grammar.completion import Completion
-from sfgen.grammar.distances import distances_of
+from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.gbnf import Gbnf, read_gbnf
 from sfgen.grammar.guide import NetworkGuide
 from sfgen.grammar.network import Network, network_of
@@ -94,13 +93,11 @@ class Grammar:
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one of the grammar; bytes are its UTF-8."""
-        reader, data = self._reader, arguments.utf8("text", text)
-        position = None if data is None else reader.read(reader.start, data)
-        return position is not None and reader.accepts(position)
+        return self._reader.reads(text)
 
     def shortest(self) -> bytes:
         """A shortest text."""
-        return Completion(self.network, distances_of(self.network), None).text(self._reader.start)
+        return shortest_text(self._reader)
 
     def to_dict(self) -> dict[str, Any]:
         """The grammar as plain data for JSON.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+from sfgen import arguments
 from sfgen.grammar.any_order import texts_read, with_name, with_text
 from sfgen.grammar.distances import FAR, Distances, distances_of
 from sfgen.grammar.network import DEAD, Network
@@ -74,6 +75,12 @@ class Reader:
     def accepts(self, position: Position) -> bool:
         """Whether the text may end at a position."""
         return any(self._accepting[state] and not node.frames for state, _, node in self._with_returns(position))
+
+    def reads(self, text: str | bytes) -> bool:
+        """Whether a whole text can be read; bytes are its UTF-8, and a string that has none is no text."""
+        data = arguments.utf8("text", text)
+        position = None if data is None else self.read(self.start, data)
+        return position is not None and self.accepts(position)
 
     def is_final(self, position: Position) -> bool:
         """Whether nothing can follow: the text must end."""

@@ -27,7 +27,6 @@ class TokenNetwork(TokenPositions):
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """What a report says of a finished text that the network does not read; ``None`` if it does."""
-        position = self.reader.read(self.reader.start, data)
-        if position is not None and self.reader.accepts(position):
+        if self.reader.reads(data):
             return None
         return {"grammar": repr(self.network), "refused by": "the network itself"}

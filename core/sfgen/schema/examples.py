@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from sfgen.automata.examples import examples as texts_of_automaton
 from sfgen.grammar.any_order import in_one_order
-from sfgen.grammar.completion import Completion
-from sfgen.grammar.distances import distances_of
+from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import (
@@ -257,8 +256,7 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
 def _value(expression: Leaf | CountedText, number: int) -> bytes:
     """One of the texts of an automaton."""
     if isinstance(expression, CountedText):
-        reader = Reader(network_of(Grammar({"text": expression}, "text")))
-        return Completion(reader.network, distances_of(reader.network), None).text(reader.start)
+        return shortest_text(Reader(network_of(Grammar({"text": expression}, "text"))))
     if not number:
         return expression.dfa.shortest()
     texts = texts_of_automaton(expression.dfa, number + 1)

@@ -29,6 +29,7 @@ from sfgen.errors import InputError, SchemaError
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.drafts import LATEST, URIS, draft_of_uri, guessed_draft
 from sfgen.schema.from_python import from_python
+from sfgen.schema.json_file import file_data
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.keywords import Draft
 from sfgen.schema.references import is_reference_alone
@@ -101,13 +102,7 @@ def read_tools_file(path: PathLike[str]) -> SchemaDocument:
         InputError: The file cannot be read, is too long, or not JSON.
     """
     name = fspath(path)
-    try:
-        with open(name, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(f"cannot read the tools {name}: {reason}") from None
-    return read_tools(data, name)
+    return read_tools(file_data(name, what="tools", most=MAX_BYTES), name)
 
 
 @dataclass(frozen=True)

@@ -18,22 +18,24 @@ def shown(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
-def file_data(name: str, hint: str = "") -> bytes:
+def file_data(name: str, hint: str = "", *, what: str = "schema", most: int = MAX_BYTES) -> bytes:
     """The bytes of a file, one more than the limit at most.
 
     Args:
         name: The file.
         hint: The hint of the error.
+        what: What is in it, for the error.
+        most: The limit.
 
     Raises:
         InputError: It cannot be read.
     """
     try:
         with open(name, "rb") as file:
-            return file.read(MAX_BYTES + 1)
+            return file.read(most + 1)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(f"cannot read the schema {shown(name)}: {reason}", hint=hint) from None
+        raise InputError(f"cannot read the {what} {shown(name)}: {reason}", hint=hint) from None
 
 
 def json_of(data: str | bytes, name: str = "") -> tuple[Any, str]:

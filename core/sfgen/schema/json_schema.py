@@ -14,8 +14,7 @@ from weakref import WeakKeyDictionary
 
 from sfgen import arguments
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
-from sfgen.grammar.completion import Completion
-from sfgen.grammar.distances import distances_of
+from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.thompson import GrammarTooLarge
@@ -157,9 +156,7 @@ class JsonSchema:
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one that is written under the options; bytes are its UTF-8."""
-        reader, data = self.reader, arguments.utf8("text", text)
-        position = None if data is None else reader.read(reader.start, data)
-        return position is not None and reader.accepts(position)
+        return self.reader.reads(text)
 
     def shortest(self) -> bytes:
         """A shortest text that is written.
@@ -167,8 +164,7 @@ class JsonSchema:
         >>> JsonSchema("name, age int").shortest()
         b'{"name": "", "age": 0}'
         """
-        reader = self.reader
-        return Completion(reader.network, distances_of(reader.network), None).text(reader.start)
+        return shortest_text(self.reader)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema and the options as plain data for JSON."""

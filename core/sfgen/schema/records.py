@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any
 
 from sfgen.errors import InputError
+from sfgen.schema.json_file import file_data
 from sfgen.schema.strict_json import NotJsonError, decoded, parse
 from sfgen.schema.text_positions import Position
 
@@ -39,13 +40,7 @@ def read_records(path: PathLike[str]) -> list[Any]:
         InputError: The file cannot be read, is too long, is not JSON, or has no record.
     """
     name = os.fspath(path)
-    try:
-        with open(name, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(f"cannot read the records {name}: {reason}") from None
-    return records_of(data, name)
+    return records_of(file_data(name, what="records", most=MAX_BYTES), name)
 
 
 def records_of(data: bytes | str, name: str) -> list[Any]:
