@@ -12,12 +12,9 @@ from difflib import get_close_matches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from sfgen.errors import InputError, UsageError, first_line
-
-if TYPE_CHECKING:
-    from sfgen.schema.pydantic_type import PydanticType
+from sfgen.schema.pydantic_type import INSTALL, PydanticType, pydantic_type
 
 _EXAMPLE = "For example: --pydantic app.models:Person, or with a file: --pydantic person.py:Person"
 _MOST_NAMED = 8  # classes of a module that a hint lists
@@ -38,8 +35,6 @@ def python_type(named: str) -> PydanticType:
     if not name or not (is_file or all(module_name.split("."))):
         raise UsageError(f"--pydantic needs a module, a colon and a class, and {named!r} is not that", hint=_EXAMPLE)
     module = _of_file(Path(module_name)) if is_file else _imported(module_name)
-    from sfgen.schema.pydantic_type import pydantic_type
-
     found = pydantic_type(_member(module, module_name, name))
     if found is None:
         raise InputError(f"{named} is not a class, but a value of one", hint=f"Name a class: {_classes(module)}.")
@@ -95,10 +90,11 @@ def _user_code(name: str, folder: Path) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             raise
+        is_missing = isinstance(error, ModuleNotFoundError) and error.name == "pydantic"
         raise InputError(
             f"{name} cannot be imported: {type(error).__name__}: {first_line(error)}",
             details=_place(error, folder),
-            hint="--pydantic runs the module's code, which must not fail.",
+            hint=INSTALL if is_missing else "--pydantic runs the module's code, which must not fail.",
         ) from None
     finally:
         with contextlib.suppress(ValueError):  # the code may have taken it out

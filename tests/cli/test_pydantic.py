@@ -111,6 +111,17 @@ def test_the_record_has_the_value_and_the_name(sfgen: Sfgen) -> None:
     assert "parsed" not in record
 
 
+def test_a_module_that_needs_pydantic_where_it_is_missing(
+    sfgen: Sfgen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "person.py"
+    file.write_text("import pydantic")
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    done = sfgen("gen", "--pydantic", f"{file}:Person", "")
+    assert done.code == 1
+    assert "sfgen[pydantic]" in done.err
+
+
 def test_options_of_schemas(sfgen: Sfgen) -> None:
     done = sfgen("gen", "--pydantic", "person_of_test:Person", "--spacing", "compact", "x")
     assert re.match(r'\{"firstName":"[^"]*","age":', done.out)
