@@ -1,0 +1,101 @@
+"""The parser's stacks: persistent, shared, equal ones once.
+
+A node is a number: a state, and the node below. The parser never changes a node, so a rollback forgets some, and texts
+that begin alike share their stacks.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.lalr.tables import NO_STATE, ParseTables
+
+BOTTOM = 0
+"""The node of the empty stack: the start state."""
+
+
+class Stacks:
+    """Makes the nodes over the tables of one parser. Safe to share between threads.
+
+    Args:
+        tables: The tables.
+    """
+
+    def __init__(self, tables: ParseTables) -> None:
+        self.tables = tables
+        self._actions: list[list[int]] = tables.actions.tolist()
+        self._gotos: list[list[int]] = tables.gotos.tolist()
+        self._expansions = [(rule.nonterminal, len(rule.symbols)) for rule in tables.rules]
+        self._end_of_text = len(tables.terminals) - 1
+        self.states: list[int] = [tables.start]
+        self.below: list[int] = [NO_STATE]
+        self.depths: list[int] = [1]
+        self._known: dict[tuple[int, int], int] = {}
+        self._after: dict[tuple[int, int], int] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def push(self, state: int, below: int) -> int:
+        """The node of a state on top of another node."""
+        key = state, below
+        node = self._known.get(key)
+        if node is None:
+            with self._lock:
+                node = self._known.get(key)
+                if node is None:
+                    node = len(self.states)
+                    self.below.append(below)
+                    self.depths.append(self.depths[below] + 1)
+                    self.states.append(state)
+                    self._known[key] = node
+        return node
+
+    def pop(self, node: int, count: int) -> int:
+        """The node that is left without the top ``count`` states."""
+        below = self.below
+        for _ in range(count):
+            node = below[node]
+        return node
+
+    def after(self, node: int, terminal: int) -> int:
+        """The node after a terminal came; ``NO_STATE`` where the parser refuses it.
+
+        For the terminal at the end of the text: the node when the text is complete.
+        """
+        key = node, terminal
+        found = self._after.get(key)
+        if found is None:
+            found = self._after[key] = self._find_after(node, terminal)
+        return found
+
+    def _find_after(self, node: int, terminal: int) -> int:
+        while True:
+            state = self.states[node]
+            action = self._actions[state][terminal]
+            if action == 0:
+                return NO_STATE
+            if action > 0:
+                return self.push(action - 1, node)
+            nonterminal, length = self._expansions[-1 - action]
+            node = self.pop(node, length)
+            state = self._gotos[self.states[node]][nonterminal]
+            node = self.push(state, node)
+            if terminal == self._end_of_text and state == self.tables.end:
+                return node
+
+    def is_complete(self, node: int) -> bool:
+        """Whether the text may end here."""
+        return self.after(node, self._end_of_text) != NO_STATE
+
+    def array_of(self, node: int) -> NDArray[np.int32]:
+        """The states from the bottom to a node, int32 ``[depth]``."""
+        found = np.empty(self.depths[node], dtype=np.int32)
+        for place in range(len(found) - 1, -1, -1):
+            found[place] = self.states[node]
+            node = self.below[node]
+        return found
