@@ -23,7 +23,7 @@ from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
 from sfgen.grammar.texts_in_order import TextsInOrder
 from sfgen.index.distance import UNREACHABLE
-from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, kernel
+from sfgen.index.fewest_tokens import fewest_tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1 << 14
@@ -140,7 +140,7 @@ class Completion:
         tokens = np.concatenate([np.full(len(rest), UNREACHABLE, dtype=np.int32), below.tokens])
         if self._vocabulary is not None and rest:
             trie = self._vocabulary.trie
-            _fewest_tokens(
+            fewest_tokens(
                 np.frombuffer(text, dtype=np.uint8), len(rest), tokens,
                 trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots,
             )  # fmt: skip
@@ -319,27 +319,3 @@ def shortest_text(reader: Reader) -> bytes:
 
 def _by_length(text: bytes) -> tuple[int, bytes]:
     return len(text), text
-
-
-@kernel
-def _fewest_tokens(
-    text: UInt8s, places: Int, tokens: Int32sOut, labels: UInt8s, ends: Int32s, token_starts: Int32s, roots: Int32s
-) -> Int:
-    """Fill in ``tokens[i]``, the fewest tokens that write ``text[i:]``, for the first ``places``; the rest is known."""
-    for start in range(places - 1, -1, -1):
-        best = np.int64(tokens[start])
-        node, stop = np.int64(roots[text[start]]), np.int64(roots[text[start] + 1])
-        place = start
-        while node < stop:
-            if labels[node] == text[place]:
-                place += 1
-                if token_starts[node] < token_starts[node + 1]:
-                    best = min(best, np.int64(tokens[place]) + 1)
-                if place == text.size:
-                    break
-                stop = np.int64(ends[node])
-                node += 1
-            else:
-                node = np.int64(ends[node])
-        tokens[start] = best
-    return 0

@@ -1,43 +1,89 @@
-"""The guide of a network: a position is all the ways in which the text so far can be read."""
+"""Guides of grammars: a position is all the ways in which the text so far can be read."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Protocol, TypeVar
+
 from sfgen import arguments
-from sfgen.grammar.stack import Position
+from sfgen.grammar.stack import Position as NetworkPosition
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.index import BaseGuide
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import packed
 from sfgen.protocols import Int32, Mask
+from sfgen.vocabulary import Vocabulary
+
+Position = TypeVar("Position", bound=Hashable)
 
 
-class NetworkGuide(BaseGuide[Position]):
-    """Walks one sequence through a network. Not shared between sequences; the network is.
+class PositionReader(Protocol[Position]):
+    """Reads bytes from position to position."""
+
+    @property
+    def start(self) -> Position:
+        """The position of the empty text."""
+
+    def read(self, position: Position, data: bytes) -> Position | None:
+        """The position after some bytes; ``None`` where no text goes on so."""
+
+    def accepts(self, position: Position) -> bool:
+        """Whether the text may end at a position."""
+
+    def is_final(self, position: Position) -> bool:
+        """Whether nothing can follow: the text must end."""
+
+    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        """The byte that must follow, where there is one only, and the position after it."""
+
+
+class PositionMasks(Protocol[Position]):
+    """Tells which tokens of a vocabulary each position allows."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+
+    @property
+    def reader(self) -> PositionReader[Position]:
+        """Reads bytes."""
+
+    def mask(self, position: Position) -> Mask:
+        """The token mask of a position, end tokens included, whatever the limit; read-only."""
+
+    def bounded_mask(self, position: Position, room: int) -> Mask:
+        """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
+
+    def allowed_tokens(self, mask: Mask) -> Int32:
+        """The ids of the tokens of a mask, ascending; read-only."""
+
+    def is_made(self, position: Position) -> bool:
+        """Whether the mask of a position is made."""
+
+    def fits(self, position: Position, room: int | None) -> bool:
+        """Whether the text can be completed from a position with ``room`` tokens."""
+
+    def tokens_left(self, position: Position) -> int:
+        """The fewest tokens to an end, or a bound above that falls by one with some token."""
+
+    def check_limit(self, max_tokens: int) -> None:
+        """Raise ``LimitTooSmall`` if no text can be written with ``max_tokens`` tokens."""
+
+
+class GrammarGuide(BaseGuide[Position]):
+    """Walks one sequence through a grammar. Not shared between sequences; what it asks is.
 
     Args:
-        tokens: The network over a vocabulary.
+        tokens: The grammar over a vocabulary.
         max_tokens: The number of tokens (end tokens not counted) that the sequence may have; masks then leave room
             for the text to be completed. ``None``: no limit.
 
     Raises:
         LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
-
-    >>> from sfgen.grammar.network import network_of
-    >>> from sfgen.grammar.rules import Call, Concatenation, Grammar, Literal, Repeat
-    >>> from sfgen.vocabulary import Vocabulary
-    >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
-    >>> vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
-    >>> guide = NetworkGuide(TokenPositions(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary))
-    >>> guide.allowed_tokens().tolist()
-    [0, 3]
-    >>> guide.advance(0)
-    >>> guide.advance(0)
-    >>> guide.allowed_tokens().tolist(), guide.tokens_left()
-    ([0, 1, 2, 3], 1)
     """
 
-    def __init__(self, tokens: TokenPositions, max_tokens: int | None = None) -> None:
-        self.tokens = arguments.instance("tokens", tokens, TokenPositions)
+    def __init__(self, tokens: PositionMasks[Position], max_tokens: int | None = None) -> None:
+        self.tokens = tokens
         self._reader = tokens.reader
         super().__init__(tokens.vocabulary, tokens.reader.start, max_tokens)
 
@@ -59,18 +105,6 @@ class NetworkGuide(BaseGuide[Position]):
 
     def _only_step(self, position: Position) -> tuple[bytes, Position] | None:
         return self._reader.only_step(position)
-
-    def _describe(self, position: Position) -> str:
-        """The rules on the stack, the outermost first; of several ways the first."""
-        network, names = self.tokens.network, list[str]()
-        state, _, node = position[0]
-        while True:
-            name = network.names[network.rule_of[state]]
-            if not names or names[-1] != name:
-                names.append(name)
-            if not node.frames:
-                return " › ".join(reversed(names))
-            state, _, node = node.frames[0]
 
     def mask(self) -> Mask:
         """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
@@ -97,3 +131,46 @@ class NetworkGuide(BaseGuide[Position]):
         if after is None or not self.tokens.fits(after, None if room is None else room - 1):
             return None
         return after
+
+
+class NetworkGuide(GrammarGuide[NetworkPosition]):
+    """Walks one sequence through a network. Not shared between sequences; the network is.
+
+    Args:
+        tokens: The network over a vocabulary.
+        max_tokens: The number of tokens (end tokens not counted) that the sequence may have; masks then leave room
+            for the text to be completed. ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
+
+    >>> from sfgen.grammar.network import network_of
+    >>> from sfgen.grammar.rules import Call, Concatenation, Grammar, Literal, Repeat
+    >>> from sfgen.vocabulary import Vocabulary
+    >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
+    >>> vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
+    >>> guide = NetworkGuide(TokenPositions(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary))
+    >>> guide.allowed_tokens().tolist()
+    [0, 3]
+    >>> guide.advance(0)
+    >>> guide.advance(0)
+    >>> guide.allowed_tokens().tolist(), guide.tokens_left()
+    ([0, 1, 2, 3], 1)
+    """
+
+    tokens: TokenPositions
+
+    def __init__(self, tokens: TokenPositions, max_tokens: int | None = None) -> None:
+        super().__init__(arguments.instance("tokens", tokens, TokenPositions), max_tokens)
+
+    def _describe(self, position: NetworkPosition) -> str:
+        """The rules on the stack, the outermost first; of several ways the first."""
+        network, names = self.tokens.network, list[str]()
+        state, _, node = position[0]
+        while True:
+            name = network.names[network.rule_of[state]]
+            if not names or names[-1] != name:
+                names.append(name)
+            if not node.frames:
+                return " › ".join(reversed(names))
+            state, _, node = node.frames[0]

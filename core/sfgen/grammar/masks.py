@@ -37,7 +37,7 @@ from sfgen.grammar.walk import (
     TOO_MANY,
     walk,
 )
-from sfgen.index.mask_ids import tokens_of_row
+from sfgen.index.mask_ids import repeat_tokens, tokens_of_row
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
@@ -298,7 +298,7 @@ class Masks:
         if status == TOO_MANY:
             raise TooManyWays
         for row in (mask, doubtful) if counts[DOUBTS] else (mask,):
-            _repeat(row, trie.repeated_tokens)
+            repeat_tokens(row, trie.repeated_tokens)
         return counts
 
     def _room(self) -> _Room:
@@ -364,13 +364,6 @@ class _Room:
 
 _BELOW = Node((), 0, False)
 """Stands for whatever is below a rule while its local masks are made."""
-
-
-def _repeat(mask: Mask, pairs: NDArray[np.int32]) -> None:
-    """Set the tokens with the same bytes as others that are set."""
-    if len(pairs):
-        has = (mask[pairs[:, 0] >> 5] >> (pairs[:, 0] & 31).astype(np.uint32)) & np.uint32(1)
-        np.bitwise_or.at(mask, pairs[:, 1] >> 5, (has << (pairs[:, 1] & 31).astype(np.uint32)).astype(np.uint32))
 
 
 def _narrow(network: Network) -> NDArray[np.bool_]:

@@ -51,6 +51,13 @@ def packed(token_ids: Int32, size: int) -> Mask:
     return mask
 
 
+def repeat_tokens(mask: Mask, pairs: NDArray[np.int32]) -> None:
+    """Set the tokens with the same bytes as others that are set."""
+    if len(pairs):
+        has = (mask[pairs[:, 0] >> 5] >> (pairs[:, 0] & 31).astype(np.uint32)) & np.uint32(1)
+        np.bitwise_or.at(mask, pairs[:, 1] >> 5, (has << (pairs[:, 1] & 31).astype(np.uint32)).astype(np.uint32))
+
+
 class TokenIds:
     """The ids of rows that are never changed, without unpacking a row anew at each step. Safe to share between threads.
 

@@ -1,0 +1,31 @@
+"""The fewest tokens that write a text: a shortest way through its bytes, from the end to the beginning."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, kernel
+
+
+@kernel
+def fewest_tokens(
+    text: UInt8s, places: Int, tokens: Int32sOut, labels: UInt8s, ends: Int32s, token_starts: Int32s, roots: Int32s
+) -> Int:
+    """Fill in ``tokens[i]``, the fewest tokens that write ``text[i:]``, for the first ``places``; the rest is known."""
+    for start in range(places - 1, -1, -1):
+        best = np.int64(tokens[start])
+        node, stop = np.int64(roots[text[start]]), np.int64(roots[text[start] + 1])
+        place = start
+        while node < stop:
+            if labels[node] == text[place]:
+                place += 1
+                if token_starts[node] < token_starts[node + 1]:
+                    best = min(best, np.int64(tokens[place]) + 1)
+                if place == text.size:
+                    break
+                stop = np.int64(ends[node])
+                node += 1
+            else:
+                node = np.int64(ends[node])
+        tokens[start] = best
+    return 0
