@@ -17,7 +17,7 @@ def tables_of(grammar: str) -> ParseTables:
     """The tables that lark makes of a grammar; a context for each set of terminals."""
     lark: Any = Lark(grammar, parser="lalr", lexer="contextual")
     table = lark.parser.parser._parse_table
-    names = sorted(terminal.name for terminal in lark.terminals) + [END]
+    names = [*sorted(terminal.name for terminal in lark.terminals), END]
     terminals = {name: number for number, name in enumerate(names)}
     nonterminals: dict[str, int] = {}
     for rule in lark.rules:
