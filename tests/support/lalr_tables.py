@@ -17,7 +17,7 @@ def tables_of(grammar: str) -> ParseTables:
     """The tables that lark makes of a grammar; a context for each set of terminals."""
     lark: Any = Lark(grammar, parser="lalr", lexer="contextual")
     table = lark.parser.parser._parse_table
-    names = [*sorted(terminal.name for terminal in lark.terminals), END]
+    names = [*sorted({s.name for rule in lark.rules for s in rule.expansion if s.is_term}), END]
     terminals = {name: number for number, name in enumerate(names)}
     nonterminals: dict[str, int] = {}
     for rule in lark.rules:
@@ -141,9 +141,9 @@ def random_lexers(draw: st.DrawFn, tables: ParseTables) -> Lexer:
     starts = np.arange(starts_at).reshape(len(tables.contexts), promises)
     starts = np.where([[draw(st.integers(0, 5)) > 0 for _ in row] for row in starts], starts, NO_STATE)
     pairs = [(terminal, promise) for terminal in range(terminals) for promise in range(promises)]
-    commit = st.sampled_from(pairs) if pairs else st.nothing()
+    commit = st.lists(st.sampled_from(pairs), max_size=3, unique=True) if pairs else st.just([])
     commits: list[list[tuple[int, int]]] = [[] for _ in range(starts_at)]
-    commits += [draw(st.lists(commit, max_size=3, unique=True)) for _ in range(inner)]
+    commits += [draw(commit) for _ in range(inner)]
     may_end = np.array([False] * starts_at + [draw(st.integers(0, 4)) == 0 for _ in range(inner)])
     holds = np.array([draw(st.booleans()) for _ in range(promises)])
     byte_classes = np.full(256, classes - 1, dtype=np.uint8)
