@@ -1,0 +1,342 @@
+"""The package lark, which says what a grammar in its language means. This is the only file that imports it.
+
+From lark come the parser's tables, the terminals in the order in which its lexer tries them, which names are keywords,
+and the verdict on whole texts. What it refuses is refused here in its own words. Its own check for terminals that read
+the same texts is left out: it takes seconds, and only warns.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sfgen.errors import GrammarError
+from sfgen.lalr.lark_errors import explained, position_of, undefined_hint
+from sfgen.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
+
+EXTENSION = ".lark"
+"""What the names of imported files end with."""
+
+
+class Refusal(NamedTuple):
+    """Why lark does not read a text.
+
+    Attributes:
+        reason: lark's own words, in one line.
+        position: The character at which it stopped; ``None`` where it does not say.
+    """
+
+    reason: str
+    position: int | None
+
+
+class LarkGrammar:
+    """A grammar as lark reads it.
+
+    Args:
+        text: The grammar.
+        start: The rule that whole texts are.
+        imported: The texts of the files that it imports, by their paths from the grammar's folder on.
+        tables: The tables.
+        build: Makes the parser; called when a text is judged for the first time.
+    """
+
+    def __init__(
+        self, text: str, start: str, imported: Mapping[str, str], tables: ParseTables, build: Callable[[], Any]
+    ) -> None:
+        self.text = text
+        self.start = start
+        self.imported = dict(imported)
+        self.tables = tables
+        self._build = build
+        self._parser: Any = None
+        self._lock = threading.Lock()
+
+    def parse(self, text: str) -> bool:
+        """Whether lark reads a whole text."""
+        return self.refusal(text) is None
+
+    def refusal(self, text: str) -> Refusal | None:
+        """Why lark does not read a whole text; ``None`` where it does."""
+        from lark.exceptions import UnexpectedInput
+
+        with self._lock:
+            if self._parser is None:
+                self._parser = self._build()
+        try:
+            self._parser.parse(text)
+        except UnexpectedInput as error:
+            position = getattr(error, "pos_in_stream", None)
+            return Refusal(str(error).split("\n", 1)[0], position if position is not None and position >= 0 else None)
+        return None
+
+
+def read_lark(
+    text: str,
+    start: str = "start",
+    *,
+    directory: str | os.PathLike[str] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> LarkGrammar:
+    """Read a grammar with lark, for its LALR(1) parser and its contextual lexer.
+
+    Args:
+        text: The grammar.
+        start: The rule that whole texts are.
+        directory: The folder in which ``%import .other (NAME)`` finds ``other.lark``; without it only lark's own
+            grammars (``common`` and the like) can be imported.
+        files: The texts of the imported files by their paths, in place of a folder.
+
+    Raises:
+        GrammarError: lark refuses it, or it has terminals that are declared and not defined.
+    """
+    importer = _Importer(text, None if directory is None else Path(directory), files)
+    parser = _parser(text, start, importer)
+    return LarkGrammar(text, start, importer.found, _Converter(text, parser, start).tables(), lambda: parser)
+
+
+class _Importer:
+    """Finds the files that a grammar imports, and keeps what was in them."""
+
+    def __init__(self, text: str, directory: Path | None, files: Mapping[str, str] | None) -> None:
+        self._text = text
+        self._directory = directory
+        self._files = files
+        self.found: dict[str, str] = {}
+
+    @property
+    def base(self) -> str:
+        """The folder of the grammar, for lark's paths."""
+        return os.curdir if self._directory is None else str(self._directory)
+
+    def __call__(self, base: Any, path: str) -> tuple[str, str]:
+        """What lark asks of an import path: where a grammar lies, and its text.
+
+        Raises:
+            OSError: It is not here; lark looks at its own grammars next.
+            GrammarError: It can be nowhere else.
+        """
+        is_relative = isinstance(base, str)  # of one of lark's own grammars it is a pair, of no file ``None``
+        folders = ["", os.path.relpath(base, self.base)] if is_relative else [""]
+        for folder in folders:
+            name = os.path.normpath(os.path.join(folder, path))
+            content = self._read(name)
+            if content is not None:
+                self.found[name] = content
+                return os.path.join(self.base, name), content
+        if is_relative:
+            where = "it has no folder" if self._directory is None else f"there is none in {self._directory}"
+            position = position_of(self._text, r"%import\s+(\.+" + re.escape(Path(path).stem) + r"\b)")
+            raise GrammarError(
+                f"the file {path} that it imports is missing: {where}",
+                self._text,
+                position,
+                hint="Put it beside the grammar, or import from lark's own grammars without the dot (%import common.WS).",
+            )
+        raise OSError(path)
+
+    def _read(self, name: str) -> str | None:
+        if self._files is not None:
+            return self._files.get(name)
+        if self._directory is None:
+            return None
+        try:
+            return (self._directory / name).read_text(encoding="utf-8")
+        except OSError:
+            return None
+        except UnicodeDecodeError:
+            raise GrammarError(f"the file {name} that it imports is not UTF-8", self._text) from None
+
+
+def _parser(text: str, start: str, importer: _Importer) -> Any:
+    """lark's own object.
+
+    Raises:
+        GrammarError: lark refuses the grammar.
+    """
+    from lark import Lark
+    from lark.exceptions import LarkError
+    from lark.lexer import ContextualLexer
+
+    class Unchecked(ContextualLexer):
+        """The contextual lexer without the check for terminals that read the same texts."""
+
+        def __init__(self, conf: Any, *arguments: Any, **options: Any) -> None:
+            unchecked = copy(conf)
+            unchecked.skip_validation = True
+            super().__init__(unchecked, *arguments, **options)
+
+    try:
+        return Lark(
+            text,
+            parser="lalr",
+            lexer="contextual",
+            start=start,
+            import_paths=[importer],
+            source_path=os.path.join(importer.base, "grammar" + EXTENSION),
+            _plugins={"ContextualLexer": Unchecked},
+        )
+    except GrammarError:
+        raise
+    except (LarkError, AssertionError, OSError, ValueError, RuntimeError, re.error) as error:
+        raise explained(error, text, start) from None
+    except Exception as error:  # lark's own faults, of which it has some: AttributeError, KeyError, TypeError
+        raise explained(error, text, start) from None
+
+
+class _Matcher:
+    """In place of ``re``, for lark's search for keywords: remembers what matched, and compiles nothing."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], re.Match[str] | None] = {}
+
+    def match(self, pattern: str, text: str, flags: int = 0) -> re.Match[str] | None:
+        key = pattern, text
+        if key not in self._known:
+            self._known[key] = re.match(pattern, text, flags)
+        return self._known[key]
+
+    def compile(self, pattern: str, flags: int = 0) -> None:
+        return None
+
+
+class _Converter:
+    """lark's objects as plain numbers. States and rules are renumbered: lark's numbers differ from run to run."""
+
+    def __init__(self, text: str, parser: Any, start: str) -> None:
+        self.text = text
+        self.start = start
+        self.table = parser.parser.parser._parse_table
+        self.lexer = parser.parser.lexer
+        self.conf = parser.lexer_conf
+        self.defined: dict[str, Any] = self.conf.terminals_by_name
+        self._check_terminals()
+        self.names = [*sorted(self.defined), END]
+        self.terminal = {name: number for number, name in enumerate(self.names)}
+
+    def _check_terminals(self) -> None:
+        for name, terminal in self.defined.items():
+            pattern = terminal.pattern.to_regexp()
+            where = position_of(self.text, rf"(?m)^\s*({re.escape(name)})\b")
+            try:
+                # lark joins all of them in one pattern, where flags cannot stand at the beginning of a part.
+                re.compile(f"(?:{pattern})")
+            except re.error as error:
+                raise GrammarError(
+                    f"the terminal {name} cannot be read: {error.msg} in {terminal.pattern}",
+                    self.text,
+                    where,
+                    hint="Write a regular expression of Python's re; flags stand behind it, as in /select/i.",
+                ) from None
+            if terminal.pattern.min_width == 0:
+                raise GrammarError(
+                    f"the terminal {name} can match the empty text, which lark's lexer does not allow: {terminal.pattern}",
+                    self.text,
+                    where,
+                    hint="Let it match one character at least, and make it optional in the rules: NAME? or [NAME].",
+                )
+        ignored = [name for name in self.conf.ignore if name not in self.defined]
+        if ignored:
+            raise self._undefined(ignored[0])
+
+    def _undefined(self, name: str) -> GrammarError:
+        return GrammarError(
+            f"the terminal {name} is declared and has no definition: what an indenter makes is not supported",
+            self.text,
+            position_of(self.text, rf"%declare[^\n]*?\b({re.escape(name)})\b"),
+            hint=undefined_hint(name),
+        )
+
+    def tables(self) -> ParseTables:
+        states: dict[int, dict[str, Any]] = self.table.states
+        order = self._states_in_order()
+        number = {state: place for place, state in enumerate(order)}
+        rules: dict[Any, int] = {}
+        nonterminals: dict[str, int] = {}
+        for state in order:
+            for _, (_, target) in sorted(states[state].items()):
+                if hasattr(target, "expansion"):
+                    rules.setdefault(target, len(rules))
+                    nonterminals.setdefault(str(target.origin.name), len(nonterminals))
+        actions = np.zeros((len(order), len(self.names)), dtype=np.int32)
+        gotos = np.full((len(order), len(nonterminals)), NO_STATE, dtype=np.int32)
+        for place, state in enumerate(order):
+            for symbol, (_, target) in states[state].items():
+                if symbol in self.terminal:
+                    reduces = hasattr(target, "expansion")
+                    actions[place, self.terminal[symbol]] = -1 - rules[target] if reduces else number[target] + 1
+                elif symbol in nonterminals:
+                    gotos[place, nonterminals[symbol]] = number[target]
+        contexts, context_of = self._contexts(order)
+        return ParseTables(
+            terminals=tuple(self._terminal(name) for name in self.names),
+            nonterminals=tuple(nonterminals),
+            rules=tuple(
+                Rule(
+                    nonterminals[rule.origin.name],
+                    tuple(
+                        self.terminal[symbol.name] if symbol.is_term else -1 - nonterminals[symbol.name]
+                        for symbol in rule.expansion
+                    ),
+                )
+                for rule in rules
+            ),
+            actions=actions,
+            gotos=gotos,
+            start=number[self.table.start_states[self.start]],
+            end=number[self.table.end_states[self.start]],
+            context_of=context_of,
+            contexts=contexts,
+            ignored=frozenset(self.terminal[name] for name in self.conf.ignore),
+        )
+
+    def _states_in_order(self) -> list[int]:
+        """The states as a walk from the start finds them, breadth first, by the names of symbols."""
+        states = self.table.states
+        found = dict.fromkeys([self.table.start_states[self.start]])
+        waiting = list(found)
+        for state in waiting:
+            for symbol, (_, target) in sorted(states[state].items()):
+                if symbol.isupper() and symbol != END and symbol not in self.defined:
+                    raise self._undefined(symbol)
+                if isinstance(target, int) and target not in found:
+                    found[target] = None
+                    waiting.append(target)
+        return waiting
+
+    def _terminal(self, name: str) -> Terminal:
+        if name == END:
+            return Terminal(END, "", False, "the end of the text")
+        pattern = self.defined[name].pattern
+        is_literal = pattern.type == "str"
+        shown = (pattern.raw or f'"{pattern.value}"') if is_literal else name
+        return Terminal(name, pattern.to_regexp(), is_literal, shown)
+
+    def _contexts(self, order: Iterable[int]) -> tuple[tuple[Context, ...], Any]:
+        """lark's own scanners, equal ones once, and which of them stands behind each state."""
+        from lark.lexer import _create_unless
+
+        matcher = _Matcher()
+        numbers: dict[tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]], int] = {}
+        number_of: dict[int, int] = {}  # of lark's lexers; those of several states are one, or equal
+        context_of = []
+        for state in order:
+            lexer = self.lexer.lexers[state]
+            if id(lexer) not in number_of:
+                ordered, keywords = _create_unless(lexer.terminals, lexer.g_regex_flags, matcher, False)
+                unless = {name: callback.scanner.terminals for name, callback in keywords.items()}
+                key = self._numbers(ordered), tuple((self.terminal[n], self._numbers(k)) for n, k in unless.items())
+                number_of[id(lexer)] = numbers.setdefault(key, len(numbers))
+            context_of.append(number_of[id(lexer)])
+        contexts = tuple(Context(ordered, dict(unless)) for ordered, unless in numbers)
+        return contexts, np.array(context_of, dtype=np.int32)
+
+    def _numbers(self, terminals: Iterable[Any]) -> tuple[int, ...]:
+        return tuple(self.terminal[terminal.name] for terminal in terminals)
