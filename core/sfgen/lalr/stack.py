@@ -35,6 +35,8 @@ class Stacks:
         self.depths: list[int] = [1]
         self._known: dict[tuple[int, int], int] = {}
         self._after: dict[tuple[int, int], int] = {}
+        self._array = np.empty((1 << 10, 3), dtype=np.int32)
+        self._copied = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -92,10 +94,16 @@ class Stacks:
         """Whether the text may end here."""
         return self.after(node, self._end_of_text) != NO_STATE
 
-    def array_of(self, node: int) -> NDArray[np.int32]:
-        """The states from the bottom to a node, int32 ``[depth]``."""
-        found = np.empty(self.depths[node], dtype=np.int32)
-        for place in range(len(found) - 1, -1, -1):
-            found[place] = self.states[node]
-            node = self.below[node]
-        return found
+    def array(self) -> NDArray[np.int32]:
+        """State, node below and depth of each node, int32 ``[3 * nodes]``; not to be changed."""
+        with self._lock:
+            count = len(self.states)
+            if count > len(self._array):
+                grown = np.empty((2 * count, 3), dtype=np.int32)
+                grown[: self._copied] = self._array[: self._copied]
+                self._array = grown
+            if count > self._copied:
+                new = slice(self._copied, count)
+                self._array[new] = np.stack([self.states[new], self.below[new], self.depths[new]], axis=1)
+                self._copied = count
+            return self._array[:count].reshape(-1)

@@ -1,0 +1,177 @@
+"""Example texts of a grammar: derivations of terminals, and the shortest characters that the lexer reads as these.
+
+The first of them use every expansion of every rule once, each in a derivation that is else as short as can be; others
+follow, drawn at random, the same ones each time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from sfgen.lalr.reachable import reachable_terminals
+from sfgen.lalr.read import Reader
+from sfgen.lalr.stack import BOTTOM
+from sfgen.lalr.tables import NO_STATE
+
+_DEPTH = 8
+"""Rules inside each other that are drawn at random; what is deeper is as short as can be."""
+
+_MOST_TERMINALS = 60
+
+
+def examples(reader: Reader) -> Iterator[str]:
+    """Texts without end, some of them several times; not all need be texts of the grammar where it has conflicts."""
+    derivations = _Derivations(reader)
+    writer = _Writer(reader)
+    for rule in range(len(reader.tables.rules)):
+        terminals = derivations.through(rule)
+        text = None if terminals is None else writer.text(terminals)
+        if text is not None:
+            yield text
+    chance = random.Random(0)
+    while True:
+        terminals = derivations.drawn(chance)
+        text = writer.text(terminals) if len(terminals) <= _MOST_TERMINALS else None
+        yield text or ""
+
+
+class _Derivations:
+    """Strings of terminals that the rules make."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._rules = reader.tables.rules
+        tables = reader.tables
+        self._start = next(
+            number for number, state in enumerate(tables.gotos[tables.start].tolist()) if state == tables.end
+        )
+        self._by_nonterminal: dict[int, list[int]] = {}
+        for number, rule in enumerate(self._rules):
+            self._by_nonterminal.setdefault(rule.nonterminal, []).append(number)
+        self._least = self._shortest_rules()
+        self._from_start = self._ways_from_start()
+
+    def _shortest_rules(self) -> dict[int, tuple[int, int]]:
+        """For each nonterminal its fewest terminals, and the rule that has them."""
+        found: dict[int, tuple[int, int]] = {}
+        has_changed = True
+        while has_changed:
+            has_changed = False
+            for number, rule in enumerate(self._rules):
+                parts = [1 if symbol >= 0 else found.get(-1 - symbol, (None, 0))[0] for symbol in rule.symbols]
+                if None in parts:
+                    continue
+                length = sum(part for part in parts if part is not None)
+                if rule.nonterminal not in found or length < found[rule.nonterminal][0]:
+                    found[rule.nonterminal] = length, number
+                    has_changed = True
+        return found
+
+    def _ways_from_start(self) -> dict[int, tuple[int, int] | None]:
+        """The rule that leads to each nonterminal that the start reaches, and where in it; ``None``: the start."""
+        found: dict[int, tuple[int, int] | None] = {self._start: None}
+        waiting = deque([self._start])
+        while waiting:
+            for number in self._by_nonterminal.get(waiting.popleft(), ()):
+                for place, symbol in enumerate(self._rules[number].symbols):
+                    if symbol < 0 and -1 - symbol not in found:
+                        found[-1 - symbol] = number, place
+                        waiting.append(-1 - symbol)
+        return found
+
+    def shortest(self, symbols: Sequence[int]) -> list[int]:
+        """The fewest terminals of some symbols."""
+        found, waiting = list[int](), list(reversed(symbols))
+        while waiting:
+            symbol = waiting.pop()
+            if symbol >= 0:
+                found.append(symbol)
+            else:
+                waiting += reversed(self._rules[self._least[-1 - symbol][1]].symbols)
+        return found
+
+    def through(self, rule: int) -> list[int] | None:
+        """A short string of terminals in which a rule is used; ``None`` where there is none."""
+        nonterminal = self._rules[rule].nonterminal
+        if nonterminal not in self._from_start or not self._has_text(rule):
+            return None
+        found = self.shortest(self._rules[rule].symbols)
+        while (way := self._from_start[nonterminal]) is not None:
+            above, place = way
+            if not self._has_text(above):
+                return None
+            symbols = self._rules[above].symbols
+            found = self.shortest(symbols[:place]) + found + self.shortest(symbols[place + 1 :])
+            nonterminal = self._rules[above].nonterminal
+        return found
+
+    def _has_text(self, rule: int) -> bool:
+        return all(symbol >= 0 or -1 - symbol in self._least for symbol in self._rules[rule].symbols)
+
+    def drawn(self, chance: random.Random) -> list[int]:
+        """A string of terminals at random."""
+        found, waiting = list[int](), [(-1 - self._start, 0)]
+        while waiting and len(found) <= _MOST_TERMINALS:
+            symbol, depth = waiting.pop()
+            if symbol >= 0:
+                found.append(symbol)
+                continue
+            rules = [rule for rule in self._by_nonterminal[-1 - symbol] if self._has_text(rule)]
+            rule = chance.choice(rules) if depth < _DEPTH else self._least[-1 - symbol][1]
+            waiting += [(each, depth + 1) for each in reversed(self._rules[rule].symbols)]
+        return found
+
+
+class _Writer:
+    """Writes terminals as characters."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._reach = reachable_terminals(reader.tables, reader.lexer)
+        self._rows: list[list[int]] = reader.lexer.step.tolist()
+        classes = reader.lexer.byte_classes.tobytes()
+        self._labels = sorted({(_nicest(classes, label), label) for label in set(classes)})
+
+    def text(self, terminals: Sequence[int]) -> str | None:
+        """A short text that the lexer reads as some terminals; ``None`` where none was found."""
+        reader, found = self._reader, bytearray()
+        node, control = BOTTOM, reader.start[0].control
+        for number, terminal in enumerate(terminals):
+            after = reader.stacks.after(node, terminal)
+            if after == NO_STATE:
+                return None
+            following = terminals[number + 1] if number + 1 < len(terminals) else len(reader.tables.terminals) - 1
+            way = self._lexeme(control, after, terminal, following)
+            if way is None:
+                return None
+            text, control = way
+            found += text
+            node = after
+        try:
+            return found.decode()
+        except UnicodeDecodeError:
+            return None
+
+    def _lexeme(self, control: int, node: int, terminal: int, following: int) -> tuple[bytes, int] | None:
+        """The shortest bytes behind which a terminal ends and another one can come, and the control there."""
+        seen, waiting = {control}, deque([(control, b"")])
+        while waiting:
+            current, text = waiting.popleft()
+            for ended, promise in self._reader.commits_of(current):
+                if ended == terminal:
+                    gap = self._reader.control_at(node, promise)
+                    if gap != NO_STATE and self._reach[gap, following]:
+                        return text, gap
+            for (_, byte), label in self._labels:
+                after = self._rows[current][label]
+                if after != NO_STATE and after not in seen and self._reach[after, terminal]:
+                    seen.add(after)
+                    waiting.append((after, text + bytes([byte])))
+        return None
+
+
+def _nicest(classes: bytes, label: int) -> tuple[int, int]:
+    """The byte of a class that people like to read, and how much they do: letters before digits before the rest."""
+    order = {byte: rank for rank, byte in enumerate(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ")}
+    return min((order.get(byte, 100 + byte), byte) for byte in range(256) if classes[byte] == label)

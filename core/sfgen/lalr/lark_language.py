@@ -1,0 +1,265 @@
+"""The texts of a grammar in Lark's language: a ``sfgen.grammar.language.Language`` on lark's own tables.
+
+Whether a text is one of the grammar is lark's word. What is written has fewer blanks: between two terminals at most
+``max_blanks`` characters of what the grammar ignores, all of them ASCII white space.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from sfgen import arguments
+from sfgen.errors import GrammarError, UsageError, line_and_column
+from sfgen.grammar.by_vocabulary import KeptByVocabulary
+from sfgen.grammar.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk
+from sfgen.lalr.distances import Distances
+from sfgen.lalr.examples import examples
+from sfgen.lalr.guide import LalrGuide
+from sfgen.lalr.lark_package import LarkGrammar, read_lark
+from sfgen.lalr.lexer import make_lexer
+from sfgen.lalr.open_rules import OpenRules, name_of
+from sfgen.lalr.positions import LalrPositions
+from sfgen.lalr.read import Position, Reader
+from sfgen.lalr.stack import Stacks
+from sfgen.lalr.tables import NO_STATE
+from sfgen.protocols import Guide
+from sfgen.vocabulary import Vocabulary
+
+_MOST_EXPECTED = 12
+"""Terminals that are told by name; of more, the rules that begin with them."""
+
+
+class LarkLanguage:
+    """The texts of a grammar in Lark's language; see ``sfgen.grammar.language.Language`` for what its members say.
+
+    Args:
+        grammar: The grammar, as lark reads it.
+        max_blanks: The most ignored characters in a row that are written.
+        origin: The name of its file; ``None`` where there is none.
+
+    Raises:
+        GrammarError: It has no text.
+        GrammarTooLarge: It passes a limit.
+    """
+
+    def __init__(self, grammar: LarkGrammar, max_blanks: int = 1, origin: str | None = None) -> None:
+        self._grammar = arguments.instance("grammar", grammar, LarkGrammar)
+        self.max_blanks: int | None = arguments.whole_number("max_blanks", max_blanks, 0)
+        self.origin = origin
+        self.format: Format = "lark"
+        self.text = grammar.text
+        self.start = grammar.start
+        self.files: Mapping[str, str] = grammar.imported
+        self._reader = _reader(grammar, max_blanks)
+        self._positions = KeptByVocabulary(self._positions_of)
+        if self._reader.distances.is_empty:
+            raise self._empty()
+
+    def _empty(self) -> GrammarError:
+        blanks = f" with at most {self.max_blanks} blanks in a row" if not self._unlimited.distances.is_empty else ""
+        hint = "Allow more blanks (max_blanks)." if blanks else "Give each rule an alternative that ends."
+        return GrammarError(f"there is no text at all{blanks}", self.text, self._position(self.start), hint=hint)
+
+    def _positions_of(self, vocabulary: Vocabulary) -> LalrPositions:
+        if vocabulary.trie.single_bytes.all():
+            return LalrPositions(self._reader, vocabulary)
+        return LalrPositions(self._reader.with_bytes(vocabulary.trie.single_bytes), vocabulary)
+
+    @cached_property
+    def _unlimited(self) -> Reader:
+        """Reads all of lark's texts."""
+        return _reader(self._grammar, None)
+
+    @cached_property
+    def _open_rules(self) -> OpenRules:
+        return OpenRules(self._reader)
+
+    # ---- texts -----------------------------------------------------------------------------------------------------
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether lark reads a whole text; bytes are its UTF-8."""
+        data = arguments.utf8("text", text)
+        if data is None:
+            return False
+        try:
+            return self._grammar.parse(data.decode())
+        except UnicodeDecodeError:
+            return False
+
+    def shortest(self) -> bytes:
+        """A shortest text."""
+        return self._reader.shortest(self._reader.start)
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """What lark says of a finished text."""
+        refused = self._grammar.refusal(arguments.data("data", data).decode("utf-8", "replace"))
+        return None if refused is None else {"grammar": self.start, "refused by": "lark", "reason": refused.reason}
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """A new guide for one sequence of tokens.
+
+        Raises:
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
+            DeadEnd: No tokens write any text.
+        """
+        return LalrGuide(self._positions.of(vocabulary), self._open_rules, max_tokens)
+
+    def examples(self, count: int) -> list[str]:
+        """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices."""
+        arguments.whole_number("count", count, 1)
+        first = self.shortest().decode()
+        others = filter(self.accepts, examples(self._reader))
+        return list(
+            itertools.islice(dict.fromkeys(itertools.chain([first], itertools.islice(others, 4 * count))), count)
+        )
+
+    # ---- what the grammar is made of -------------------------------------------------------------------------------
+
+    def rules(self) -> tuple[RuleOutline, ...]:
+        """All rules in the order of the text, then all terminals that the start needs."""
+        tables = self._grammar.tables
+        states, calls = dict[str, set[int]](), dict[str, dict[str, None]]()
+        for number, name in enumerate(tables.nonterminals):
+            if name_of(name):
+                states[name] = {
+                    state for state, items in enumerate(self._open_rules.items) for rule, _ in items
+                    if tables.rules[rule].nonterminal == number
+                }  # fmt: skip
+                calls[name] = dict.fromkeys(self._called(number, set()))
+        lines = {name: self._line(name) for name in states}
+        found = [
+            RuleOutline(name, lines[name], "rule", len(states[name]), tuple(calls[name]))
+            for name in sorted(states, key=lambda name: (lines[name] is None, lines[name] or 0, name))
+        ]
+        reach = self._open_rules.reach
+        for number, terminal in enumerate(tables.terminals[:-1]):
+            if number not in tables.ignored and reach[:, number].any():
+                line = None if terminal.is_literal else self._line(terminal.name)
+                found.append(RuleOutline(terminal.shown, line, "terminal", int(reach[:, number].sum())))
+        return tuple(found)
+
+    def _called(self, nonterminal: int, seen: set[int]) -> list[str]:
+        """The rules and terminals in a rule; what lark made up for repetitions is looked into."""
+        tables, found = self._grammar.tables, list[str]()
+        seen.add(nonterminal)
+        for rule in tables.rules:
+            if rule.nonterminal != nonterminal:
+                continue
+            for symbol in rule.symbols:
+                if symbol >= 0:
+                    found.append(tables.terminals[symbol].shown)
+                elif name_of(tables.nonterminals[-1 - symbol]):
+                    found.append(tables.nonterminals[-1 - symbol])
+                elif -1 - symbol not in seen:
+                    found += self._called(-1 - symbol, seen)
+        return found
+
+    def states(self) -> int:
+        """The number of the parser's states; they are numbered from 0."""
+        return len(self._grammar.tables.actions)
+
+    def state(self, number: int) -> StateOutline:
+        """One of the parser's states: the terminals and rules that may follow."""
+        arguments.whole_number("number", number, 0)
+        if number >= self.states():
+            raise UsageError(f"there is no state {number}: the grammar has {self.states():,}")
+        tables = self._grammar.tables
+        moves = list[Move]()
+        for terminal in np.flatnonzero(tables.actions[number]).tolist():
+            action = int(tables.actions[number, terminal])
+            moves.append(Move(tables.terminals[terminal].shown, action - 1 if action > 0 else None))
+        for nonterminal in np.flatnonzero(tables.gotos[number] != NO_STATE).tolist():
+            name = tables.nonterminals[nonterminal]
+            if name_of(name):
+                moves.append(Move(name, int(tables.gotos[number, nonterminal])))
+        rules = dict.fromkeys(
+            name_of(tables.nonterminals[tables.rules[rule].nonterminal]) for rule, _ in self._open_rules.items[number]
+        )
+        may_end = any(read == len(tables.rules[rule].symbols) for rule, read in self._open_rules.items[number])
+        return StateOutline(number, tuple(filter(None, rules)), may_end, tuple(moves))
+
+    def _line(self, name: str) -> int | None:
+        position = self._position(name)
+        return None if position is None else line_and_column(self.text, position)[0]
+
+    def _position(self, name: str) -> int | None:
+        found = re.search(rf"(?m)^[?!]*({re.escape(name)})\b[^:\n]*:", self.text)
+        return None if found is None else found.start(1)
+
+    # ---- how a text is read ----------------------------------------------------------------------------------------
+
+    def walk(self, text: str) -> Walk:
+        """Read a text as far as it goes, with any blanks that lark reads."""
+        text = arguments.text("text", text)
+        rules = OpenRules(self._unlimited)
+        position, read = self._unlimited.start, 0
+        stretches = list[tuple[list[str], tuple[str, ...], str]]()
+        for character in text:
+            after = self._unlimited.read(position, character.encode("utf-8", "surrogatepass"))
+            if after is None:
+                break
+            position, read = after, read + 1
+            names, terminal = rules.at(position)
+            if not stretches or stretches[-1][1:] != (names, terminal):
+                stretches.append(([], names, terminal))
+            stretches[-1][0].append(character)
+        follows = self._expected(rules, position)
+        failure = None
+        if read < len(text) or not self._unlimited.accepts(position):
+            line, column = line_and_column(text, read)
+            names, _ = rules.at(position)
+            may_end = self._unlimited.accepts(position)
+            before = len(text[:read].encode())
+            failure = Failure(read, before, line, column, follows, names, read == len(text), may_end)
+        return Walk(
+            text, tuple(Stretch("".join(characters), *rest) for characters, *rest in stretches), failure, follows
+        )
+
+    def failure(self, text: str) -> Failure | None:
+        """Where a text fails; ``None`` where it is one of the grammar."""
+        return None if self.accepts(arguments.text("text", text)) else self.walk(text).failure
+
+    def _expected(self, rules: OpenRules, position: Position) -> tuple[str, ...]:
+        terminals = rules.expected(position)
+        return rules.rules_expected(position) if len(terminals) > _MOST_EXPECTED else terminals
+
+
+def _reader(grammar: LarkGrammar, max_blanks: int | None) -> Reader:
+    tables, lexer = grammar.tables, make_lexer(grammar.tables, max_blanks)
+    stacks = Stacks(tables)
+    return Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
+
+
+def lark_language(
+    text: str,
+    start: str = "start",
+    *,
+    max_blanks: int = 1,
+    directory: str | os.PathLike[str] | None = None,
+    files: Mapping[str, str] | None = None,
+    origin: str | None = None,
+) -> LarkLanguage:
+    """Read a grammar in Lark's language.
+
+    Args:
+        text: The grammar.
+        start: The rule that a whole text is a text of.
+        max_blanks: The most ignored characters in a row that are written.
+        directory: Where the files lie that it imports.
+        files: The texts of these files by their paths, in place of a directory.
+        origin: The name of its file, for messages.
+
+    Raises:
+        GrammarError: lark refuses it, or it has no text.
+        GrammarTooLarge: It passes a limit.
+    """
+    try:
+        return LarkLanguage(read_lark(text, start, directory=directory, files=files), max_blanks, origin)
+    except GrammarError as error:
+        raise error.of_file(origin) from None

@@ -1,0 +1,248 @@
+"""Token masks of configurations: unions of few rows, by the terminals that the tokens may become.
+
+The tokens that hand no terminal to the parser are found once for each control, in classes: those of one class can come
+to the same terminals, so the parser's stack allows all of them or none. Tokens in which a terminal ends are read on
+with the stack: some hundreds of trie nodes. And where a terminal may end before the token, the tokens of the gap behind
+it are allowed too. Masks are kept by control and stack node.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.index.mask_ids import repeat_tokens
+from sfgen.lalr.reachable import reachable_terminals
+from sfgen.lalr.read import Configuration, Reader
+from sfgen.lalr.tables import NO_STATE
+from sfgen.lalr.walk import FIELDS, MOST_CONFIGURATIONS, MOST_MADE, TOO_MANY, join_classes, read_behind, walk_lexeme
+from sfgen.protocols import Int32, Mask
+from sfgen.vocabulary import Vocabulary
+
+_KEPT = 64 << 20
+"""Bytes of masks that are kept."""
+
+
+_NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
+
+
+class TooManyWays(Exception):
+    """A token can be read in more ways than a walk has room for."""
+
+
+class TokenMask(NamedTuple):
+    """The tokens that a configuration can read.
+
+    Attributes:
+        mask: Text and end tokens, uint32 ``[words]``; read-only.
+        deepest: The largest depth of a parser's stack that they lead to.
+    """
+
+    mask: Mask
+    deepest: int
+
+
+class LexemeTokens(NamedTuple):
+    """What the tokens do that are read from one control.
+
+    Attributes:
+        controls: A control of each class of tokens that hand no terminal to the parser, int32 ``[classes]``.
+        masks: The tokens of each class, uint32 ``[classes, words]``.
+        labels: The labels of commits inside tokens, int32 ``[labels]``.
+        child_starts: Where in ``children`` the trie nodes of each label begin, int32 ``[labels + 1]``.
+        children: The trie nodes right behind such commits, int32.
+        reached: The controls that tokens lead to which hand no terminal to the parser, ascending, int32.
+    """
+
+    controls: Int32
+    masks: NDArray[np.uint32]
+    labels: Int32
+    child_starts: Int32
+    children: Int32
+    reached: Int32
+
+
+class Masks:
+    """Makes and keeps the masks of one grammar over one vocabulary. Safe to share between threads.
+
+    They are right where the distances are *separable*: a configuration can be completed if the parser takes some
+    terminal that its control can come to. Elsewhere they allow too much.
+
+    Args:
+        reader: The grammar.
+        vocabulary: The tokens.
+    """
+
+    def __init__(self, reader: Reader, vocabulary: Vocabulary) -> None:
+        self._reader = reader
+        self._vocabulary = vocabulary
+        tables, lexer, trie = reader.tables, reader.lexer, vocabulary.trie
+        self.words = (len(vocabulary) + 31) // 32
+        labels = sorted(set(zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)))
+        number_of = {label: number for number, label in enumerate(labels)}
+        commits = zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)
+        commit_labels = np.array([number_of[commit] for commit in commits], dtype=np.int32)
+        self._labels = np.array(labels, dtype=np.int32).reshape(-1)
+        self._sizes = np.array(
+            [
+                tables.actions.shape[1],
+                tables.gotos.shape[1],
+                len(tables.terminals) - 1,
+                tables.end,
+                lexer.step.shape[1],
+                lexer.starts.shape[1],
+            ],
+            dtype=np.int32,
+        )
+        reach = reachable_terminals(reader.tables, reader.lexer)
+        self._reach_starts = np.append(0, np.cumsum(reach.sum(axis=1))).astype(np.int32)
+        self._reach = np.nonzero(reach)[1].astype(np.int32)
+        _, class_of = np.unique(np.packbits(reach, axis=1), axis=0, return_inverse=True)
+        self._class_of = class_of.reshape(-1).astype(np.int32)
+        self._classes = int(self._class_of.max(initial=-1)) + 1
+        self._first_of_class = np.unique(self._class_of, return_index=True)[1].astype(np.int32)
+        self._lexer_arguments: tuple[Any, ...] = (
+            np.ascontiguousarray(lexer.step).reshape(-1), self._sizes, lexer.byte_classes, lexer.commit_starts,
+            commit_labels, trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens, trie.token_starts,
+            trie.token_ids,
+        )  # fmt: skip
+        self._is_open = _open_bytes(reader, self._labels[1::2]).reshape(-1)
+        self._parser_arguments: tuple[Any, ...] = (
+            np.ascontiguousarray(tables.actions).reshape(-1), np.ascontiguousarray(tables.gotos).reshape(-1),
+            np.array([(rule.nonterminal, len(rule.symbols)) for rule in tables.rules], dtype=np.int32).reshape(-1),
+            self._sizes,
+        )  # fmt: skip
+        self._starts = np.ascontiguousarray(lexer.starts).reshape(-1)
+        self._lexemes: dict[int, LexemeTokens] = {}
+        self._masks: dict[tuple[int, int], TokenMask] = {}
+        self._lock = threading.Lock()
+        self._scratch = threading.local()
+        self._most_kept = max(16, _KEPT // (4 * self.words))
+
+    def of(self, control: int, node: int) -> TokenMask:
+        """The tokens of a configuration.
+
+        Raises:
+            TooManyWays: There is no room for the ways to read a token.
+        """
+        key = control, node
+        found = self._masks.get(key)
+        if found is None:
+            found = self._make(control, node)
+            with self._lock:
+                while len(self._masks) >= self._most_kept:
+                    del self._masks[next(iter(self._masks))]
+                self._masks[key] = found
+        return found
+
+    def is_made(self, control: int, node: int) -> bool:
+        """Whether the mask of a configuration was made already."""
+        return (control, node) in self._masks
+
+    def _make(self, control: int, node: int) -> TokenMask:
+        tokens = self.lexeme_tokens(control)
+        room = self._room()
+        counts = np.array([self._reader.stacks.depths[node]], dtype=np.int64)
+        mask = np.zeros(self.words, dtype=np.uint32)
+        stack: tuple[Any, ...] = (
+            self._reader.stacks.array(), room.made, room.top, *self._parser_arguments,
+        )  # fmt: skip
+        room.top[0] = 0
+        join_classes(
+            node, tokens.controls, tokens.masks.reshape(-1), self.words, mask, self._reach_starts, self._reach, *stack
+        )
+        if len(tokens.children):
+            step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
+            arguments: tuple[Any, ...] = (
+                node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, room.sets, room.marks,
+                self._reach_starts, self._reach, self._labels, self._starts, self._reader.tables.context_of,
+                step, byte_classes, commit_starts, commit_labels, *trie, *stack,
+            )  # fmt: skip
+            if read_behind(*arguments) == TOO_MANY:
+                raise TooManyWays
+        repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
+        here = Configuration(control, node)
+        deepest = int(counts[0])
+        for behind in self._reader.commits(here):
+            gap = self.of(*behind)
+            mask |= gap.mask
+            deepest = max(deepest, gap.deepest)
+        if self._reader.accepts((here,)):
+            for token in self._vocabulary.end_token_ids:
+                mask[token >> 5] |= np.uint32(1 << (token & 31))
+        mask.setflags(write=False)
+        return TokenMask(mask, deepest)
+
+    def lexeme_tokens(self, control: int) -> LexemeTokens:
+        """The tokens that depend on the control alone, and where terminals end inside tokens."""
+        found = self._lexemes.get(control)
+        if found is None:
+            found = self._lexemes[control] = self._walk(control, _NOT_WANTED)
+        return found
+
+    def control_of(self, control: int) -> Int32:
+        """The control that each token leads to without a terminal for the parser, int32 ``[len(vocabulary)]``."""
+        found = np.full(len(self._vocabulary), NO_STATE, dtype=np.int32)
+        self._walk(control, found)
+        return found
+
+    def _walk(self, control: int, control_of: Int32) -> LexemeTokens:
+        trie, room = self._vocabulary.trie, self._room()
+        found = np.zeros((self._classes, self.words), dtype=np.uint32)
+        counts = np.zeros(1 + self._classes, dtype=np.int64)
+        is_reached = np.zeros(len(self._class_of), dtype=np.bool_)
+        while True:
+            status: int = walk_lexeme(
+                control, counts, found.reshape(-1), self.words, room.exits, room.exit_labels, room.stack,
+                self._class_of, self._is_open, is_reached, control_of, *self._lexer_arguments,
+            )  # fmt: skip
+            if status != TOO_MANY:
+                break
+            room.exits = np.empty(2 * len(room.exits), dtype=np.int32)
+            room.exit_labels = np.empty_like(room.exits)
+        has_tokens = np.flatnonzero(counts[1:])
+        exits, labels = room.exits[: counts[0]], room.exit_labels[: counts[0]]
+        order = np.lexsort((trie.bytes[exits], labels))
+        kinds, firsts = np.unique(labels[order], return_index=True)
+        masks = found[has_tokens]
+        return LexemeTokens(
+            self._first_of_class[has_tokens],
+            masks,
+            kinds.astype(np.int32),
+            np.append(firsts, len(exits)).astype(np.int32),
+            exits[order].copy(),
+            np.flatnonzero(is_reached).astype(np.int32),
+        )
+
+    def _room(self) -> _Room:
+        room: _Room | None = getattr(self._scratch, "room", None)
+        if room is None:
+            room = self._scratch.room = _Room(self._vocabulary)
+        return room
+
+
+class _Room:
+    """Scratch memory of one thread."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        trie = vocabulary.trie
+        self.exits = np.empty(len(trie) + 64, dtype=np.int32)
+        self.exit_labels = np.empty_like(self.exits)
+        self.stack = np.empty(trie.max_depth + 1, dtype=np.int32)
+        self.made = np.empty(FIELDS * MOST_MADE, dtype=np.int64)
+        self.top = np.zeros(1, dtype=np.int64)
+        self.sets = np.empty(2 * MOST_CONFIGURATIONS, dtype=np.int64)
+        self.marks = np.empty(3 * (trie.max_depth + 2), dtype=np.int64)
+
+
+def _open_bytes(reader: Reader, promises: Int32) -> NDArray[np.bool_]:
+    """Whether a byte class can follow each promise in some context, bool ``[promises, byte classes]``."""
+    lexer = reader.lexer
+    found = np.zeros((len(promises), lexer.step.shape[1]), dtype=np.bool_)
+    for number, promise in enumerate(promises.tolist()):
+        controls = lexer.starts[:, promise]
+        found[number] = (lexer.step[controls[controls != NO_STATE]] != NO_STATE).any(axis=0)
+    return found

@@ -1,0 +1,108 @@
+"""Name the rules that are open at a position, and the terminals that may come there.
+
+A state of an LALR parser knows some items: rules of which the beginning was read. An item that was read as far as its
+``n``-th symbol began ``n`` states below; the state there knows the rule around it, and so on to the bottom.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfgen.lalr.reachable import reachable_terminals
+from sfgen.lalr.read import Position, Reader
+from sfgen.lalr.stack import BOTTOM
+from sfgen.lalr.tables import NO_STATE, ParseTables
+
+
+class OpenRules:
+    """Names open rules and expected terminals of one grammar.
+
+    Args:
+        reader: The grammar.
+
+    Attributes:
+        items: The rules of which each state has read the beginning, and how many symbols of each.
+        reach: The terminals that each control can come to, bool ``[controls, terminals]``.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.items = kernel_items(reader.tables)
+        self.reach = reachable_terminals(reader.tables, reader.lexer)
+
+    def at(self, position: Position) -> tuple[tuple[str, ...], str]:
+        """The open rules, the outermost first, and the terminal that is being written where it is sure, else ``""``.
+
+        Of several ways to read the text the first one is told.
+        """
+        node, names = position[0].node, list[str]()
+        stacks, rules = self._reader.stacks, self._reader.tables.rules
+        while node != BOTTOM:
+            rule, read = self.items[stacks.states[node]][0]
+            name = name_of(self._reader.tables.nonterminals[rules[rule].nonterminal])
+            if name and (not names or names[-1] != name):
+                names.append(name)
+            node = stacks.pop(node, read)
+        expected = self.expected(position)
+        return tuple(reversed(names)), expected[0] if len(expected) == 1 else ""
+
+    def expected(self, position: Position) -> tuple[str, ...]:
+        """The terminals that are being written or may come next, as the grammar shows them."""
+        found = set[int]()
+        tables, stacks = self._reader.tables, self._reader.stacks
+        for control, node in position:
+            for terminal in np.flatnonzero(self.reach[control, :-1]).tolist():
+                if stacks.after(node, terminal) != NO_STATE:
+                    found.add(terminal)
+        return tuple(tables.terminals[terminal].shown for terminal in sorted(found))
+
+    def rules_expected(self, position: Position) -> tuple[str, ...]:
+        """What may come next in the words of the rules that are open; terminals where a rule may end there."""
+        tables, found = self._reader.tables, dict[str, None]()
+        for _, node in position:
+            state = self._reader.stacks.states[node]
+            items = self.items[state] or [
+                (rule, 0)
+                for rule in range(len(tables.rules))
+                if tables.gotos[state, tables.rules[rule].nonterminal] == tables.end
+            ]
+            for rule, read in items:
+                if read == len(tables.rules[rule].symbols):
+                    return self.expected(position)
+                symbol = tables.rules[rule].symbols[read]
+                name = tables.terminals[symbol].shown if symbol >= 0 else name_of(tables.nonterminals[-1 - symbol])
+                if not name:
+                    return self.expected(position)
+                found[name] = None
+        return tuple(found)
+
+
+def name_of(nonterminal: str) -> str:
+    """What people call a nonterminal; nothing where lark made it up for a repetition.
+
+    >>> name_of("value"), name_of("__value_star_0")
+    ('value', '')
+    """
+    return "" if nonterminal.startswith(("__", "$")) else nonterminal
+
+
+def kernel_items(tables: ParseTables) -> list[list[tuple[int, int]]]:
+    """The rules of which each state has read the beginning, with the number of symbols that were read, ascending."""
+    found: list[set[tuple[int, int]]] = [set() for _ in range(len(tables.actions))]
+    by_nonterminal: dict[int, list[int]] = {}
+    for number, rule in enumerate(tables.rules):
+        by_nonterminal.setdefault(rule.nonterminal, []).append(number)
+    for state, nonterminal in np.argwhere(tables.gotos != NO_STATE).tolist():
+        for number in by_nonterminal.get(nonterminal, ()):
+            _follow(tables, number, state, found)
+    return [sorted(items) for items in found]
+
+
+def _follow(tables: ParseTables, rule: int, state: int, found: list[set[tuple[int, int]]]) -> None:
+    """Add the items of one rule that begins in a state."""
+    for read, symbol in enumerate(tables.rules[rule].symbols, start=1):
+        after = int(tables.actions[state, symbol]) - 1 if symbol >= 0 else int(tables.gotos[state, -1 - symbol])
+        if after < 0:
+            return
+        state = after
+        found[state].add((rule, read))

@@ -1,0 +1,253 @@
+"""A grammar seen through a vocabulary: the masks of positions, and the way to the end in tokens."""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen import arguments
+from sfgen.errors import DeadEnd, LimitTooSmall
+from sfgen.index.distance import UNREACHABLE
+from sfgen.index.fewest_tokens import fewest_tokens
+from sfgen.index.mask_ids import TokenIds, bits_of_row, packed
+from sfgen.lalr.distances import FAR
+from sfgen.lalr.masks import Masks, TooManyWays
+from sfgen.lalr.read import Configuration, Position, Reader
+from sfgen.protocols import Int32, Mask, Tokens
+from sfgen.vocabulary import Vocabulary
+
+_KEPT = 1024
+"""Masks of positions, and tokens behind configurations, that are kept."""
+
+_KEPT_ENDS = 1 << 14
+"""Configurations whose fewest tokens are kept."""
+
+_SHOWN = 60  # characters of a text in a message
+
+_ENDLESS = FAR - 1
+"""The room where there is no limit: more than any distance."""
+
+
+class Behind(NamedTuple):
+    """Where tokens lead in which a terminal ends.
+
+    Attributes:
+        tokens: The tokens, int32 ``[tokens]``.
+        group_of: The number of the position of each, int32 ``[tokens]``.
+        positions: The positions.
+    """
+
+    tokens: Int32
+    group_of: Int32
+    positions: list[Position]
+
+
+class LalrPositions:
+    """Which tokens each position allows. Immutable, lazy, safe to share between threads.
+
+    A token is allowed where the grammar can read its bytes and the text can still be completed. In a vocabulary that
+    lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte.
+
+    Args:
+        reader: The grammar; its distances are those by the bytes that are tokens.
+        vocabulary: The tokens.
+
+    Raises:
+        DeadEnd: No sequence of the single bytes of the vocabulary writes any text.
+    """
+
+    def __init__(self, reader: Reader, vocabulary: Tokens) -> None:
+        self.reader = reader
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
+        self._masks = Masks(reader, self.vocabulary)
+        self._is_exact = reader.distances.is_separable and bool(self.vocabulary.trie.single_bytes.all())
+        self._ids = TokenIds()
+        self._kept: dict[tuple[Position, int], Mask] = {}
+        self._behind: dict[Configuration, Behind] = {}
+        self._control_of: dict[int, Int32] = {}
+        self._least: dict[Configuration, int] = {}
+        self._lock = threading.Lock()
+        if self.distance(reader.start) >= FAR:
+            raise DeadEnd(
+                "no sequence of tokens of this vocabulary writes a text of the grammar",
+                hint="Use a model whose tokenizer can write every byte.",
+            )
+
+    # ---- what may follow -------------------------------------------------------------------------------------------
+
+    def mask(self, position: Position) -> Mask:
+        """The token mask of a position, end tokens included, whatever the limit; read-only."""
+        if self._is_exact and len(position) == 1:
+            try:
+                return self._masks.of(*position[0]).mask
+            except TooManyWays:
+                pass
+        return self._remembered(position, _ENDLESS)
+
+    def bounded_mask(self, position: Position, room: int) -> Mask:
+        """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
+        if room == 0:
+            return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
+        return self._remembered(position, room - 1)
+
+    def allowed_tokens(self, mask: Mask) -> Int32:
+        """The ids of the tokens of a mask, ascending; read-only."""
+        return self._ids.of(mask)
+
+    def is_made(self, position: Position) -> bool:
+        """Whether the masks of all configurations of a position are made."""
+        return all(self._masks.is_made(*configuration) for configuration in position)
+
+    def _remembered(self, position: Position, room: int) -> Mask:
+        key = position, room
+        found = self._kept.get(key)
+        if found is None:
+            masks = [self._fitting(configuration, room) for configuration in position]
+            found = masks[0]
+            for mask in masks[1:]:
+                found = found | mask
+            if self.reader.accepts(position):
+                found = found | packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
+            found.setflags(write=False)
+            with self._lock:
+                if len(self._kept) > _KEPT:
+                    self._kept.clear()
+                found = self._kept.setdefault(key, found)
+        return found
+
+    def _fitting(self, configuration: Configuration, room: int) -> Mask:
+        """The tokens of a configuration behind which the text can be completed with ``room`` tokens."""
+        try:
+            plain, deepest = self._masks.of(*configuration)
+        except TooManyWays:
+            return self._one_by_one(configuration, self.vocabulary.text_token_ids, room)
+        per_level = self.reader.distances.most_per_level
+        if self._is_exact and (room == _ENDLESS or (per_level is not None and per_level * (deepest + 1) <= room)):
+            return plain
+        control, node = configuration
+        reached = self._masks.lexeme_tokens(control).reached
+        fits = self._which_fit(reached, node, room)
+        behind = self._tokens_behind(configuration, plain)
+        behind_fits = np.array([self.fits(position, room) for position in behind.positions], dtype=np.bool_)
+        gaps = self.reader.commits(configuration)
+        if fits.all() and behind_fits.all() and not gaps:
+            return plain
+        mask = packed(behind.tokens[behind_fits[behind.group_of]], len(self.vocabulary)).copy()
+        if fits.any():
+            leads_on = np.zeros(len(self.reader.lexer.step) + 1, dtype=np.bool_)  # the last is for the others
+            leads_on[reached] = fits
+            mask |= packed(np.flatnonzero(leads_on[self._controls_of(control)]).astype(np.int32), len(self.vocabulary))
+        for gap in gaps:
+            mask |= self._fitting(gap, room)
+        return mask
+
+    def _which_fit(self, controls: Int32, node: int, room: int) -> NDArray[np.bool_]:
+        """From which controls the text can be completed with ``room`` tokens, bool ``[len(controls)]``."""
+        distances = self.reader.distances.of_many(controls, node)
+        fits: NDArray[np.bool_] = distances <= room
+        for number in np.flatnonzero(~fits & (distances < FAR)).tolist():
+            fits[number] = self._config_fits(Configuration(int(controls[number]), node), room)
+        return fits
+
+    def _tokens_behind(self, configuration: Configuration, plain: Mask) -> Behind:
+        """Where the tokens of a configuration lead in which a terminal ends."""
+        found = self._behind.get(configuration)
+        if found is None:
+            tokens = self._below(self._masks.lexeme_tokens(configuration.control).children)
+            tokens = tokens[bits_of_row(plain)[tokens]]
+            numbers: dict[Position, int] = {}
+            kept, groups = [], []
+            for token in tokens.tolist():
+                after = self.reader.read((configuration,), self.vocabulary.tokens[token] or b"")
+                if after is not None:
+                    kept.append(token)
+                    groups.append(numbers.setdefault(after, len(numbers)))
+            found = Behind(np.array(kept, dtype=np.int32), np.array(groups, dtype=np.int32), list(numbers))
+            with self._lock:
+                if len(self._behind) > _KEPT:
+                    self._behind.clear()
+                self._behind[configuration] = found
+        return found
+
+    def _below(self, children: Int32) -> Int32:
+        """The text tokens at some trie nodes and below, ascending, int32."""
+        trie = self.vocabulary.trie
+        spans = [
+            trie.token_ids[trie.token_starts[child] : trie.token_starts[trie.subtree_ends[child]]]
+            for child in np.unique(children).tolist()
+        ]
+        return np.unique(np.concatenate(spans)) if spans else np.empty(0, dtype=np.int32)
+
+    def _controls_of(self, control: int) -> Int32:
+        found = self._control_of.get(control)
+        if found is None:
+            found = self._masks.control_of(control)
+            with self._lock:
+                if len(self._control_of) > _KEPT // 16:
+                    self._control_of.clear()
+                self._control_of[control] = found
+        return found
+
+    def _one_by_one(self, configuration: Configuration, tokens: Int32, room: int) -> Mask:
+        found = []
+        for token in tokens.tolist():
+            after = self.reader.read((configuration,), self.vocabulary.tokens[token] or b"")
+            if after is not None and self.fits(after, room):
+                found.append(token)
+        return packed(np.array(found, dtype=np.int32), len(self.vocabulary)).copy()
+
+    def _ends(self, position: Position) -> tuple[int, ...]:
+        """The end tokens where the text may end."""
+        return tuple(self.vocabulary.end_token_ids) if self.reader.accepts(position) else ()
+
+    # ---- the way to the end ----------------------------------------------------------------------------------------
+
+    def distance(self, position: Position) -> int:
+        """The fewest bytes to an end; ``FAR`` or more where there is no way."""
+        return self.reader.distance(position)
+
+    def fits(self, position: Position, room: int | None) -> bool:
+        """Whether the text can be completed from a position with ``room`` tokens."""
+        most = _ENDLESS if room is None else room
+        return any(self._config_fits(configuration, most) for configuration in position)
+
+    def _config_fits(self, configuration: Configuration, room: int) -> bool:
+        distance = self.reader.distances.of(*configuration)
+        if distance <= room or distance >= FAR:
+            return distance <= room
+        return distance <= room * self.vocabulary.trie.max_depth and self._tokens_of(configuration) <= room
+
+    def tokens_left(self, position: Position) -> int:
+        """The fewest tokens of the shortest text to an end; ``UNREACHABLE`` where there is none."""
+        return min(self._tokens_of(configuration) for configuration in position)
+
+    def _tokens_of(self, configuration: Configuration) -> int:
+        if self.reader.distances.of(*configuration) >= FAR:
+            return int(UNREACHABLE)
+        found = self._least.get(configuration)
+        if found is None:
+            text = np.frombuffer(self.reader.shortest((configuration,)), dtype=np.uint8)
+            trie = self.vocabulary.trie
+            tokens = np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
+            tokens[-1] = 0
+            fewest_tokens(text, len(text), tokens, trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots)
+            found = int(tokens[0])
+            with self._lock:
+                if len(self._least) > _KEPT_ENDS:
+                    self._least.clear()
+                self._least[configuration] = found
+        return found
+
+    def check_limit(self, max_tokens: int) -> None:
+        """Raise ``LimitTooSmall`` if no text can be written with ``max_tokens`` tokens."""
+        least = self.tokens_left(self.reader.start)
+        if least > max_tokens:
+            text = self.reader.shortest(self.reader.start).decode("utf-8", "replace")
+            raise LimitTooSmall(
+                f"a limit of {max_tokens} tokens is too small: the shortest text takes {least}",
+                details=(f"  for example {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}",),
+                hint=f"Allow at least {least} tokens.",
+            )

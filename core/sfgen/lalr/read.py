@@ -1,0 +1,202 @@
+"""Read bytes with the lexer and the parser: from a position to the next one.
+
+This is the plain definition of what a grammar's texts are. Masks are made by kernels that do the same for many tokens
+at once (see ``sfgen.lalr.walk``).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen import arguments
+from sfgen.errors import InternalError
+from sfgen.lalr.distances import FAR, Distances
+from sfgen.lalr.stack import BOTTOM, Stacks
+from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
+
+
+class Configuration(NamedTuple):
+    """A control of the lexer, and a node of the parser's stack."""
+
+    control: int
+    node: int
+
+
+Position: TypeAlias = tuple[Configuration, ...]
+"""All the ways to read a text so far that can be completed; at least one, ascending. Mostly there is one."""
+
+
+class Reader:
+    """Reads bytes. Safe to share between threads.
+
+    Args:
+        tables: The tables of the parser.
+        lexer: Its lexer.
+        stacks: Its stacks.
+        distances: The fewest bytes to the end.
+        usable: The bytes that they may use, bool ``[256]``; without, all may be used.
+    """
+
+    def __init__(
+        self,
+        tables: ParseTables,
+        lexer: Lexer,
+        stacks: Stacks,
+        distances: Distances,
+        usable: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.tables = tables
+        self.lexer = lexer
+        self.stacks = stacks
+        self.distances = distances
+        self._classes = lexer.byte_classes.tobytes()
+        # Of each class the smallest byte that may be used.
+        bytes_ = range(256) if usable is None else np.flatnonzero(usable).tolist()
+        self._smallest = {self._classes[byte]: byte for byte in reversed(bytes_)}
+        self._step: list[list[int]] = lexer.step.tolist()
+        self._starts: list[list[int]] = lexer.starts.tolist()
+        self._context_of: list[int] = tables.context_of.tolist()
+        terminals, promises = lexer.commit_terminals.tolist(), lexer.commit_promises.tolist()
+        bounds = lexer.commit_starts.tolist()
+        self._commits = [
+            list(zip(terminals[begin:end], promises[begin:end], strict=True)) for begin, end in pairwise(bounds)
+        ]
+        self._may_end: list[bool] = lexer.may_end.tolist()
+        self._holds_at_end: list[bool] = lexer.promise_holds_at_end.tolist()
+        self._ways: dict[Position, tuple[int, Position]] = {}
+        self._steps: dict[tuple[Position, int], Position | None] = {}
+        self.start: Position = (Configuration(self.control_at(BOTTOM, 0), BOTTOM),)
+
+    def control_at(self, node: int, promise: int) -> int:
+        """The control at the gap above a node; ``NO_STATE`` where nothing can follow."""
+        return self._starts[self._context_of[self.stacks.states[node]]][promise]
+
+    def with_bytes(self, usable: NDArray[np.bool_]) -> Reader:
+        """The same, where only some bytes may be used to come to the end, bool ``[256]``."""
+        distances = Distances(self.tables, self.lexer, self.stacks, usable=usable)
+        return Reader(self.tables, self.lexer, self.stacks, distances, usable)
+
+    def commits_of(self, control: int) -> list[tuple[int, int]]:
+        """The terminals that may end at a control, and what each promises."""
+        return self._commits[control]
+
+    def commits(self, configuration: Configuration) -> list[Configuration]:
+        """The gaps behind the terminals that may end here."""
+        found = []
+        for terminal, promise in self._commits[configuration.control]:
+            node = self.stacks.after(configuration.node, terminal)
+            control = NO_STATE if node == NO_STATE else self.control_at(node, promise)
+            if control != NO_STATE:
+                found.append(Configuration(control, node))
+        return found
+
+    def read(self, position: Position, data: bytes) -> Position | None:
+        """The position after some bytes; ``None`` where no text goes on so."""
+        found: Position | None = position
+        for byte in data:
+            key = position, self._classes[byte]
+            if key in self._steps:
+                found = self._steps[key]
+            else:
+                if len(self._steps) > _KEPT:
+                    self._steps.clear()
+                found = self._steps[key] = self._read(*key)
+            if found is None:
+                return None
+            position = found
+        return found
+
+    def _read(self, position: Position, label: int) -> Position | None:
+        reached = dict[Configuration, None]()
+        for configuration in position:
+            for control, node in (configuration, *self.commits(configuration)):
+                after = self._step[control][label]
+                if after != NO_STATE:
+                    reached[Configuration(after, node)] = None
+        alive = [each for each in reached if self.distances.of(*each) < FAR]
+        return tuple(sorted(alive)) or None
+
+    def accepts(self, position: Position) -> bool:
+        """Whether the text may end at a position."""
+        return any(map(self._accepts, position))
+
+    def _accepts(self, configuration: Configuration) -> bool:
+        control, node = configuration
+        if self._may_end[control] and self.stacks.is_complete(node):
+            return True
+        for terminal, promise in self._commits[control]:
+            if self._holds_at_end[promise]:
+                after = self.stacks.after(node, terminal)
+                if after != NO_STATE and self.stacks.is_complete(after):
+                    return True
+        return False
+
+    def reads(self, text: str | bytes) -> bool:
+        """Whether a whole text can be read; bytes are its UTF-8, and a string that has none is no text."""
+        data = arguments.utf8("text", text)
+        position = None if data is None else self.read(self.start, data)
+        return position is not None and self.accepts(position)
+
+    def labels(self, position: Position) -> list[int]:
+        """The byte classes that can be read at a position, ascending."""
+        found = set[int]()
+        for configuration in position:
+            for control, _ in (configuration, *self.commits(configuration)):
+                found |= {label for label, after in enumerate(self._step[control]) if after != NO_STATE}
+        return sorted(label for label in found if self._read_byte(position, label))
+
+    def _read_byte(self, position: Position, label: int) -> Position | None:
+        return self.read(position, bytes([self._classes.find(label)]))
+
+    def is_final(self, position: Position) -> bool:
+        """Whether nothing can follow: the text must end."""
+        return not self.labels(position)
+
+    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        """The byte that must follow, where there is one only, and the position after it."""
+        labels = self.labels(position)
+        if len(labels) != 1:
+            return None
+        byte = self._classes.find(labels[0])
+        if self._classes.rfind(labels[0]) != byte:
+            return None
+        after = self._read_byte(position, labels[0])
+        return None if after is None else (bytes([byte]), after)
+
+    def distance(self, position: Position) -> int:
+        """The fewest bytes to the end."""
+        return min(self.distances.of(control, node) for control, node in position)
+
+    def shortest(self, position: Position) -> bytes:
+        """A shortest text to the end; of several the one with the smaller byte where they first differ."""
+        found, least = bytearray(), self.distance(position)
+        while least:
+            position = tuple([each for each in position if self.distances.of(*each) == least])
+            byte, position = self._nearer(position, least)
+            found.append(byte)
+            least -= 1
+        return bytes(found)
+
+    def _nearer(self, position: Position, least: int) -> tuple[int, Position]:
+        """The smallest byte that brings the end nearer by one, and the position after it."""
+        found = self._ways.get(position)
+        if found is None:
+            for label, byte in sorted(self._smallest.items(), key=lambda pair: pair[1]):
+                after = self._read_byte(position, label)
+                if after is not None and self.distance(after) == least - 1:
+                    found = byte, after
+                    break
+            if found is None:
+                raise InternalError("there is no way to complete a text")
+            if len(self._ways) > _KEPT:
+                self._ways.clear()
+            self._ways[position] = found
+        return found
+
+
+_KEPT = 1 << 16
+"""Steps of a byte that are remembered."""

@@ -1,0 +1,322 @@
+"""Walk the token trie with the lexer and the parser: kernels that find the tokens of a configuration.
+
+Three kernels share the work. ``walk_lexeme`` finds the tokens that hand no terminal to the parser: they depend on the
+control alone, and so do the trie nodes behind which a terminal ends inside a token. ``read_behind`` reads on there with
+the parser's stack. ``join_classes`` puts together the tokens of the first kind by the terminals that they may become.
+
+The stack below is loaded; the nodes that a token pushes are made in scratch memory, and given up when the walk leaves
+the token's beginning.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64sOut, UInt8s, UInt32s, UInt32sOut, kernel
+
+REFUSED = -1
+"""In place of a stack node: the parser does not take the terminal."""
+
+TOO_MANY = -2
+"""What a kernel returns that was given up: there was no room."""
+
+STATE, BELOW, DEPTH = 0, 1, 2
+FIELDS = 3
+"""The numbers of a stack node, loaded or made."""
+
+MOST_MADE = 1 << 14
+"""Stack nodes that are made on the way to a trie node."""
+
+MOST_CONFIGURATIONS = 1 << 13
+"""Configurations of all sets on the way to a trie node."""
+
+WIDTH, GOTO_WIDTH, END_TERMINAL, END_STATE, CLASSES, PROMISES = 0, 1, 2, 3, 4, 5
+"""The sizes that the kernels are told: columns of the tables, and which terminal and state are the end."""
+
+_NO_TOKEN = 0x80000000
+
+
+# ---- the lexer -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def walk_lexeme(
+    control: Int, counts: Int64sOut, found: UInt32sOut, words: Int, exits: Int32sOut, exit_labels: Int32sOut,
+    stack: Int32sOut, class_of: Int32s, is_open: Flags, is_reached: FlagsOut, control_of: Int32sOut,
+    step: Int32s, sizes: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
+    labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
+) -> Int:  # fmt: skip
+    """Find the tokens that can be read without a terminal for the parser.
+
+    Args:
+        control: Where the lexer stands.
+        counts: How many exits there are; then one number for each class: whether it has tokens.
+        found: Where the tokens go, those of each class of controls apart, uint32 ``[classes * words]``.
+        words: The words of a mask.
+        exits: Where the trie nodes go that are right behind the end of a terminal.
+        exit_labels: Which label ends before each.
+        stack: Room for a control at each depth.
+        class_of: The class of each control.
+        is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
+        is_reached: Where is noted which controls tokens lead to, bool ``[controls]``.
+        control_of: Where the control goes that each token leads to; may have no room at all.
+        step: This to ``commit_starts``: see ``Lexer``, flat.
+        commit_labels: The label of each commit.
+        labels: This and the rest: as in ``TokenTrie``.
+
+    Returns:
+        0, or ``TOO_MANY``: there was no room for the exits.
+    """
+    width = np.int64(sizes[CLASSES])
+    stack[0] = control
+    node, end, exit_count = np.int64(0), np.int64(labels.size), np.int64(0)
+    while node < end:
+        depth = np.int64(depths[node])
+        before = np.int64(stack[depth - 1])
+        label = np.int64(byte_classes[labels[node]])
+        if depth > 1:
+            for place in range(commit_starts[before], commit_starts[before + 1]):
+                commit = np.int64(commit_labels[place])
+                if is_open[commit * width + label]:
+                    if exit_count == exits.size:
+                        return TOO_MANY
+                    exits[exit_count] = node
+                    exit_labels[exit_count] = commit
+                    exit_count += 1
+        after = step[before * width + label]
+        if after < 0:
+            node = np.int64(ends[node])
+            continue
+        stack[depth] = after
+        token = first_tokens[node]
+        if token < _NO_TOKEN:
+            group = np.int64(class_of[after])
+            counts[1 + group] = 1
+            is_reached[after] = True
+            if control_of.size > 0:
+                for place in range(token_starts[node], token_starts[node + 1]):
+                    control_of[token_ids[place]] = after
+            found[group * words + np.int64(token >> np.uint32(5))] |= np.uint32(1) << (token & np.uint32(31))
+        node += 1
+    counts[0] = exit_count
+    return 0
+
+
+# ---- the parser ------------------------------------------------------------------------------------------------------
+
+
+@kernel(is_part=True)
+def _of_node(node: Int, field: Int, nodes: Int32s, made: Int64sOut) -> Int:
+    """A number of a stack node: those that are loaded come first, those that are made behind them."""
+    at = FIELDS * node + field
+    if at < nodes.size:
+        return np.int64(nodes[at])
+    return made[at - nodes.size]
+
+
+@kernel(is_part=True)
+def _push(state: Int, below: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut) -> Int:
+    """Make the node of a state on top of another node, for which there is room."""
+    at = FIELDS * top[0]
+    made[at + STATE], made[at + BELOW] = state, below
+    made[at + DEPTH] = _of_node(below, DEPTH, nodes, made) + 1
+    top[0] += 1
+    return (nodes.size + at) // FIELDS
+
+
+@kernel(is_part=True)
+def after_terminal(
+    node: Int, terminal: Int, is_shifted: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut,
+    actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
+) -> Int:  # fmt: skip
+    """The node after a terminal, ``REFUSED`` or ``TOO_MANY``; it may be made.
+
+    Args:
+        node: The node before.
+        terminal: What comes.
+        is_shifted: 0: it is enough to know whether it is taken; the node returned has no meaning then.
+        nodes: ``FIELDS`` numbers of each node that is loaded.
+        made: ``FIELDS`` numbers of each node that is made.
+        top: How many are made.
+        actions: This and ``gotos``: see ``ParseTables``, flat.
+        rules: The nonterminal and the length of each rule.
+        sizes: See above.
+    """
+    state, under = _of_node(node, STATE, nodes, made), _of_node(node, BELOW, nodes, made)
+    is_new = False  # whether the top is a state that no node was made for
+    while True:
+        action = np.int64(actions[state * sizes[WIDTH] + terminal])
+        if action == 0:
+            return REFUSED
+        if FIELDS * (top[0] + 2) > made.size:
+            return TOO_MANY
+        if action > 0:
+            if is_shifted == 0:
+                return 0
+            if is_new:
+                node = _push(state, under, nodes, made, top)
+            return _push(action - 1, node, nodes, made, top)
+        nonterminal, length = np.int64(rules[-2 - 2 * action]), np.int64(rules[-1 - 2 * action])
+        if length == 0:
+            under = _push(state, under, nodes, made, top) if is_new else node
+        for _ in range(length - 1):
+            under = _of_node(under, BELOW, nodes, made)
+        state = np.int64(gotos[_of_node(under, STATE, nodes, made) * sizes[GOTO_WIDTH] + nonterminal])
+        is_new = True
+        if terminal == sizes[END_TERMINAL] and state == sizes[END_STATE]:
+            return 0
+
+
+@kernel(is_part=True)
+def _is_alive(
+    control: Int, node: Int, reach_starts: Int32s, reach: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
+    actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
+) -> Int:  # fmt: skip
+    """Whether the parser takes some terminal that the lexer can come to."""
+    kept = top[0]
+    for place in range(reach_starts[control], reach_starts[control + 1]):
+        terminal = np.int64(reach[place])
+        taken = after_terminal(node, terminal, 0, nodes, made, top, actions, gotos, rules, sizes)
+        top[0] = kept
+        if taken != REFUSED:
+            return 1
+    return 0
+
+
+@kernel
+def join_classes(
+    node: Int, classes: Int32s, found: UInt32s, words: Int, mask: UInt32sOut, reach_starts: Int32s, reach: Int32s,
+    nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
+) -> Int:  # fmt: skip
+    """Add the tokens of the classes of which the parser takes some terminal.
+
+    Args:
+        node: The parser's stack.
+        classes: A control of each class.
+        found: The tokens of each, uint32 ``[len(classes) * words]``.
+        words: The words of a mask.
+        mask: Where the tokens go.
+        reach_starts: Where in ``reach`` the terminals of each control begin that the lexer can come to.
+        reach: These terminals.
+        nodes: This and the rest: see ``after_terminal``.
+    """
+    for place in range(classes.size):
+        control = np.int64(classes[place])
+        if _is_alive(control, node, reach_starts, reach, nodes, made, top, actions, gotos, rules, sizes) != 0:
+            for word in range(words):
+                mask[word] |= found[place * words + word]
+    return 0
+
+
+# ---- both ------------------------------------------------------------------------------------------------------------
+
+
+@kernel(is_part=True)
+def _commit(
+    control: Int, node: Int, label: Int, byte: Int, sets: Int64sOut, last: Int, labels: Int32s, starts: Int32s,
+    context_of: Int32s, step: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s,
+    rules: Int32s, sizes: Int32s,
+) -> Int:  # fmt: skip
+    """Hand a terminal to the parser and read a byte; add where that leads; the new end of the set, or ``TOO_MANY``."""
+    kept = top[0]
+    pushed = after_terminal(node, np.int64(labels[2 * label]), 1, nodes, made, top, actions, gotos, rules, sizes)
+    if pushed == TOO_MANY:
+        return TOO_MANY
+    if pushed != REFUSED:
+        context = np.int64(context_of[_of_node(pushed, STATE, nodes, made)])
+        control = np.int64(starts[context * sizes[PROMISES] + labels[2 * label + 1]])
+        if control >= 0:
+            after = np.int64(step[control * sizes[CLASSES] + byte])
+            if after >= 0:
+                sets[2 * last], sets[2 * last + 1] = after, pushed
+                return last + 1
+    top[0] = kept
+    return last
+
+
+@kernel
+def read_behind(
+    node: Int, label_starts: Int32s, children: Int32s, exit_labels: Int32s, mask: UInt32sOut, counts: Int64sOut,
+    sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s, reach: Int32s, labels: Int32s, starts: Int32s,
+    context_of: Int32s, step: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
+    trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s,
+    nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
+) -> Int:  # fmt: skip
+    """Add the tokens in which a terminal ends: what is behind it is read with the parser's new stack.
+
+    Args:
+        node: The parser's stack.
+        label_starts: Where in ``children`` the trie nodes behind each label begin, int32 ``[exit labels + 1]``.
+        children: The trie nodes right behind the end of a terminal.
+        exit_labels: The labels: a terminal, and what it promises.
+        mask: Where the tokens go.
+        counts: Where the largest depth goes of a stack that a token leads to, if it is larger than what is there.
+        sets: Two numbers of each configuration: control, node.
+        marks: Three numbers of each depth: where its set begins and ends, how many nodes are made.
+        reach_starts: This and ``reach``: see ``join_classes``.
+        labels: The terminal and the promise of each label.
+        starts: See ``Lexer``, flat.
+        context_of: See ``ParseTables``.
+        step: This to ``commit_labels``: see ``walk_lexeme``.
+        trie_bytes: This to ``first_tokens``: as in ``TokenTrie``.
+        nodes: This and the rest: see ``after_terminal``.
+
+    Returns:
+        0, or ``TOO_MANY``.
+    """
+    width = np.int64(sizes[CLASSES])
+    for number in range(exit_labels.size):
+        label = np.int64(exit_labels[number])
+        top[0] = 0
+        first = after_terminal(node, np.int64(labels[2 * label]), 1, nodes, made, top, actions, gotos, rules, sizes)
+        if first == TOO_MANY:
+            return TOO_MANY
+        if first == REFUSED:
+            continue
+        context = np.int64(context_of[_of_node(first, STATE, nodes, made)])
+        control = np.int64(starts[context * sizes[PROMISES] + labels[2 * label + 1]])
+        if control < 0:
+            continue
+        at_gap = top[0]
+        for place in range(label_starts[number], label_starts[number + 1]):
+            at = np.int64(children[place])
+            stop, base = np.int64(ends[at]), 3 * np.int64(depths[at]) - 3
+            sets[0], sets[1] = control, first
+            marks[base], marks[base + 1], marks[base + 2] = 0, 1, at_gap
+            while at < stop:
+                before = 3 * np.int64(depths[at]) - 3
+                byte = np.int64(byte_classes[trie_bytes[at]])
+                end = marks[before + 1]
+                last, top[0] = end, marks[before + 2]
+                for each in range(marks[before], end):
+                    if 2 * last + 4 > sets.size:
+                        return TOO_MANY
+                    after = np.int64(step[sets[2 * each] * width + byte])
+                    if after >= 0:
+                        sets[2 * last], sets[2 * last + 1] = after, sets[2 * each + 1]
+                        last += 1
+                    for commit in range(commit_starts[sets[2 * each]], commit_starts[sets[2 * each] + 1]):
+                        if 2 * last + 4 > sets.size:
+                            return TOO_MANY
+                        last = _commit(
+                            sets[2 * each], sets[2 * each + 1], np.int64(commit_labels[commit]), byte, sets, last,
+                            labels, starts, context_of, step, nodes, made, top, actions, gotos, rules, sizes,
+                        )  # fmt: skip
+                        if last == TOO_MANY:
+                            return TOO_MANY
+                if last == end:
+                    at = np.int64(ends[at])
+                    continue
+                marks[before + 3], marks[before + 4], marks[before + 5] = end, last, top[0]
+                token = first_tokens[at]
+                if token < _NO_TOKEN:
+                    for each in range(end, last):
+                        alive = _is_alive(
+                            sets[2 * each], sets[2 * each + 1], reach_starts, reach, nodes, made, top, actions, gotos,
+                            rules, sizes,
+                        )  # fmt: skip
+                        if alive != 0:
+                            mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
+                            counts[0] = max(counts[0], _of_node(sets[2 * each + 1], DEPTH, nodes, made))
+                at += 1
+    return 0
