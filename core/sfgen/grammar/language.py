@@ -33,7 +33,8 @@ class RuleOutline:
         name: Its name; of a terminal without one, as in GBNF, how it is written.
         line: The line on which it begins, from 1; of a terminal the first one; ``None`` where it stands in no line.
         kind: Which of the two it is.
-        states: The number of states in its automaton; 0 where no text of the start has it.
+        states: The number of states in its automaton; 0 where it has none of its own, as where no text of the start
+            has it.
         calls: The rules and terminals in it, each once, in order.
     """
 
