@@ -1,4 +1,4 @@
-"""From options to a constraint: a pattern, choices, a saved index, or a schema; and the words that are banned."""
+"""From options to a constraint: a pattern, choices, a schema, a grammar or a saved one; and banned words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
+from sfgen_cli.grammar_options import GrammarOptions, GrammarText
 from sfgen_cli.output import note, visible
 from sfgen_cli.prompts import read_stdin, read_text
 from sfgen_cli.schema_files import inferred, of_tools
@@ -18,7 +19,7 @@ from sfgen_cli.schema_options import SchemaOptions
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
+    from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Vocabulary
     from sfgen.protocols import GuideSource
     from sfgen.schema.document import SchemaDocument
     from sfgen.schema.pydantic_type import PydanticType
@@ -42,6 +43,7 @@ class ConstraintOptions:
         schema_option: The option that gave it.
         schema_dir: The directory of other documents that it refers to.
         writing: How the values of the schema are written.
+        grammar: A grammar that is not read yet.
     """
 
     pattern: str | None = None
@@ -52,9 +54,10 @@ class ConstraintOptions:
     schema_option: str = "--schema"
     schema_dir: str | None = None
     writing: SchemaOptions = field(default_factory=SchemaOptions)
+    grammar: GrammarText | None = None
 
     def __bool__(self) -> bool:
-        given = (self.pattern, self.choices, self.index_file, self.schema)
+        given = (self.pattern, self.choices, self.index_file, self.schema, self.grammar)
         return any(constraint is not None for constraint in given)
 
     def dfa(self) -> Dfa:
@@ -82,11 +85,46 @@ class ConstraintOptions:
 
         return saved_schema(self.index_file)
 
-    def made(self) -> Dfa | JsonSchema:
-        """What the text must match, without tokens."""
-        return self.json_schema or self.dfa()
+    @cached_property
+    def read_grammar(self) -> Grammar | None:
+        """The grammar, also where it is that of a saved file; ``None`` if there is none.
 
-    def index(self, vocabulary: Vocabulary, made: Dfa | JsonSchema | None = None) -> Index | None:
+        Raises:
+            GrammarError: It is no grammar, or one without any text.
+            GrammarTooLarge: It passes a limit.
+            UsageError: An option means nothing in its format.
+            IndexFileError: There is no such saved file, or it is damaged.
+        """
+        if self.grammar is not None:
+            return self.grammar.read()
+        if self.index_file is None:
+            return None
+        from sfgen.grammar.file import saved_grammar
+
+        return saved_grammar(self.index_file)
+
+    @property
+    def kind(self) -> str:
+        """What it is, in a word."""
+        if self.grammar is not None:
+            return "grammar"
+        return "pattern" if self.schema is None else "schema"
+
+    @property
+    def text_option(self) -> str:
+        """The option that gave the schema or the grammar."""
+        return self.schema_option if self.grammar is None else "--grammar"
+
+    @property
+    def schema_or_grammar(self) -> JsonSchema | Grammar | None:
+        """The schema or the grammar, also where it is that of a saved file; ``None`` if there is neither."""
+        return self.json_schema or self.read_grammar
+
+    def made(self) -> Dfa | JsonSchema | Grammar:
+        """What the text must match, without tokens."""
+        return self.schema_or_grammar or self.dfa()
+
+    def index(self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | None = None) -> Index | None:
         """The index over a vocabulary; ``None`` for free text. ``made``: what ``made()`` gave, if it was asked before.
 
         Raises:
@@ -98,12 +136,16 @@ class ConstraintOptions:
 
         if self.index_file is None:
             made = made or self.made()
-            return index_of(made, vocabulary) if self.json_schema is not None else Index(made, vocabulary)
-        if self.json_schema is None:
-            return Index.load(self.index_file, vocabulary)
-        from sfgen.schema.file import load
+            return index_of(made, vocabulary) if self.schema_or_grammar is not None else Index(made, vocabulary)
+        if self.json_schema is not None:
+            from sfgen.schema.file import load
 
-        return index_of(load(self.index_file, vocabulary), vocabulary)
+            return index_of(load(self.index_file, vocabulary), vocabulary)
+        if self.read_grammar is not None:
+            from sfgen.grammar.file import load as load_grammar
+
+            return index_of(load_grammar(self.index_file, vocabulary), vocabulary)
+        return Index.load(self.index_file, vocabulary)
 
     def reference_index(self, vocabulary: Vocabulary, engine: ReferenceName) -> GuideSource:
         """The pattern, or the choices as alternatives, under one of the engines that are for comparison."""
@@ -126,8 +168,9 @@ def read_constraint(
     pydantic: str | None = None,
     like: Path | None = None,
     tools: Path | None = None,
+    grammar: GrammarOptions | None = None,
 ) -> ConstraintOptions:
-    """The one constraint among the options. A schema named ``-`` is read from stdin.
+    """The one constraint among the options. A schema or a grammar named ``-`` is read from stdin.
 
     Raises:
         UsageError: More than one, no choice in a list of choices, or no class where one is to be named.
@@ -145,6 +188,7 @@ def read_constraint(
             "--pydantic": pydantic,
             "--like": like,
             "--tools": tools,
+            "--grammar": grammar.grammar if grammar is not None else None,
         }
     )
     if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
@@ -183,7 +227,8 @@ def read_constraint(
         read = of_tools(tools)
     name = "stdin" if name == _STDIN else name
     chosen = tuple(dict.fromkeys(texts)) if texts else None
-    return ConstraintOptions(regex, chosen, index_file, read, name, option, schema_dir, writing)
+    text = None if grammar is None else grammar.text()
+    return ConstraintOptions(regex, chosen, index_file, read, name, option, schema_dir, writing, text)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:

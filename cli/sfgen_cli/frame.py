@@ -87,13 +87,15 @@ class Layout:
         elif scene.choices is not None:
             yield Section("choices", 6, sections.choices(moment, width))
         elif scene.schema is not None:
-            yield Section("schema", 6, sections.schema(moment, width))
+            yield Section("schema", 6, sections.named(scene.schema, width))
+        elif scene.grammar is not None:
+            yield Section("grammar", 6, sections.named(scene.grammar, width))
         if scene.is_ban:
             yield Section("banned", 9, sections.banned(moment, width))
         text_rows = max(_FEWEST_TEXT_ROWS, min(_MOST_TEXT_ROWS, room // 3))
         yield Section("text", 0, sections.text(moment, width, text_rows), keeps_last=True)
         yield Section("step", 2, sections.step(moment, width))
-        if scene.schema is not None and moment.states:
+        if scene.tells_where and moment.states:
             yield Section("where", 2, sections.where(moment, width))
         elif moment.states and (scene.is_guided or moment.has_states):
             yield Section("states", 7, sections.trail(moment, width))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sfgen.errors import NotAnInstance, SfgenError, UsageError
 from sfgen.kernels import told_of_compiling
@@ -21,11 +22,13 @@ from sfgen_cli.record import record
 from sfgen_cli.request import Request
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Dfa, Event, JsonSchema, Result, Sampler
+    from sfgen import BannedWords, Dfa, Event, Grammar, JsonSchema, Result, Sampler
     from sfgen.decoding.loop import Loop
     from sfgen.protocols import GuideSource, Model
     from sfgen_cli.scene import Scene, View
     from sfgen_cli.trace import TraceFile
+
+    Made: TypeAlias = Dfa | JsonSchema | Grammar
 
 _WORDS_SHOWN = 5  # in the summary
 _REHEARSED = 48  # events
@@ -95,6 +98,8 @@ class Run:
             seed=sampler.seed,
             schema=request.schema_name,
             schema_json=_json_of(request.constraint.json_schema),
+            grammar=request.grammar_name,
+            grammar_json=_grammar_json(request.constraint.read_grammar),
         )
 
     def of_prompt(self, prompt: str) -> Run:
@@ -163,7 +168,7 @@ def load(request: Request) -> tuple[Run, list[Sampler]]:
     return loaded, samplers
 
 
-def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> Dfa | JsonSchema | None:
+def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> Made | None:
     """Refuse what can be known to be wrong before torch is imported, which takes seconds.
 
     Args:
@@ -172,21 +177,20 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
         has_prompt: Whether its prompt is known already.
 
     Returns:
-        The automaton of the pattern or the choices, or the schema, where the text has to match one.
+        The automaton of the pattern or the choices, the schema or the grammar, where the text has to match one.
     """
     constraint, options = request.constraint, request.options
     if constraint.index_file is not None:
         say(f"looking at {constraint.index_file}")
     elif constraint:
-        say(f"reading the {'pattern' if constraint.schema is None else 'schema'}")
+        say(f"reading the {constraint.kind}")
     _ = request.pattern  # tells what is wrong with a saved index
-    schema = constraint.json_schema
-    made: Dfa | JsonSchema | None = schema
-    if schema is not None:
-        _check_schema(schema, quiet=options.quiet)
-    elif request.reference is None:
+    made: Made | None = constraint.schema_or_grammar
+    if constraint.json_schema is not None:
+        _check_schema(constraint.json_schema, quiet=options.quiet)
+    elif made is None and request.reference is None:
         made = constraint.dfa() if constraint and constraint.index_file is None else None
-    elif constraint.pattern is not None:
+    elif made is None and constraint.pattern is not None:
         from sfgen.regex import parse
 
         parse(constraint.pattern)  # tells what is wrong with it
@@ -208,19 +212,19 @@ def _check_schema(schema: JsonSchema, *, quiet: bool) -> None:
         note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
 
 
-def _check_banned(made: Dfa | JsonSchema, banned: BannedWords, prompt: bytes) -> None:
-    """Tell if every text has a banned word: raise ``BannedWordsError``."""
-    from sfgen import JsonSchema
+def _check_banned(made: Made, banned: BannedWords, prompt: bytes) -> None:
+    """Tell if every text has a banned word: raise ``BannedWordsError``. Of a grammar that cannot be known."""
+    from sfgen import Dfa, JsonSchema
 
     if isinstance(made, JsonSchema):
         made.without_banned(banned, prompt)
-        return
-    from sfgen.ban.difference import without
+    elif isinstance(made, Dfa):
+        from sfgen.ban.difference import without
 
-    without(made, banned, prompt)
+        without(made, banned, prompt)
 
 
-def without_weights(request: Request, say: Say, made: Dfa | JsonSchema | None) -> Run:
+def without_weights(request: Request, say: Say, made: Made | None) -> Run:
     """Load what a request needs, but for the weights of the model. ``made``: what ``check_beforehand`` gave."""
     constraint, options = request.constraint, request.options
     say(_reading(options))
@@ -331,6 +335,11 @@ def _json_of(schema: JsonSchema | None) -> str | None:
     from sfgen.schema.words import as_json
 
     return as_json({**schema.to_dict(), "schema": schema.document.root})
+
+
+def _grammar_json(grammar: Grammar | None) -> str | None:
+    """A grammar and its options as JSON, for a trace."""
+    return None if grammar is None else json.dumps(grammar.to_dict(), ensure_ascii=False)
 
 
 def wants_live(request: Request) -> bool:

@@ -216,6 +216,37 @@ class Looks:
         """Whether a graph is written."""
         return self.form in ("dot", "mermaid", "svg")
 
+    def refuse_about_patterns(self, what: str, *, has_states: bool) -> None:
+        """Refuse what means something for the automaton of a pattern only.
+
+        Args:
+            what: What people gave.
+            has_states: Whether it has states with numbers, too.
+
+        Raises:
+            UsageError: Which, and what to do instead.
+        """
+        given = {
+            "--state": self.state is not None and not has_states,
+            "--against": self.against is not None,
+            "--ids": self.ids,
+            "--tokens": self.tokens,
+            "--engine fsm": self.engine == "fsm",
+            "--live": self.live,
+            "--slow": self.slow is not None,
+            "--format jsonl": self.form == "jsonl",
+        }
+        hints = {
+            "--state": "A schema has rules: its tree shows them, and --path TEXT where a text gets to.",
+            "--format jsonl": "Take --format json.",
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise UsageError(
+                    f"{name} and {what} cannot be used together: it is about the states of a pattern",
+                    hint=hints.get(name, "Leave it out."),
+                )
+
     def check(self, *, save: bool) -> None:
         """Refuse options that have no meaning together.
 

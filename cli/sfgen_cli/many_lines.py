@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen_cli.many_input import Entry
 from sfgen_cli.many_output import OutputError, OutputFile
 from sfgen_cli.output import json_text, on_one_line
-from sfgen_cli.record import RESULT_KEYS, asked, record, schema_facts
+from sfgen_cli.record import RESULT_KEYS, asked, grammar_facts, record, schema_facts
 from sfgen_cli.seeds import FIRST_SAMPLE, first_seed, sampler_of
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ class Lines:
             named["chat"] = True
         if (schema := self.request.constraint.json_schema) is not None:
             named["schema"] = schema_facts(schema)
+        if (grammar := self.request.constraint.read_grammar) is not None:
+            named["grammar"] = grammar_facts(grammar)
         if self.request.banned is not None:
             named |= {"max_block": options.max_block, "max_rollbacks": options.max_rollbacks}
         return named

@@ -78,7 +78,7 @@ class Checked:
     def record(self, line: int | None = None) -> dict[str, Any]:
         """What ``--json`` prints of it besides its line, which changes nothing of it. Keys stay; more may be added."""
         return {
-            "content": _whole(self.walk.text),
+            "content": whole(self.walk.text),
             "matches": self.matches,
             "verdict": self.walk.verdict,
             "position": self.position,
@@ -107,7 +107,7 @@ class Checked:
 
     def shown(self) -> list[str]:
         """The text with a caret where it stopped, and what else helps."""
-        text, place = _whole(self.walk.text), self.position
+        text, place = whole(self.walk.text), self.position
         start = max(0, place - _CONTEXT)
         lines = [*caret_lines(text[start : place + _CONTEXT], place - start)]
         if self.not_utf8 is not None:
@@ -122,6 +122,7 @@ class Matching:
 
     said, said_with_bans = "match", "match and are clean"
     each_line = True
+    last_newline_may_go = False
 
     def __init__(self, dfa: Dfa) -> None:
         self._dfa = dfa
@@ -143,11 +144,11 @@ class Matching:
 def _quoted(text: str) -> str:
     if not text:
         return "the empty text"
-    shown = on_one_line(_whole(text[:_QUOTED]))
+    shown = on_one_line(whole(text[:_QUOTED]))
     return f"'{shown}{'…' if len(text) > _QUOTED else ''}'"
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
     """The text with U+FFFD for what was no UTF-8."""
     return "".join("\ufffd" if _is_surrogate(character) else character for character in text)
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfgen import JsonSchema, Result
+    from sfgen import Grammar, JsonSchema, Result
     from sfgen_cli.request import Request
 
 RESULT_KEYS = frozenset(
@@ -32,6 +32,8 @@ def asked(request: Request, *, seed: int | None) -> dict[str, Any]:
         fields["choices"] = list(request.constraint.choices)
     if request.schema_name is not None:
         fields["schema"] = request.schema_name
+    if request.grammar_name is not None:
+        fields["grammar"] = request.grammar_name
     if (banned := request.banned) is not None:
         fields["banned"] = {
             "words": list(banned.words),
@@ -57,6 +59,15 @@ def schema_facts(schema: JsonSchema) -> dict[str, Any]:
 
     facts = schema.to_dict()
     facts["schema"] = sha256(as_json(schema.document.root).encode()).hexdigest()[:16]
+    return facts
+
+
+def grammar_facts(grammar: Grammar) -> dict[str, Any]:
+    """How a grammar is read, and by what it is known again, whatever the name of its file."""
+    facts = grammar.to_dict()
+    files = facts.pop("files", {})
+    told = "\0".join([grammar.text, *(part for file in sorted(files.items()) for part in file)])
+    facts["grammar"] = sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return facts
 
 

@@ -57,7 +57,7 @@ class Request:
             check_stepping()
         if options.stop and self.constraint:
             raise UsageError(
-                "--stop cannot be used with a pattern, choices, a schema or an index: "
+                "--stop cannot be used with a pattern, choices, a schema, a grammar or an index: "
                 "they already say where the text ends",
                 hint="Leave --stop out, or let the pattern end there.",
             )
@@ -80,8 +80,8 @@ class Request:
             )
         if self.reference is None:
             return
-        if self.constraint.schema is not None:
-            option = self.constraint.schema_option
+        if self.constraint.kind != "pattern":
+            option = self.constraint.text_option
             raise UsageError(
                 f"--engine {self.engine} and {option} cannot be used together: it follows patterns only",
                 hint="Leave --engine out.",
@@ -104,7 +104,7 @@ class Request:
         Raises:
             IndexFileError: There is no such index, or it is damaged.
         """
-        if self.constraint.index_file is None or self.constraint.json_schema is not None:
+        if self.constraint.index_file is None or self.constraint.schema_or_grammar is not None:
             return self.constraint.pattern
         from sfgen.index.file import pattern_of
 
@@ -117,6 +117,15 @@ class Request:
         if constraint.schema is None and constraint.index_file is not None and constraint.json_schema is not None:
             return str(constraint.index_file)
         return constraint.schema_name
+
+    @property
+    def grammar_name(self) -> str | None:
+        """What people call the grammar that the text is one of; ``None`` if there is none."""
+        constraint = self.constraint
+        if constraint.grammar is not None:
+            return constraint.grammar.name
+        is_saved = constraint.index_file is not None and constraint.read_grammar is not None
+        return str(constraint.index_file) if is_saved else None
 
     def samplers(self) -> list[Sampler]:
         """How each sample is drawn."""

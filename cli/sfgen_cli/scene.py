@@ -25,6 +25,8 @@ class Scene:
         line: The line of ``--input`` that has the prompt; ``None``: there is no such file.
         schema: What people call the schema that the text is written by.
         schema_json: The schema itself with its options, as JSON.
+        grammar: What people call the grammar that the text is one of.
+        grammar_json: The grammar itself with its options, as JSON.
     """
 
     prompt: str
@@ -38,11 +40,18 @@ class Scene:
     line: int | None = None
     schema: str | None = None
     schema_json: str | None = None
+    grammar: str | None = None
+    grammar_json: str | None = None
 
     @property
     def is_guided(self) -> bool:
         """Whether the text must match something, so that there are states to follow."""
-        return self.pattern is not None or self.choices is not None or self.schema is not None
+        return self.pattern is not None or self.choices is not None or self.tells_where
+
+    @property
+    def tells_where(self) -> bool:
+        """Whether what the guide says of its position tells where in a document or in rules the text stands."""
+        return self.schema is not None or self.grammar is not None
 
     @property
     def is_ban(self) -> bool:

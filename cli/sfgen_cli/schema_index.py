@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfgen.errors import UsageError
 from sfgen_cli.index_options import DEFAULT_FILE
 from sfgen_cli.output import note, on_one_line, visible, write, write_json
 from sfgen_cli.progress import progress
 from sfgen_cli.schema_options import in_options
 from sfgen_cli.tables import show
+from sfgen_cli.text_source import with_vocabulary
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema, Vocabulary
@@ -45,20 +45,15 @@ def run_schema(
     """
     from sfgen.schema.file import load
 
-    _check(looks, constraint.schema_option if constraint else "a saved schema")
+    def read() -> JsonSchema | None:
+        schema = constraint.json_schema
+        if schema is not None and looks.form != "schema":
+            _ = schema.network
+        return schema
+
+    looks.refuse_about_patterns(constraint.schema_option if constraint else "a saved schema", has_states=False)
     with progress(quiet=quiet) as say:
-        say(f"reading {file}" if not constraint else "reading the schema")
-        if save or not constraint:
-            schema = constraint.json_schema
-            if schema is not None:
-                _ = schema.network  # a mistake in it is told before a tokenizer is loaded
-            say(f"reading {vocabularies.name}")
-            vocabulary = vocabularies.load()
-            schema = schema or load(file or DEFAULT_FILE, vocabulary)
-        else:
-            vocabularies.refuse(f"{constraint.schema_option} without --save")
-            schema, vocabulary = constraint.json_schema, None
-        assert schema is not None, "there is a schema or a file"
+        schema, vocabulary = with_vocabulary(constraint, file, vocabularies, say, read=read, load=load, save=save)
         if looks.form != "schema":
             _ = schema.network
     if looks.form == "schema":
@@ -78,30 +73,6 @@ def run_schema(
         _show_examples(schema, looks.examples, json=looks.form == "json")
     else:
         _show_rules(schema, vocabulary, name, looks, quiet=quiet)
-
-
-def _check(looks: Looks, what: str) -> None:
-    """Refuse what means something for the states of a pattern only. ``what``: what people gave."""
-    given = {
-        "--state": looks.state is not None,
-        "--against": looks.against is not None,
-        "--ids": looks.ids,
-        "--tokens": looks.tokens,
-        "--engine fsm": looks.engine == "fsm",
-        "--live": looks.live,
-        "--slow": looks.slow is not None,
-        "--format jsonl": looks.form == "jsonl",
-    }
-    hints = {
-        "--state": "A schema has rules: its tree shows them, and --path TEXT where a text gets to.",
-        "--format jsonl": "Take --format json.",
-    }
-    for name, is_given in given.items():
-        if is_given:
-            raise UsageError(
-                f"{name} and {what} cannot be used together: it is about the states of a pattern",
-                hint=hints.get(name, "Leave it out."),
-            )
 
 
 def _save(schema: JsonSchema, vocabulary: Vocabulary, file: Path, *, json: bool, force: bool, quiet: bool) -> None:

@@ -61,15 +61,16 @@ def choices(moment: Moment, width: int) -> list[Row]:
     return [fitted_row([(shown + (f" | {CUT}" if len(several) > width // 2 else ""), "")], width)]
 
 
-def schema(moment: Moment, width: int) -> list[Row]:
-    """The schema that the text is written by."""
-    return [fitted_row([(on_one_line(moment.scene.schema or ""), "")], width)]
+def named(name: str, width: int) -> list[Row]:
+    """The schema or the grammar that the text is written by."""
+    return [fitted_row([(on_one_line(name), "")], width)]
 
 
 def where(moment: Moment, width: int) -> list[Row]:
-    """Where in the document the text stands, and what is expected there."""
+    """Where in the document or in rules the text stands, and what is expected or written there."""
     if moment.finish_reason is not None:
-        return [fitted_row([("the document is complete", "dim")], width)]
+        what = "document" if moment.scene.schema is not None else "text"
+        return [fitted_row([(f"the {what} is complete", "dim")], width)]
     way, colon, expected = on_one_line(moment.states[-1]).partition(": ")
     most = width // 2
     if columns(way) > most:  # the end of the way tells more than its beginning
@@ -151,7 +152,7 @@ def step(moment: Moment, width: int) -> list[Row]:
                         )
                     ]
                 ]
-                if moment.has_states and moment.scene.schema is None
+                if moment.has_states and not moment.scene.tells_where
                 else []
             )
             token = [(f"token {event.token_id} ", "green"), (fitted(quoted(event.data), width // 2), "bold")]
@@ -164,7 +165,7 @@ def step(moment: Moment, width: int) -> list[Row]:
                 parts.append([(f"drawn with {_percent(event.probability)}", "green")])
         case RolledBack():
             parts = [[(f"{_UNDO} back to place {event.position}", BACK)]]
-            if moment.has_states and moment.scene.schema is None:
+            if moment.has_states and not moment.scene.tells_where:
                 parts.append([(f"state {event.state}", BACK)])
         case None:
             parts = [] if moment.finish_reason else [[("waiting for the model", "green")]]

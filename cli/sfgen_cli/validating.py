@@ -66,6 +66,7 @@ class Validating:
 
     said, said_with_bans = "are valid", "are valid and clean"
     each_line = False
+    last_newline_may_go = False
 
     def __init__(self, schema: str | PydanticType | SchemaDocument, schema_dir: str | None = None) -> None:
         with told_in_options():

@@ -112,21 +112,34 @@ class GrammarError(SfgenError):
         text: The whole grammar.
         position: Code-point offset into it at which the trouble starts; ``None`` if it has no one place.
         hint: What to write instead.
+        origin: The name of the file that it stands in; ``None`` if there is none.
 
     Attributes:
         line: The line of the position, from 1 on; ``None`` if it has no one place.
         column: The character of the line, from 1 on; ``None`` if it has no one place.
     """
 
-    def __init__(self, reason: str, text: str, position: int | None = None, *, hint: str = "") -> None:
+    def __init__(
+        self, reason: str, text: str, position: int | None = None, *, hint: str = "", origin: str | None = None
+    ) -> None:
         self.reason = reason
+        self.text = text
+        self.position = position
+        self.origin = origin
         self.line: int | None = None
         self.column: int | None = None
         where, details = "", tuple[str, ...]()
         if position is not None:
             self.line, self.column, details = line_with_caret(text, position)
             where = f" at line {self.line}, column {self.column}"
-        super().__init__(f"grammar: {reason}{where}", details=details, hint=hint)
+        name = "" if origin is None else f" {origin}"
+        super().__init__(f"grammar{name}: {reason}{where}", details=details, hint=hint)
+
+    def of_file(self, origin: str | None) -> GrammarError:
+        """The same error, with the name of the file if it has none yet."""
+        if origin is None or self.origin is not None:
+            return self
+        return GrammarError(self.reason, self.text, self.position, hint=self.hint, origin=origin)
 
 
 class NotAnInstance(SfgenError):
@@ -214,10 +227,19 @@ def line_with_caret(text: str, position: int) -> tuple[int, int, tuple[str, ...]
     >>> line_with_caret("a\\nbc", 3)
     (2, 2, ('  bc', '   ^'))
     """
+    number, column = line_and_column(text, position)
+    line = _LINE_END.split(text[position - column + 1 :], maxsplit=1)[0]
+    return number, column, caret_lines(line, column - 1)
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """The line and the column of a position, both from 1 on.
+
+    >>> line_and_column("a\\nbc", 3)
+    (2, 2)
+    """
     before = _LINE_END.split(text[:position])
-    column = len(before[-1])
-    line = _LINE_END.split(text[position - column :], maxsplit=1)[0]
-    return len(before), column + 1, caret_lines(line, column)
+    return len(before), len(before[-1]) + 1
 
 
 def first_line(error: object) -> str:

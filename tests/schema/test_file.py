@@ -95,12 +95,12 @@ def test_every_change_is_noticed(tmp_path: Path) -> None:
 )
 def test_a_file_that_somebody_made_up(tmp_path: Path, changes: dict[str, str]) -> None:
     """Its checksum is right; what it says is not."""
-    from sfgen.schema import file
+    from sfgen.index import saved_text
 
     path = tmp_path / "schema"
     save(JsonSchema(SCHEMA), VOCABULARY, path)
     metadata = json.loads(path.read_bytes()[8:])["__metadata__"] | changes
-    metadata["checksum"] = file._digest(metadata)
-    path.write_bytes(file._encoded(metadata))
+    metadata["checksum"] = saved_text.digest(metadata)
+    path.write_bytes(saved_text.encoded(metadata))
     with pytest.raises(SfgenError):
         load(path, VOCABULARY)

@@ -6,7 +6,7 @@ import dataclasses
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -15,16 +15,20 @@ from sfgen_cli import options
 from sfgen_cli.checked_texts import Source, sources
 from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_bans, read_constraint
 from sfgen_cli.flatten import Named, flattened
+from sfgen_cli.grammar_options import GrammarOptions
 from sfgen_cli.output import ReaderGone, complain, note, visible, write, write_json
 from sfgen_cli.progress import progress
-from sfgen_cli.prompts import reader_of_stdin
+from sfgen_cli.prompts import reader_of_stdin, without_newline
 from sfgen_cli.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen_cli.findings import Finding
+    from sfgen_cli.grammar_check import GrammarMatching
     from sfgen_cli.matching import Complaint, Matching
     from sfgen_cli.validating import Validating
+
+    Comparing: TypeAlias = Matching | Validating | GrammarMatching
 
 _EXAMPLE = "For example: sfgen check --words talk,listen notes.txt, or: sfgen check --regex '[a-z]{3}' --text abc"
 _TROUBLE = 2
@@ -71,6 +75,7 @@ def check(
     like: options.Like = None,
     tools: options.Tools = None,
     *,
+    grammar: GrammarOptions,
     bans: Annotated[options.BanOptions, Named("ban-", short=True)],
     json: Annotated[
         bool,
@@ -127,6 +132,7 @@ def check(
         pydantic=pydantic,
         like=like,
         tools=tools,
+        grammar=grammar,
     )
     if not constraint and not bans:
         raise _nothing_to_look_for(files or [])
@@ -137,6 +143,7 @@ def check(
             "--schema": schema,
             "--like": like,
             "--tools": tools,
+            "--grammar": grammar.grammar,
             "--words-file": bans.words_file,
         }
     )
@@ -162,8 +169,13 @@ def _nothing_to_look_for(files: list[str]) -> UsageError:
     return UsageError(message, hint=_EXAMPLE)
 
 
-def _matching(constraint: ConstraintOptions, *, quiet: bool) -> Matching | Validating:
+def _matching(constraint: ConstraintOptions, *, quiet: bool) -> Comparing:
     with progress(quiet=quiet) as say:
+        if constraint.grammar is not None:
+            from sfgen_cli.grammar_check import GrammarMatching
+
+            say("reading the grammar")
+            return GrammarMatching(constraint.grammar.read())
         if constraint.schema is None:
             from sfgen_cli.matching import Matching
 
@@ -200,7 +212,7 @@ class _Check:
     """A run of the command.
 
     Attributes:
-        matching: The pattern or the schema, if there is one.
+        matching: The pattern, the schema or the grammar, if there is one.
         banned: The banned words, if there are any.
         by_line: Whether each line of a file is a text.
         json: Whether data are written, and not words for people.
@@ -212,7 +224,7 @@ class _Check:
         is_bad: Whether a text is known that does not match or is not clean, be it told or not.
     """
 
-    matching: Matching | Validating | None
+    matching: Comparing | None
     banned: BannedWords | None
     by_line: bool
     json: bool
@@ -289,10 +301,13 @@ class _Check:
                 self._show_finding(finding, text)
         return self.matches == before
 
-    def _does_match(self, text: _Text, matching: Matching | Validating) -> bool:
-        """Compare a text with the pattern or the schema, and look for banned words if there are any."""
+    def _does_match(self, text: _Text, matching: Comparing) -> bool:
+        """Compare a text with the pattern, the schema or the grammar, and look for banned words if there are any."""
         data = b"".join(text.lines)
         content = data.decode("utf-8", "surrogateescape")
+        if matching.last_newline_may_go and text.source.file is not None and not matching.matches(content):
+            shorter = without_newline(content)
+            content = shorter if matching.matches(shorter) else content
         found = list(self._findings(dataclasses.replace(text, lines=io.BytesIO(data))))
         is_good = not found and matching.matches(content)
         self.is_bad |= not is_good

@@ -9,6 +9,7 @@ from sfgen_cli import options
 from sfgen_cli.constraints import read_bans, read_constraint
 from sfgen_cli.flatten import Named, flattened
 from sfgen_cli.generation import run
+from sfgen_cli.grammar_options import WrittenGrammarOptions
 from sfgen_cli.many_options import ManyOptions
 from sfgen_cli.once import tell_of_demonstration
 from sfgen_cli.output import note
@@ -31,6 +32,7 @@ def gen(
     like: options.Like = None,
     tools: options.Tools = None,
     *,
+    grammar: WrittenGrammarOptions,
     writing: SchemaOptions,
     engine: options.Engine = None,
     no_fast_forward: options.NoFastForward = False,
@@ -61,6 +63,7 @@ def gen(
         "--schema": schema,
         "--like": like,
         "--tools": tools,
+        "--grammar": grammar.grammar,
         "--ban-words-file": bans.words_file,
         "--input": many.input,
         "--prompt-file": generation.prompt_file,
@@ -79,6 +82,7 @@ def gen(
         pydantic=pydantic,
         like=like,
         tools=tools,
+        grammar=grammar,
     )
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)

@@ -12,6 +12,7 @@ from sfgen.errors import UsageError
 from sfgen_cli import options, process
 from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.flatten import flattened
+from sfgen_cli.grammar_options import WrittenGrammarOptions
 from sfgen_cli.index_options import DEFAULT_FILE, Looks, Vocabularies
 from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
 from sfgen_cli.progress import PREPARING, progress
@@ -48,6 +49,7 @@ def index(
     like: options.Like = None,
     tools: options.Tools = None,
     *,
+    grammar: WrittenGrammarOptions,
     writing: SchemaOptions,
     vocabularies: Vocabularies,
     save: Annotated[
@@ -87,7 +89,7 @@ def index(
     A text that one pattern matches and another does not:
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
-    files = {"--schema": schema, "--like": like, "--tools": tools}
+    files = {"--schema": schema, "--like": like, "--tools": tools, "--grammar": grammar.grammar}
     reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file, **files})
     constraint = read_constraint(
         regex,
@@ -100,20 +102,26 @@ def index(
         pydantic=pydantic,
         like=like,
         tools=tools,
+        grammar=grammar,
     )
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
     vocabularies.check()
-    if _shows_a_schema(constraint, file, save=save):
+    shown = constraint if constraint or save else ConstraintOptions(index_file=file)
+    if shown.grammar is not None or (shown.index_file is not None and shown.read_grammar is not None):
+        from sfgen_cli.grammar_index import run_grammar
+
+        if looks.form == "schema":
+            raise _no_schema()
+        run_grammar(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
+        return
+    if shown.schema is not None or (shown.index_file is not None and shown.json_schema is not None):
         from sfgen_cli.schema_index import run_schema
 
         run_schema(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
         return
     if looks.form == "schema":
-        raise UsageError(
-            "--format schema shows a JSON Schema, and there is none",
-            hint="For example: sfgen index --schema 'name, age int' --format schema",
-        )
+        raise _no_schema()
     if looks.engine == "fsm" and constraint.pattern is not None:
         _show_fsm(constraint.pattern, vocabularies, looks)
         return
@@ -158,11 +166,11 @@ def index(
         _show(built, looks, clock, is_loaded=not constraint, quiet=quiet)
 
 
-def _shows_a_schema(constraint: ConstraintOptions, file: Path | None, *, save: bool) -> bool:
-    """Whether it is a schema, or a saved one, that is shown or saved."""
-    if constraint.schema is not None or save or constraint or file is None:
-        return constraint.schema is not None
-    return ConstraintOptions(index_file=file).json_schema is not None
+def _no_schema() -> UsageError:
+    return UsageError(
+        "--format schema shows a JSON Schema, and there is none",
+        hint="For example: sfgen index --schema 'name, age int' --format schema",
+    )
 
 
 def _check_source(constraint: ConstraintOptions, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:

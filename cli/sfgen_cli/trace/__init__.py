@@ -34,6 +34,8 @@ under its name.
     line?              whole or null    The line of --input that has the prompt, from 1; null: there is no such file.
     schema?            text or null     What people call the schema that the text is written by; null: no schema.
     schema_json?       text or null     That schema with the options of how it is written, as JSON; null: no schema.
+    grammar?           text or null     What people call the grammar that the text is one of; null: no grammar.
+    grammar_json?      text or null     That grammar with the options of how it is read, as JSON; null: no grammar.
 
 **Every other line**::
 

@@ -6,7 +6,7 @@ What cannot be seen, or not be told from something else, is written by its numbe
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from sfgen.regex.characters import TEXT, Ranges, complement, intersection
@@ -29,6 +29,7 @@ _KINDS = (
     *((0x5B, 0x60), (0x61, 0x7A), (0x7B, 0x7E), (0x7F, 0x9F), (0xA0, 0x10FFFF)),
 )
 _FEW = 3
+_ASCII = 0x80
 # Letters and symbols that show nothing, or join what stands before them.
 _UNSEEN = frozenset([0x2800, 0x3164, 0xFFA0, *range(0x115F, 0x1200), *range(0xD7B0, 0xD800)])
 
@@ -174,3 +175,25 @@ def _is_number(item: str) -> bool:
 def columns(text: str) -> int:
     """The columns that a text takes where letters have a fixed width."""
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def characters_from(first_bytes: Iterable[int], width: int = 60) -> str:
+    r"""Characters by the bytes that may come where one begins; those beyond ASCII are taken for all or none.
+
+    Args:
+        first_bytes: The bytes, ascending.
+        width: The columns that there are.
+
+    >>> print(characters_from([45, 48, 49, 50]), characters_from([48, *range(0x80, 0x100)]))
+    [0-2-] [0\x80-\U0010ffff]
+    """
+    ranges: list[tuple[int, int]] = []
+    for byte in first_bytes:
+        if byte >= _ASCII:
+            ranges.append((_ASCII, 0x10FFFF))
+            break
+        if ranges and ranges[-1][1] == byte - 1:
+            ranges[-1] = ranges[-1][0], byte
+        else:
+            ranges.append((byte, byte))
+    return label(tuple(ranges), width=width) if ranges else ""

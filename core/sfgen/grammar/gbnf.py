@@ -51,11 +51,13 @@ class Gbnf:
         text: What was read.
         grammar: The rules.
         positions: Where each rule begins in the text, in code points.
+        terminals: The literals and classes in the rules: how each is written where it stands first, and where that is.
     """
 
     text: str
     grammar: Grammar
     positions: Mapping[str, int]
+    terminals: Mapping[Expression, tuple[str, int]]
 
     def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
         """What is wrong with a rule, shown where it begins."""
@@ -87,7 +89,7 @@ def read_gbnf(text: str, start: str = "root") -> Gbnf:
                 hint = _instead(name, list(reader.rules))
                 raise GrammarError(f"the rule {rule!r} calls {name!r}, which is no rule", text, position, hint=hint)
     _check_size(reader)
-    return Gbnf(text, Grammar(reader.rules, start), reader.positions)
+    return Gbnf(text, Grammar(reader.rules, start), reader.positions, reader.terminals)
 
 
 def _instead(name: str, names: list[str]) -> str:
@@ -114,10 +116,12 @@ class _RuleReader(CharacterReader):
         rules: What each reads.
         positions: Where each begins.
         calls: The names in each, with their positions.
+        terminals: The literals and classes: how each is written where it stands first, and where that is.
     """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
+        self.terminals: dict[Expression, tuple[str, int]] = {}
         self.rules: dict[str, Expression] = {}
         self.positions: dict[str, int] = {}
         self.calls: dict[str, list[tuple[str, int]]] = {}
@@ -179,13 +183,8 @@ class _RuleReader(CharacterReader):
     def _symbol(self) -> Expression | None:
         """A literal, a class, a name or a bracket; ``None`` where none begins."""
         match self.text[self.at : self.at + 1]:
-            case '"':
-                return self.literal()
-            case "[":
-                return self.character_class()
-            case ".":
-                self.at += 1
-                return characters()
+            case '"' | "[" | ".":
+                return self._terminal()
             case "(":
                 return self._group()
             case "<" | "!":
@@ -194,6 +193,18 @@ class _RuleReader(CharacterReader):
                 raise self.error(reason, self.at, hint="Write the text of the token as a literal.")
             case _:
                 return self._call()
+
+    def _terminal(self) -> Expression:
+        begin, found = self.at, characters()
+        match self.text[begin]:
+            case '"':
+                found = self.literal()
+            case "[":
+                found = self.character_class()
+            case _:
+                self.at += 1
+        self.terminals.setdefault(found, (self.text[begin : self.at], begin))
+        return found
 
     def _call(self) -> Expression | None:
         begin = self.at

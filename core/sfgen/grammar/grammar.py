@@ -1,33 +1,28 @@
-"""A grammar as a constraint: the texts of its start rule."""
+"""A grammar as a constraint: the texts of its start rule, whatever the format that it is written in."""
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from sfgen import arguments
-from sfgen.errors import GrammarError, UsageError
-from sfgen.grammar.completion import shortest_text
-from sfgen.grammar.gbnf import Gbnf, read_gbnf
-from sfgen.grammar.guide import NetworkGuide
-from sfgen.grammar.network import Network, network_of
-from sfgen.grammar.openings import LeftRecursion
-from sfgen.grammar.read import Reader
-from sfgen.grammar.simplify import calls, productive
-from sfgen.grammar.thompson import GrammarTooLarge
-from sfgen.grammar.token_positions import TokenPositions
+from sfgen.grammar.gbnf_language import gbnf_language
+from sfgen.grammar.language import Failure, Format, Language, RuleOutline, StateOutline, Walk
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # characters of a grammar in a repr
+_DEFAULT_START = {"gbnf": "root", "lark": "start"}
 
 
 class Grammar:
     """Texts of a context-free grammar: a ``sfgen.protocols.GuidingConstraint``. Made by :meth:`from_gbnf`.
 
     It may be ambiguous. Safe to share between threads. Equal texts with equal start rules are equal. The rules as
-    expressions, ``sfgen.grammar.rules.Grammar``, are what it is made of.
+    expressions, ``sfgen.grammar.rules.Grammar``, are what one in GBNF is made of.
+
+    Args:
+        source: What the text of the grammar means.
 
     >>> grammar = Grammar.from_gbnf('root ::= "(" root ")" | [0-9]+')
     >>> grammar.accepts("((42))"), grammar.accepts("((42)")
@@ -36,19 +31,19 @@ class Grammar:
     b'0'
     """
 
-    def __init__(self, source: Gbnf) -> None:
-        self._source = arguments.instance("source", source, Gbnf, hint="Grammar.from_gbnf(text) makes a grammar.")
-        self._reader = Reader(_network(source))
-        self._lock = threading.Lock()
-        self._networks: WeakKeyDictionary[Vocabulary, TokenPositions] = WeakKeyDictionary()
+    def __init__(self, source: Language) -> None:
+        hint = "Grammar.from_gbnf(text) makes a grammar."
+        arguments.given("source", source, "what a grammar means", "guide", "failure", "rules", hint=hint)
+        self._language = source
 
     @classmethod
-    def from_gbnf(cls, text: str, start: str = "root") -> Grammar:
+    def from_gbnf(cls, text: str, start: str = "root", *, origin: str | None = None) -> Grammar:
         r"""Read a grammar in GBNF, the format of llama.cpp.
 
         Args:
             text: The grammar.
             start: The rule that a whole text is a text of.
+            origin: The name of its file, which errors tell; nothing is read from there.
 
         Raises:
             GrammarError: It cannot be read, a rule that is called is missing, a rule calls itself through others before
@@ -58,11 +53,7 @@ class Grammar:
         >>> Grammar.from_gbnf('root ::= item+\nitem ::= "- " [^\\n]+ "\\n"').accepts("- eggs\n- milk\n")
         True
         """
-        try:
-            return cls(read_gbnf(text, start))
-        except RecursionError:
-            hint = "Give what is inside rules of its own."
-            raise GrammarError("brackets and repetitions are nested too deep", text, hint=hint) from None
+        return cls(gbnf_language(text, start, origin))
 
     def __repr__(self) -> str:
         """One line, with the beginning of the grammar.
@@ -70,34 +61,57 @@ class Grammar:
         >>> Grammar.from_gbnf('root ::= "yes" | "no"')
         Grammar.from_gbnf('root ::= "yes" | "no"')
         """
-        text = self._source.text
-        shown = repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
-        start = "" if self.start == "root" else f", start={self.start!r}"
-        return f"Grammar.from_gbnf({shown}{start})"
+        shown = repr(self.text if len(self.text) <= _SHOWN else self.text[: _SHOWN - 1] + "…")
+        start = "" if self.start == _DEFAULT_START[self.format] else f", start={self.start!r}"
+        return f"Grammar.from_{self.format}({shown}{start})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Grammar) and (self._source.text, self.start) == (other._source.text, other.start)
+        return isinstance(other, Grammar) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash((self._source.text, self.start))
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self.format, self.text, self.start, self.max_blanks, tuple(sorted(self.files.items()))
+
+    @property
+    def text(self) -> str:
+        """The grammar as it is written."""
+        return self._language.text
+
+    @property
+    def format(self) -> Format:
+        """How it is written: ``"gbnf"`` or ``"lark"``."""
+        return self._language.format
 
     @property
     def start(self) -> str:
         """The rule that a whole text is a text of."""
-        return self._source.grammar.start
+        return self._language.start
 
     @property
-    def network(self) -> Network:
-        """The automata of the rules."""
-        return self._reader.network
+    def max_blanks(self) -> int | None:
+        """The most ignored characters in a row that are written; ``None`` where the format ignores none."""
+        return self._language.max_blanks
+
+    @property
+    def origin(self) -> str | None:
+        """The name of its file, for messages; ``None`` where there is none."""
+        return self._language.origin
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The texts that it imports, by the names under which it does."""
+        return self._language.files
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one of the grammar; bytes are its UTF-8."""
-        return self._reader.reads(text)
+        return self._language.accepts(text)
 
     def shortest(self) -> bytes:
         """A shortest text."""
-        return shortest_text(self._reader)
+        return self._language.shortest()
 
     def to_dict(self) -> dict[str, Any]:
         """The grammar as plain data for JSON.
@@ -105,12 +119,13 @@ class Grammar:
         >>> Grammar.from_gbnf('answer ::= "yes"', start="answer").to_dict()
         {'grammar': 'answer ::= "yes"', 'format': 'gbnf', 'start': 'answer'}
         """
-        return {"grammar": self._source.text, "format": "gbnf", "start": self.start}
+        blanks = {} if self.max_blanks is None else {"max_blanks": self.max_blanks}
+        files = {"files": dict(self.files)} if self.files else {}
+        return {"grammar": self.text, "format": self.format, "start": self.start, **blanks, **files}
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Say nothing of a finished text: there is no judge of GBNF but the rules that guide."""
-        arguments.data("data", data)
-        return None
+        """What another judge says of a finished text: of Lark grammars the package lark, of GBNF there is none."""
+        return self._language.refusal(data)
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
@@ -119,36 +134,51 @@ class Grammar:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
-        arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
-        with self._lock:
-            tokens = self._networks.get(vocabulary)
-            if tokens is None:
-                tokens = self._networks[vocabulary] = TokenPositions(self.network, vocabulary)
-        return NetworkGuide(tokens, max_tokens)
+        return self._language.guide(vocabulary, max_tokens)
 
+    def rules(self) -> tuple[RuleOutline, ...]:
+        """All rules in the order of the text, then all terminals that the start needs.
 
-def _network(source: Gbnf) -> Network:
-    """The automata of rules that were read; what is wrong with a rule is shown where it begins."""
-    try:
-        return network_of(source.grammar)
-    except GrammarTooLarge as error:
-        error.details = source.error("", error.rule).details
-        raise
-    except LeftRecursion as error:
-        hint = "Write such a list as a repetition, as in: item (separator item)*"
-        raise source.error(error.message, error.rules[0], hint=hint) from None
-    except UsageError:
-        circle = _without_end(source)
-        reason = f"there is no text at all: the rule {circle[0]!r} never ends, {' → '.join([*circle, circle[0]])}"
-        raise source.error(reason, circle[0], hint="Give it an alternative that does not call itself.") from None
+        >>> grammar = Grammar.from_gbnf('root ::= [0-9] more\\nmore ::= "."')
+        >>> [(rule.name, rule.kind, rule.line) for rule in grammar.rules()]
+        [('root', 'rule', 1), ('more', 'rule', 2), ('[0-9]', 'terminal', 1), ('"."', 'terminal', 2)]
+        """
+        return self._language.rules()
 
+    def states(self) -> int:
+        """The number of states of its automata; they are numbered from 0."""
+        return self._language.states()
 
-def _without_end(source: Gbnf) -> list[str]:
-    """Rules that call each other and have no text, so that the start has none; each calls the next."""
-    rules = source.grammar.rules
-    with_text = productive(rules)
-    rule, seen = source.grammar.start, list[str]()
-    while rule not in seen:
-        seen.append(rule)
-        rule = next(call.rule for call in calls(rules[rule]) if call.rule not in with_text)
-    return seen[seen.index(rule) :]
+    def state(self, number: int) -> StateOutline:
+        """One of the states, and what may follow there.
+
+        Raises:
+            UsageError: There is no such state.
+        """
+        return self._language.state(number)
+
+    def walk(self, text: str) -> Walk:
+        """Read a text as far as it goes: in which rules each part of it stands.
+
+        >>> walk = Grammar.from_gbnf('root ::= "a" b\\nb ::= "b"').walk("ab")
+        >>> [(stretch.read, stretch.open_rules) for stretch in walk.stretches]
+        [('a', ('root',)), ('b', ('root', 'b'))]
+        """
+        return self._language.walk(text)
+
+    def failure(self, text: str) -> Failure | None:
+        """Where a text fails; ``None`` where it is one of the grammar.
+
+        >>> found = Grammar.from_gbnf('root ::= "yes" | "no"').failure("nay")
+        >>> found.line, found.column, found.expected
+        (1, 2, ('"no"',))
+        """
+        return self._language.failure(text)
+
+    def examples(self, count: int) -> list[str]:
+        """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices.
+
+        >>> Grammar.from_gbnf('root ::= "yes" | "no" | root ", " root').examples(3)
+        ['no', 'yes', 'no, no']
+        """
+        return self._language.examples(count)

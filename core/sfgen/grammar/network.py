@@ -27,7 +27,7 @@ from sfgen.grammar.any_order import Names
 from sfgen.grammar.openings import CallSite, Openings, Way
 from sfgen.grammar.rule_automata import UNBOUNDED, RuleAutomaton, automata_of
 from sfgen.grammar.rules import NOTHING, CountedText, Grammar, Leaf
-from sfgen.grammar.simplify import simplify
+from sfgen.grammar.simplify import simplify, without_copies
 from sfgen.grammar.thompson import GrammarTooLarge
 
 DEAD = -1
@@ -157,10 +157,32 @@ def network_of(grammar: Grammar) -> Network:
     >>> network_of(Grammar({"pairs": pairs}, "pairs"))
     Network(rules=1, states=3, start='pairs')
     """
-    grammar = simplify(grammar)
+    return _network(simplify(grammar))
+
+
+def network_as_written(grammar: Grammar) -> Network:
+    """Make the network of a grammar in which every rule is there, and every call pushes a frame.
+
+    It reads the same texts as that of :func:`network_of`, slower, and its positions tell the rules as they are written.
+
+    Raises:
+        GrammarTooLarge: It passes a limit.
+        LeftRecursion: A rule calls itself before it has read anything, through others.
+        UsageError: There is no text at all.
+
+    >>> from sfgen.grammar.rules import Call, Concatenation, Literal
+    >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
+    >>> network_of(Grammar(rules, "pair")).names, network_as_written(Grammar(rules, "pair")).names
+    (('pair',), ('pair', 'a'))
+    """
+    return _network(without_copies(grammar), pushes_all=True)
+
+
+def _network(grammar: Grammar, *, pushes_all: bool = False) -> Network:
+    """The network of rules that are made ready."""
     if grammar.rules[grammar.start] == NOTHING:
         raise UsageError(f"the rule {grammar.start!r} has no text at all", hint="Look for a rule that never ends.")
-    return _joined(tuple(grammar.rules), automata_of(grammar))
+    return _joined(tuple(grammar.rules), automata_of(grammar), pushes_all=pushes_all)
 
 
 def is_empty(grammar: Grammar) -> bool:
@@ -168,8 +190,8 @@ def is_empty(grammar: Grammar) -> bool:
     return simplify(grammar).rules[grammar.start] == NOTHING
 
 
-def _joined(names: tuple[str, ...], parts: list[RuleAutomaton]) -> Network:
-    """All automata in one table, with the calls as actions."""
+def _joined(names: tuple[str, ...], parts: list[RuleAutomaton], *, pushes_all: bool) -> Network:
+    """All automata in one table, the calls as actions. ``pushes_all``: a return to a bare end is pushed, too."""
     sizes = [len(part.transitions) for part in parts]
     firsts = np.cumsum([0, *sizes]).tolist()
     bytes_, classes = distinct(np.stack([part.byte_classes for part in parts], axis=1).astype(np.int32))
@@ -218,7 +240,8 @@ def _joined(names: tuple[str, ...], parts: list[RuleAutomaton]) -> Network:
     calls_something = np.zeros(len(table), dtype=np.bool_)
     calls_something[list(calls)] = True
     is_end = accepting & ~calls_something & (table < 0).all(axis=1)
-    openings = Openings(table.copy(), calls, is_end, lambda state: names[rule_of[state]])
+    needs_no_frame = np.zeros_like(is_end) if pushes_all else is_end
+    openings = Openings(table.copy(), calls, needs_no_frame, lambda state: names[rule_of[state]])
     actions = dict[tuple[Way, ...], int]()
     for state in calls:
         for label, ways in openings.of(state).items():

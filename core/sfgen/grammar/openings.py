@@ -70,7 +70,7 @@ class Openings:
     Args:
         table: Own steps of each state, int32 ``[states, classes]``; -1 is none.
         calls: The calls of each state that has some.
-        is_end: The states in which a rule must end, bool ``[states]``: to return to them needs no frame.
+        is_end: The states to return to which needs no frame, since a rule must end in them, bool ``[states]``.
         name_of: The rule of a state, for messages.
     """
 

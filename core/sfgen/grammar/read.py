@@ -53,7 +53,7 @@ class Reader:
         for byte in data:
             found: Found = {}
             label = self._classes[byte]
-            for configuration in self._with_returns(position):
+            for configuration in self.with_returns(position):
                 self._step(found, *configuration, label, byte)
             if not found:
                 return None
@@ -74,7 +74,7 @@ class Reader:
 
     def accepts(self, position: Position) -> bool:
         """Whether the text may end at a position."""
-        return any(self._accepting[state] and not node.frames for state, _, node in self._with_returns(position))
+        return any(self._accepting[state] and not node.frames for state, _, node in self.with_returns(position))
 
     def reads(self, text: str | bytes) -> bool:
         """Whether a whole text can be read; bytes are its UTF-8, and a string that has none is no text."""
@@ -107,12 +107,12 @@ class Reader:
     def _labels(self, position: Position) -> set[int]:
         """The byte classes that a position reads if nothing is counted and no texts must differ."""
         found = set[int]()
-        for state, _, _ in self._with_returns(position):
+        for state, _, _ in self.with_returns(position):
             row = self._table[state * self._width : (state + 1) * self._width].tolist()
             found |= {label for label, entry in enumerate(row) if entry != DEAD}
         return found
 
-    def _with_returns(self, position: Position) -> Sequence[Configuration]:
+    def with_returns(self, position: Position) -> Sequence[Configuration]:
         """The configurations, and those that rules return to which may end there; each once, for a stack is a graph."""
         waiting = [each for each in position if self._accepting[each.state] and each.node.frames]
         if not waiting:

@@ -46,12 +46,18 @@ def simplify(grammar: Grammar) -> Grammar:
 
     The start is kept, with ``NOTHING`` if there is no text at all.
     """
+    grammar = without_copies(grammar)
+    rules = _with_small_rules_inside(dict(grammar.rules), grammar.start)
+    rules = {name: _with_branches_inside(name, expression, rules) for name, expression in rules.items()}
+    return Grammar(_needed(rules, grammar.start), grammar.start)
+
+
+def without_copies(grammar: Grammar) -> Grammar:
+    """The same without copies: what is made ready keeps every call, so that positions tell the rules as written."""
     rules = productive(grammar.rules)
     if grammar.start not in rules:
         return Grammar({grammar.start: NOTHING}, grammar.start)
     rules = {name: _without_left_recursion(name, expression) for name, expression in rules.items()}
-    rules = _with_small_rules_inside(rules, grammar.start)
-    rules = {name: _with_branches_inside(name, expression, rules) for name, expression in rules.items()}
     return Grammar(_needed(rules, grammar.start), grammar.start)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from sfgen.grammar.guide import NetworkGuide
+from sfgen.grammar.read_beside import ReadBeside
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.schema.compile import Compiled
 from sfgen.schema.expected import json_path
@@ -12,7 +10,7 @@ from sfgen.schema.json_position import START, JsonPosition
 from sfgen.schema.where import expected_at
 
 
-class SchemaGuide(NetworkGuide):
+class SchemaGuide(ReadBeside[JsonPosition]):
     """Walks one sequence through the network of a schema; see ``NetworkGuide``.
 
     Args:
@@ -25,51 +23,15 @@ class SchemaGuide(NetworkGuide):
     """
 
     def __init__(self, tokens: TokenPositions, compiled: Compiled, max_tokens: int | None = None) -> None:
-        super().__init__(tokens, max_tokens)
+        super().__init__(tokens, START, max_tokens)
         self._compiled = compiled
-        self._pieces: list[bytes] = []  # what each step read
-        self._reached: list[JsonPosition] = [START]  # before the first piece, after it, … as far as was asked
 
-    def advance(self, token_id: int) -> None:
-        """Take a token.
-
-        Raises:
-            UsageError: The token is not allowed here.
-        """
-        super().advance(token_id)
-        if len(self._positions) > len(self._pieces) + 1:  # it was no end token
-            self._pieces.append(self.vocabulary.tokens[token_id] or b"")
-
-    def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are part of no token.
-
-        Raises:
-            UsageError: No text goes on so.
-        """
-        super().advance_bytes(data)
-        self._pieces.append(bytes(data))
-
-    def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps; an end token counts as one.
-
-        Raises:
-            UsageError: Fewer steps than that were taken.
-        """
-        super().rollback(count)
-        kept = len(self._positions) - 1
-        del self._pieces[kept:], self._reached[kept + 1 :]
-
-    def fork(self, *, limited: bool = True) -> Self:
-        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
-        twin = super().fork(limited=limited)
-        twin._pieces, twin._reached = self._pieces.copy(), self._reached.copy()
-        return twin
+    def _read_on(self, reading: JsonPosition, piece: bytes) -> JsonPosition:
+        return reading.read(piece)
 
     def describe(self) -> str:
         """Where in the document the text stands, and what is expected there: ``$.address.street: a string``."""
-        for piece in self._pieces[len(self._reached) - 1 :]:
-            self._reached.append(self._reached[-1].read(piece))
-        there = self._reached[-1]
+        there = self._reading()
         names, rule_of = self.tokens.network.names, self.tokens.network.rule_of
         running = {names[rule_of[state]] for state, _, _ in self._positions[-1]}
         return f"{json_path(there.way)}: {expected_at(self._compiled, there, running)}"

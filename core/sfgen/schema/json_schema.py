@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from sfgen import arguments
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
+from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
@@ -99,7 +99,7 @@ class JsonSchema:
         self._lock = threading.RLock()
         self._compiled: Compiled | None = None
         self._reader: Reader | None = None
-        self._networks: WeakKeyDictionary[Vocabulary, TokenPositions] = WeakKeyDictionary()
+        self._positions = KeptByVocabulary(lambda vocabulary: TokenPositions(self.network, vocabulary))
 
     def __repr__(self) -> str:
         """One line, with the beginning of the schema.
@@ -255,12 +255,7 @@ class JsonSchema:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
-        arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
-        with self._lock:
-            network = self._networks.get(vocabulary)
-            if network is None:
-                network = self._networks[vocabulary] = TokenPositions(self.network, vocabulary)
-        return SchemaGuide(network, self.compiled, max_tokens)
+        return SchemaGuide(self._positions.of(vocabulary), self.compiled, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """The constraint of the texts whose strings, and names that are not declared, have no banned match.

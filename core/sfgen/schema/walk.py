@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sfgen import arguments
-from sfgen.automata.label import label
+from sfgen.automata.label import characters_from
 from sfgen.schema.expected import json_path
 from sfgen.schema.json_position import START, JsonPosition
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.where import expected_at
-
-_LABEL_WIDTH = 60
-_ASCII = 0x80
 
 
 @dataclass(frozen=True)
@@ -92,19 +89,5 @@ def walk(schema: JsonSchema, text: str) -> Walk:
         tuple(Stretch("".join(read), path, expected) for read, path, expected in stretches),
         stopped,
         reader.accepts(position),
-        _follows([byte for byte in range(256) if reader.read(position, bytes([byte])) is not None]),
+        characters_from(byte for byte in range(256) if reader.read(position, bytes([byte])) is not None),
     )
-
-
-def _follows(following: list[int]) -> str:
-    """Characters by their first bytes: those beyond ASCII are all or none."""
-    plain = [byte for byte in following if byte < _ASCII]
-    ranges: list[tuple[int, int]] = []
-    for byte in plain:
-        if ranges and ranges[-1][1] == byte - 1:
-            ranges[-1] = ranges[-1][0], byte
-        else:
-            ranges.append((byte, byte))
-    if len(following) > len(plain):
-        ranges.append((_ASCII, 0x10FFFF))
-    return label(tuple(ranges), width=_LABEL_WIDTH) if ranges else ""

@@ -1,0 +1,216 @@
+"""The rules of a GBNF grammar as they are written, to tell where in them a text stands.
+
+The network that guides has small rules copied into others, and needs no frame for a call at the end of a rule. This one
+keeps every rule, and each literal and class is a rule of its own, named as it is written. No two of these have a name
+in common: what is written in a grammar begins with ``"``, ``[`` or ``.``, and no name of a rule does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from sfgen.automata.label import characters_from
+from sfgen.errors import SfgenError, line_and_column
+from sfgen.grammar.gbnf import Gbnf
+from sfgen.grammar.language import Failure, Move, StateOutline, Stretch, Walk
+from sfgen.grammar.network import Network, network_as_written
+from sfgen.grammar.read import Reader
+from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Repeat, Rules
+from sfgen.grammar.stack import Configuration, Position
+
+_MOST_EXPECTED = 8  # terminals; of more their rules are told
+
+
+class Place(NamedTuple):
+    """Where a text stands: the rules that are open, the outermost first, and the terminal, empty where none is open."""
+
+    open_rules: tuple[str, ...]
+    terminal: str
+
+
+def with_terminals(source: Gbnf) -> Grammar:
+    """The rules with a rule for each literal and class.
+
+    >>> from sfgen.grammar.gbnf import read_gbnf
+    >>> grammar = with_terminals(read_gbnf('root ::= "a" [0-9]'))
+    >>> grammar.rules["root"]
+    Concatenation(parts=(Call(rule='"a"', distinct=False), Call(rule='[0-9]', distinct=False)))
+    """
+    names = {terminal: name for terminal, (name, _) in source.terminals.items() if terminal != EMPTY}
+    rules = {name: _with_calls(expression, names) for name, expression in source.grammar.rules.items()}
+    return Grammar({**rules, **{name: terminal for terminal, name in names.items()}}, source.grammar.start)
+
+
+def _with_calls(expression: Expression, names: Mapping[Expression, str]) -> Expression:
+    match expression:
+        case Concatenation(parts):
+            return Concatenation(tuple([_with_calls(part, names) for part in parts]))
+        case Alternation(branches):
+            return Alternation(tuple([_with_calls(branch, names) for branch in branches]))
+        case Repeat(child, minimum, maximum):
+            return Repeat(_with_calls(child, names), minimum, maximum)
+        case _ if expression in names:
+            return Call(names[expression])
+        case _:
+            return expression
+
+
+class AsWritten:
+    """Reads texts by the rules as they are written. Safe to share between threads.
+
+    Args:
+        rules: The rules, with one for each terminal.
+        terminals: The names of those.
+        network: Their network.
+    """
+
+    def __init__(self, rules: Rules, terminals: frozenset[str], network: Network) -> None:
+        self.rules = rules
+        self.network = network
+        # A text stays in the rule that it has just ended, so that it can be told what its last character was.
+        self.reader = Reader(replace(network, is_end=np.zeros_like(network.is_end)))
+        self._terminals = terminals
+
+    @classmethod
+    def of(cls, source: Gbnf, otherwise: Network) -> AsWritten:
+        """Those of a grammar. ``otherwise``: the network of rules with copies, where the other one passes a limit."""
+        grammar = with_terminals(source)
+        try:
+            network = network_as_written(grammar)
+        except (SfgenError, RecursionError):
+            network = otherwise
+        return cls(grammar.rules, frozenset(name for name, _ in source.terminals.values()), network)
+
+    # ---- positions -------------------------------------------------------------------------------------------------
+
+    def place(self, position: Position) -> Place:
+        """Where a text goes on, behind all rules that must have ended; of several ways to read it the first."""
+        state, register, node = position[0]
+        while self.network.is_end[state] and node.frames:
+            state, register, node = node.frames[0]
+        return self._place_of(Configuration(state, register, node))
+
+    def place_of_last(self, position: Position) -> Place:
+        """Where the last character of a text was read; of several ways to read it the first."""
+        return self._place_of(position[0])
+
+    def _place_of(self, configuration: Configuration) -> Place:
+        names = [name for name, _ in groupby(self._frames(configuration))]
+        terminal = names.pop(0) if names[0] in self._terminals else ""
+        return Place(tuple(reversed(names)), terminal)
+
+    def _frames(self, configuration: Configuration) -> Iterator[str]:
+        """The rules on the stack, the innermost first."""
+        names, rule_of = self.network.names, self.network.rule_of
+        state, _, node = configuration
+        yield names[rule_of[state]]
+        while node.frames:
+            state, _, node = node.frames[0]
+            yield names[rule_of[state]]
+
+    def expected(self, position: Position) -> tuple[str, ...]:
+        """What may stand at a position: terminals, or where they are many the rules that have them."""
+        names, rule_of = self.network.names, self.network.rule_of
+        terminals, direct = dict[str, None](), dict[str, None]()
+        for state, _, _ in self.reader.with_returns(position):
+            if (name := names[rule_of[state]]) in self._terminals:
+                if not self.network.is_end[state]:
+                    terminals[name] = direct[name] = None
+                continue
+            for site in self.network.calls.get(state, ()):
+                direct[names[rule_of[site.entry]]] = None
+                terminals |= dict.fromkeys(self._first_terminals(site.entry))
+        if not direct:  # the network with copies has characters instead
+            following = [byte for byte in range(256) if self.reader.read(position, bytes([byte])) is not None]
+            return (characters_from(following),) if following else ()
+        return tuple(terminals if terminals and len(terminals) <= _MOST_EXPECTED else direct)
+
+    def _first_terminals(self, entry: int) -> list[str]:
+        """The terminals with which a rule may begin."""
+        names, rule_of = self.network.names, self.network.rule_of
+        found, seen, waiting = dict[str, None](), {entry}, [entry]
+        while waiting:
+            state = waiting.pop()
+            if (name := names[rule_of[state]]) in self._terminals:
+                found[name] = None
+            entries = [site.entry for site in self.network.calls.get(state, ()) if site.entry not in seen]
+            seen.update(entries)
+            waiting += reversed(entries)
+        return list(found)
+
+    # ---- texts -----------------------------------------------------------------------------------------------------
+
+    def walk(self, text: str) -> Walk:
+        """Read a text as far as it goes."""
+        reader, position, stopped = self.reader, self.reader.start, len(text)
+        stretches = list[tuple[list[str], Place]]()
+        for number, character in enumerate(text):
+            after = reader.read(position, character.encode("utf-8", "surrogatepass"))
+            if after is None:
+                stopped = number
+                break
+            position = after
+            place = self.place_of_last(position)
+            if not stretches or stretches[-1][1] != place:
+                stretches.append(([], place))
+            stretches[-1][0].append(character)
+        failure = self._failure(text, position, stopped)
+        found = tuple(Stretch("".join(read), *place) for read, place in stretches)
+        return Walk(text, found, failure, self.expected(position))
+
+    def reached(self, text: str) -> set[str]:
+        """The rules and terminals in which a text is read."""
+        found = set[str]()
+        for stretch in self.walk(text).stretches:
+            found.update(stretch.open_rules, (stretch.terminal,))
+        return found
+
+    def failure(self, text: str) -> Failure | None:
+        """Where a text fails; ``None`` where it does not."""
+        position = self.reader.start
+        for number, character in enumerate(text):
+            after = self.reader.read(position, character.encode("utf-8", "surrogatepass"))
+            if after is None:
+                return self._failure(text, position, number)
+            position = after
+        return self._failure(text, position, len(text))
+
+    def _failure(self, text: str, position: Position, stopped: int) -> Failure | None:
+        may_end, at_end = self.reader.accepts(position), stopped == len(text)
+        if may_end and at_end:
+            return None
+        line, column = line_and_column(text, stopped)
+        return Failure(
+            position=stopped,
+            byte=len(text[:stopped].encode("utf-8", "surrogatepass")),
+            line=line,
+            column=column,
+            expected=self.expected(position),
+            open_rules=self.place(position).open_rules,
+            at_end=at_end,
+            may_end=may_end,
+        )
+
+    # ---- automata --------------------------------------------------------------------------------------------------
+
+    def states_of(self) -> dict[str, int]:
+        """The number of states of each rule and terminal that is needed."""
+        counts = np.bincount(self.network.rule_of, minlength=len(self.network.names)).tolist()
+        return dict(zip(self.network.names, counts, strict=True))
+
+    def state(self, number: int) -> StateOutline:
+        """One of the states."""
+        network = self.network
+        names, rule_of = network.names, network.rule_of
+        moves = [Move(names[rule_of[site.entry]], site.target) for site in network.calls.get(number, ())]
+        by_target = dict[int, list[int]]()
+        for byte, entry in enumerate(network.table[number, network.byte_classes].tolist()):
+            if entry >= 0:
+                by_target.setdefault(entry, []).append(byte)
+        moves += [Move(characters_from(bytes_), target) for target, bytes_ in by_target.items()]
+        return StateOutline(number, (names[rule_of[number]],), bool(network.accepting[number]), tuple(moves))

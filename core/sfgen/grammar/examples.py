@@ -1,0 +1,305 @@
+"""Texts of rules, to show what they mean: the shortest, then one for each thing that may be there.
+
+A text is a derivation of the rules. The shortest texts of all rules are found by a fixpoint; a text that has a part in
+it is the shortest way of rules from the start to that part, with the shortest texts around it. Where all parts were
+shown, the same texts come again with other values in them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Set
+
+from sfgen.automata.examples import examples as texts_of_automaton
+from sfgen.grammar.any_order import in_one_order
+from sfgen.grammar.completion import shortest_text
+from sfgen.grammar.network import network_of
+from sfgen.grammar.read import Reader
+from sfgen.grammar.rules import (
+    NOTHING,
+    Alternation,
+    AnyOrder,
+    Bytes,
+    Call,
+    Concatenation,
+    CountedList,
+    CountedText,
+    Expression,
+    Grammar,
+    Leaf,
+    Literal,
+    Member,
+    Repeat,
+    Series,
+    StateMachine,
+    Take,
+)
+
+_MOST_VALUES = 50  # that are shown of one automaton
+
+
+def every_text(grammar: Grammar) -> Iterator[str]:
+    """Different texts: the shortest, then for each call, member and branch a shortest text that has it in it.
+
+    Texts in which something is repeated that must differ are among them: who takes them asks whether they are texts.
+
+    >>> from sfgen.grammar.rules import Repeat
+    >>> next(every_text(Grammar({"a": Repeat(Literal(b"a"), 2, None)}, "a")))
+    'aa'
+    """
+    seen = set[str]()
+    for number in range(_MOST_VALUES):
+        before = len(seen)
+        for text in _Texts(grammar, number).covering():
+            if text not in seen:
+                seen.add(text)
+                yield text
+        if number and len(seen) == before:
+            return
+
+
+def most_telling_first(reached: Mapping[str, Set[str]]) -> list[str]:
+    """The first text, then always the next one in which most rules are that none before has; at last all others.
+
+    Args:
+        reached: The rules in each text, in the order of the texts.
+
+    >>> most_telling_first({"": {"a"}, "x": {"a", "b"}, "y": {"a", "c", "d"}, "z": {"d"}})
+    ['', 'y', 'x', 'z']
+    """
+    waiting, known, found = list(reached), set[str](), list[str]()
+    while waiting:
+        text = waiting[0] if not found else max(waiting, key=lambda each: len(reached[each] - known))
+        if found and reached[text] <= known:
+            break
+        waiting.remove(text)
+        found.append(text)
+        known |= reached[text]
+    return found + waiting
+
+
+class _Texts:
+    """Texts of a grammar that have the same value wherever a rule is an automaton, or one of several values.
+
+    Args:
+        grammar: The grammar.
+        number: Which of the values: 0 is the shortest.
+    """
+
+    def __init__(self, grammar: Grammar, number: int) -> None:
+        self._rules = _with_places(grammar)
+        self._start = grammar.start
+        self._number = number
+        self._shortest: dict[str, bytes] = {}
+        self._values: dict[int, bytes] = {}  # of automata, by the identity of the expression
+        self._find_shortest()
+
+    def covering(self) -> Iterator[str]:
+        """The shortest text, then one for each part that a text may have, the nearest to the start first."""
+        yield self._shortest[self._start].decode()
+        ways: dict[str, list[str]] = {self._start: [self._start]}
+        for rule in (queue := [self._start]):
+            for called in dict.fromkeys(_calls(self._rules[rule])):
+                if called not in ways:
+                    ways[called] = [*ways[rule], called]
+                    queue.append(called)
+                text = self._through([*ways[rule], called])
+                if text is not None:
+                    yield text.decode()
+
+    def _through(self, way: list[str]) -> bytes | None:
+        """A short text that goes down a way of rules, each of which calls the next."""
+        text: bytes | None = self._shortest.get(way[-1])
+        for caller, called in reversed(list(itertools.pairwise(way))):
+            if text is None:
+                return None
+            text = self._with(self._rules[caller], called, text)
+        return text
+
+    # ---- shortest texts --------------------------------------------------------------------------------------------
+
+    def _find_shortest(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for name, expression in self._rules.items():
+                text = self._plain(expression)
+                if text is not None and (name not in self._shortest or len(text) < len(self._shortest[name])):
+                    self._shortest[name], changed = text, True
+
+    def _plain(self, expression: Expression) -> bytes | None:
+        """A shortest text, as far as those of the rules are known."""
+        match expression:
+            case Literal(data):
+                return data
+            case Bytes(ranges):
+                return bytes([ranges[0][0]])
+            case Call(rule):
+                return self._shortest.get(rule)
+            case Leaf() | CountedText():
+                if id(expression) not in self._values:
+                    self._values[id(expression)] = _value(expression, self._number)
+                return self._values[id(expression)]
+            case Concatenation(parts):
+                return _joined([self._plain(part) for part in parts])
+            case Alternation(branches):
+                texts = [self._plain(branch) for branch in branches]
+                is_of_values = self._number > 0 and len(texts) > 1 and not any(_calls(expression))
+                return texts[self._number % len(texts)] if is_of_values else _shorter(texts)
+            case Repeat(child, minimum):
+                return _joined([self._plain(child)] * minimum)
+            case Series(members, separator):
+                return self._series(
+                    [self._plain(member.expression) for member in members if member.is_needed], separator
+                )
+            case StateMachine():
+                return None  # there is none left: see _with_places
+            case CountedList(opening, item, separator, closing, minimum):
+                items = [self._plain(item)] * minimum
+                return self._list(opening, items, separator, closing)
+            case AnyOrder():
+                return self._plain(in_one_order(expression))
+            case Take():
+                return b""
+
+    def _series(self, members: list[bytes | None], separator: Expression) -> bytes | None:
+        between = self._plain(separator)
+        parts = [part for member in members for part in (between, member)][1:]
+        return _joined(parts)
+
+    def _list(self, opening: bytes, items: list[bytes | None], separator: bytes, closing: bytes) -> bytes | None:
+        if any(item is None for item in items):
+            return None
+        return opening + separator.join(item for item in items if item is not None) + closing
+
+    # ---- texts with a part in them ---------------------------------------------------------------------------------
+
+    def _with(self, expression: Expression, rule: str, text: bytes) -> bytes | None:
+        """A short text in which one call of a rule reads ``text``; ``None`` where the expression has no such call."""
+        match expression:
+            case Call(called):
+                return text if called == rule else None
+            case Concatenation(parts):
+                return _shorter(
+                    _joined([*map(self._plain, parts[:at]), inner, *map(self._plain, parts[at + 1 :])])
+                    for at, part in enumerate(parts)
+                    if (inner := self._with(part, rule, text)) is not None
+                )
+            case Alternation(branches):
+                return _shorter(self._with(branch, rule, text) for branch in branches)
+            case Repeat(child, minimum, maximum):
+                inner = None if maximum == 0 else self._with(child, rule, text)
+                return None if inner is None else _joined([inner, *[self._plain(child)] * (minimum - 1)])
+            case Series():
+                return self._series_with(expression, rule, text)
+            case CountedList(opening, item, separator, closing, minimum, maximum):
+                if item.rule != rule or maximum == 0:
+                    return None
+                return self._list(opening, [text, *[self._plain(item)] * (minimum - 1)], separator, closing)
+            case _:
+                return None
+
+    def _series_with(self, series: Series, rule: str, text: bytes) -> bytes | None:
+        members = [*series.members, *([Member(series.more, False)] if series.more is not None else [])]
+        found = []
+        for chosen, member in enumerate(members):
+            inner = self._with(member.expression, rule, text)
+            if inner is not None:
+                written = [
+                    inner if at == chosen else self._plain(other.expression)
+                    for at, other in enumerate(members)
+                    if at == chosen or other.is_needed
+                ]
+                found.append(self._series(written, series.separator))
+        return _shorter(found)
+
+
+def _with_places(grammar: Grammar) -> dict[str, Expression]:
+    """The rules, with a rule of its own for each place that a text may come through.
+
+    These are calls, members of series, what is repeated, and branches that are more than values. Equal calls in two
+    places are told apart so.
+    """
+    rules = dict[str, Expression]()
+
+    def place(expression: Expression) -> Call:
+        name = f"place {len(rules)}"  # a name that no rule has: those are other rules' keys below
+        while name in grammar.rules:
+            name += "'"
+        rules[name] = expression
+        return Call(name)
+
+    def read(expression: Expression) -> Expression:
+        match expression:
+            case Call():
+                return place(expression)
+            case Concatenation(parts):
+                return Concatenation(tuple(map(read, parts)))
+            case Alternation(branches) if any(_calls(expression)):
+                return Alternation(tuple(place(read(branch)) for branch in branches))
+            case Repeat(child, minimum, maximum):
+                return Repeat(place(read(child)), minimum, maximum)
+            case Series(members, separator, more):
+                return Series(
+                    tuple(Member(place(read(member.expression)), member.is_needed) for member in members),
+                    separator,
+                    None if more is None else place(read(more)),
+                )
+            case StateMachine(states):  # a rule for each state
+                calls = [place(NOTHING) for _ in states]
+                for call, steps in zip(calls, states, strict=True):
+                    ways = [(read(each), *(() if target is None else (calls[target],))) for each, target in steps]
+                    rules[call.rule] = Alternation(tuple(place(Concatenation(way)) for way in ways))
+                return calls[0]
+            case CountedList(opening, item, separator, closing, minimum, maximum):
+                return CountedList(opening, place(item), separator, closing, minimum, maximum)
+            case AnyOrder():
+                return read(in_one_order(expression))
+            case _:
+                return expression
+
+    found = {name: read(expression) for name, expression in grammar.rules.items()}
+    return {**found, **rules}
+
+
+def _value(expression: Leaf | CountedText, number: int) -> bytes:
+    """One of the texts of an automaton."""
+    if isinstance(expression, CountedText):
+        return shortest_text(Reader(network_of(Grammar({"text": expression}, "text"))))
+    if not number:
+        return expression.dfa.shortest()
+    texts = texts_of_automaton(expression.dfa, number + 1)
+    return texts[number % len(texts)].encode()
+
+
+def _calls(expression: Expression) -> Iterator[str]:
+    """The rules that an expression calls."""
+    match expression:
+        case Call(rule):
+            yield rule
+        case Concatenation(several) | Alternation(several):
+            for part in several:
+                yield from _calls(part)
+        case Repeat(child):
+            yield from _calls(child)
+        case Series(members, _, more):
+            for member in members:
+                yield from _calls(member.expression)
+            if more is not None:
+                yield from _calls(more)
+        case StateMachine(states):
+            for steps in states:
+                for step in steps:
+                    yield from _calls(step.expression)
+        case CountedList(item=item):
+            yield item.rule
+
+
+def _joined(parts: list[bytes | None]) -> bytes | None:
+    """The parts one after the other; ``None`` where one is not known."""
+    return None if any(part is None for part in parts) else b"".join(part for part in parts if part is not None)
+
+
+def _shorter(texts: Iterator[bytes | None] | list[bytes | None]) -> bytes | None:
+    """The shortest of the texts that are known, the first of these."""
+    return min((text for text in texts if text is not None), key=len, default=None)

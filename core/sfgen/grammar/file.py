@@ -1,0 +1,72 @@
+"""Saved grammars: what ``sfgen index --grammar --save`` writes, and ``gen --index`` reads.
+
+The file is as ``sfgen.index.saved_text`` tells. ``grammar`` is the text of the grammar, and ``options`` how it is read,
+as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the texts that it imports, by name.
+"""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+
+from sfgen.errors import UsageError
+from sfgen.grammar.grammar import Grammar
+from sfgen.grammar.source import GrammarSource
+from sfgen.index.saved_text import SavedText, damaged
+from sfgen.protocols import Tokens
+
+_FILE = SavedText("grammar", 1, ("grammar", "options"), "--grammar G")
+_OPTIONS = ("format", "start", "max_blanks", "files")
+
+
+def save(grammar: Grammar, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
+    """Write a grammar and its options, for one vocabulary.
+
+    Args:
+        grammar: The grammar.
+        vocabulary: What it is to be used with.
+        path: The file.
+        force: Whether a file that holds something else is replaced.
+
+    Raises:
+        IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
+    """
+    options = {
+        "format": grammar.format,
+        "start": grammar.start,
+        "max_blanks": grammar.max_blanks,
+        "files": dict(grammar.files),
+    }
+    fields = {"grammar": grammar.text, "options": json.dumps(options)}
+    _FILE.save(fields, vocabulary, path, force=force)
+
+
+def load(path: str | PathLike[str], vocabulary: Tokens) -> Grammar:
+    """Read a grammar that was saved for the same vocabulary.
+
+    Raises:
+        IndexFileError: No such file, no saved grammar, damaged, or made for another vocabulary.
+        GrammarError: This version of sfgen does not take the grammar in it.
+    """
+    return _grammar_of(path, _FILE.load(path, vocabulary))
+
+
+def saved_grammar(path: str | PathLike[str]) -> Grammar | None:
+    """The grammar in a file, whatever the vocabulary; ``None`` if the file is something else.
+
+    Raises:
+        IndexFileError: There is no such file, or it is a damaged one of this kind.
+        GrammarError: This version of sfgen does not take the grammar in it.
+    """
+    metadata = _FILE.read(path)
+    return None if metadata is None else _grammar_of(path, metadata)
+
+
+def _grammar_of(path: str | PathLike[str], metadata: dict[str, str]) -> Grammar:
+    try:
+        options = json.loads(metadata["options"])
+        if tuple(options) != _OPTIONS:
+            raise ValueError("no options")
+        return GrammarSource(metadata["grammar"], **options).grammar()
+    except (ValueError, TypeError, AttributeError, UsageError, RecursionError):
+        raise damaged(path, "its options are not in order") from None

@@ -1,0 +1,190 @@
+"""The texts of a grammar in GBNF: a ``sfgen.grammar.language.Language`` that stands on a network of automata."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+
+from sfgen import arguments
+from sfgen.errors import GrammarError, UsageError, line_and_column
+from sfgen.grammar.as_written import AsWritten
+from sfgen.grammar.by_vocabulary import KeptByVocabulary
+from sfgen.grammar.completion import shortest_text
+from sfgen.grammar.examples import every_text, most_telling_first
+from sfgen.grammar.gbnf import Gbnf, read_gbnf
+from sfgen.grammar.gbnf_guide import GbnfGuide
+from sfgen.grammar.language import Failure, Format, RuleOutline, StateOutline, Walk
+from sfgen.grammar.network import Network, network_of
+from sfgen.grammar.openings import LeftRecursion
+from sfgen.grammar.read import Reader
+from sfgen.grammar.rules import Grammar
+from sfgen.grammar.simplify import calls, productive
+from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.token_positions import TokenPositions
+from sfgen.protocols import Guide
+from sfgen.vocabulary import Vocabulary
+
+_COMPARED = 400
+"""Examples that are compared by the rules in which they are read."""
+
+
+class GbnfLanguage:
+    """The texts of a grammar in GBNF; see ``sfgen.grammar.language.Language`` for what its members say.
+
+    Args:
+        source: The grammar, as ``sfgen.grammar.gbnf.read_gbnf`` reads it.
+        origin: The name of its file; ``None`` where there is none.
+
+    Raises:
+        GrammarError: A rule calls itself through others before it has read anything, or there is no text at all.
+        GrammarTooLarge: It passes a limit.
+    """
+
+    def __init__(self, source: Gbnf, origin: str | None = None) -> None:
+        self._source = arguments.instance("source", source, Gbnf)
+        self._reader = Reader(_network(source))
+        self._positions = KeptByVocabulary(lambda vocabulary: TokenPositions(self.network, vocabulary))
+        self.origin = origin
+        self.format: Format = "gbnf"
+        self.max_blanks: int | None = None
+        self.files: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def text(self) -> str:
+        """The grammar as it is written."""
+        return self._source.text
+
+    @property
+    def start(self) -> str:
+        """The rule that a whole text is a text of."""
+        return self._source.grammar.start
+
+    @property
+    def network(self) -> Network:
+        """The automata of the rules."""
+        return self._reader.network
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether a whole text is one of the grammar; bytes are its UTF-8."""
+        return self._reader.reads(text)
+
+    def shortest(self) -> bytes:
+        """A shortest text."""
+        return shortest_text(self._reader)
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Say nothing of a finished text: there is no judge of GBNF but the rules that guide."""
+        arguments.data("data", data)
+        return None
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """A new guide for one sequence of tokens.
+
+        Raises:
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
+            DeadEnd: No tokens write any text.
+        """
+        return GbnfGuide(self._positions.of(vocabulary), lambda: self._as_written, max_tokens)
+
+    def rules(self) -> tuple[RuleOutline, ...]:
+        """All rules in the order of the text, then all terminals that the start needs."""
+        source, written = self._source, self._as_written
+        states = written.states_of()
+        found = [
+            RuleOutline(name, self._line(position), "rule", states.get(name, 0), _called(written, name))
+            for name, position in sorted(source.positions.items(), key=lambda each: each[1])
+        ]
+        for name, position in dict(source.terminals.values()).items():
+            if name in states:
+                found.append(RuleOutline(name, self._line(position), "terminal", states[name]))
+        return tuple(found)
+
+    def states(self) -> int:
+        """The number of states; they are numbered from 0."""
+        return len(self._as_written.network)
+
+    def state(self, number: int) -> StateOutline:
+        """One of the states."""
+        arguments.whole_number("number", number, 0)
+        if number >= self.states():
+            raise UsageError(f"there is no state {number}: the grammar has {self.states():,}")
+        return self._as_written.state(number)
+
+    def walk(self, text: str) -> Walk:
+        """Read a text as far as it goes."""
+        return self._as_written.walk(arguments.text("text", text))
+
+    def failure(self, text: str) -> Failure | None:
+        """Where a text fails; ``None`` where it is one of the grammar."""
+        return None if self.accepts(arguments.text("text", text)) else self._as_written.failure(text)
+
+    def examples(self, count: int) -> list[str]:
+        """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices."""
+        arguments.whole_number("count", count, 1)
+        every = every_text(Grammar(self._as_written.rules, self.start))
+        first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, itertools.islice(every, _COMPARED))])
+        rest = filter(self.accepts, itertools.islice(every, 4 * count))
+        telling = most_telling_first({text: self._as_written.reached(text) for text in first})
+        return list(itertools.islice(itertools.chain(telling, rest), count))
+
+    def _line(self, position: int) -> int:
+        return line_and_column(self.text, position)[0]
+
+    @cached_property
+    def _as_written(self) -> AsWritten:
+        return AsWritten.of(self._source, self.network)
+
+
+def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> GbnfLanguage:
+    """Read a grammar in GBNF.
+
+    Args:
+        text: The grammar.
+        start: The rule that a whole text is a text of.
+        origin: The name of its file, for messages.
+
+    Raises:
+        GrammarError: It cannot be read, a rule that is called is missing, a rule calls itself through others before it
+            has read anything, or there is no text at all.
+        GrammarTooLarge: It passes a limit.
+    """
+    try:
+        return GbnfLanguage(read_gbnf(text, start), origin)
+    except GrammarError as error:
+        raise error.of_file(origin) from None
+    except RecursionError:
+        hint = "Give what is inside rules of its own."
+        raise GrammarError("brackets and repetitions are nested too deep", text, hint=hint, origin=origin) from None
+
+
+def _called(written: AsWritten, name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(call.rule for call in calls(written.rules[name])))
+
+
+def _network(source: Gbnf) -> Network:
+    """The automata of rules that were read; what is wrong with a rule is shown where it begins."""
+    try:
+        return network_of(source.grammar)
+    except GrammarTooLarge as error:
+        error.details = source.error("", error.rule).details
+        raise
+    except LeftRecursion as error:
+        hint = "Write such a list as a repetition, as in: item (separator item)*"
+        raise source.error(error.message, error.rules[0], hint=hint) from None
+    except UsageError:
+        circle = _without_end(source)
+        reason = f"there is no text at all: the rule {circle[0]!r} never ends, {' → '.join([*circle, circle[0]])}"
+        raise source.error(reason, circle[0], hint="Give it an alternative that does not call itself.") from None
+
+
+def _without_end(source: Gbnf) -> list[str]:
+    """Rules that call each other and have no text, so that the start has none; each calls the next."""
+    rules = source.grammar.rules
+    with_text = productive(rules)
+    rule, seen = source.grammar.start, list[str]()
+    while rule not in seen:
+        seen.append(rule)
+        rule = next(call.rule for call in calls(rules[rule]) if call.rule not in with_text)
+    return seen[seen.index(rule) :]

@@ -1,0 +1,221 @@
+"""What the text of a grammar means, whatever the format: what ``sfgen.Grammar`` asks of each of them.
+
+Everything here is told in the grammar's own words: the names of its rules, and its *terminals*, which are what its
+rules are made of in the end (in GBNF literals and classes of characters, in Lark terminals).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+from sfgen.protocols import Guide
+from sfgen.vocabulary import Vocabulary
+
+Format: TypeAlias = Literal["gbnf", "lark"]
+"""How a grammar is written."""
+
+FORMATS: tuple[Format, ...] = ("gbnf", "lark")
+"""Every format."""
+
+BETWEEN_RULES = " › "
+"""What stands between a rule and the one that it calls."""
+
+_FIRST_SHOWN, _LAST_SHOWN = 2, 5  # of a long way of rules
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOutline:
+    """A rule or a terminal of a grammar.
+
+    Attributes:
+        name: Its name; of a terminal without one, as in GBNF, how it is written.
+        line: The line on which it begins, from 1; of a terminal the first one; ``None`` where it stands in no line.
+        kind: Which of the two it is.
+        states: The number of states in its automaton; 0 where it has none of its own, as where no text of the start
+            has it.
+        calls: The rules and terminals in it, each once, in order.
+    """
+
+    name: str
+    line: int | None
+    kind: Literal["rule", "terminal"]
+    states: int
+    calls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What may follow in a state.
+
+    Attributes:
+        name: A rule, a terminal, or characters as in a class.
+        target: The state behind it; ``None`` where that depends on what is below.
+    """
+
+    name: str
+    target: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateOutline:
+    """A state of the automata of a grammar.
+
+    Attributes:
+        number: Its number, from 0.
+        rules: The rules or terminals that it belongs to.
+        may_end: Whether one of these may end there.
+        moves: What may follow.
+    """
+
+    number: int
+    rules: tuple[str, ...]
+    may_end: bool
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Where a text is none of the grammar.
+
+    Attributes:
+        position: How many characters could be read; the next one cannot stand there, or the text cannot end there.
+        byte: The same in bytes.
+        line: The line of that, from 1.
+        column: The character of the line, from 1.
+        expected: The terminals, or where they are many the rules, that may stand there; one that is begun is named
+            whole. Empty where the text must end.
+        open_rules: The rules that are open there, the outermost first.
+        at_end: Whether the whole text could be read, so that it is the beginning of one of the grammar.
+        may_end: Whether the text might have ended there.
+    """
+
+    position: int
+    byte: int
+    line: int
+    column: int
+    expected: tuple[str, ...]
+    open_rules: tuple[str, ...]
+    at_end: bool
+    may_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Characters of a text that are read in the same rules.
+
+    Attributes:
+        read: The characters.
+        open_rules: The rules that are open, the outermost first.
+        terminal: The terminal that they are in; empty where none is open.
+    """
+
+    read: str
+    open_rules: tuple[str, ...]
+    terminal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What became of a text.
+
+    Attributes:
+        text: The text.
+        stretches: What was read, in order; of several ways to read it the first one is told.
+        failure: Where it fails; ``None``: it is a text of the grammar.
+        follows: The terminals or rules that may follow where it ends or fails, as ``Failure.expected``.
+    """
+
+    text: str
+    stretches: tuple[Stretch, ...]
+    failure: Failure | None
+    follows: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Literal["match", "start", "stopped"]:
+        """Whether it is a text of the grammar, the start of one, or neither."""
+        if self.failure is None:
+            return "match"
+        return "start" if self.failure.at_end else "stopped"
+
+
+@runtime_checkable
+class Language(Protocol):
+    """The texts of one grammar. Safe to share between threads."""
+
+    @property
+    def text(self) -> str:
+        """The grammar as it is written."""
+
+    @property
+    def format(self) -> Format:
+        """How it is written."""
+
+    @property
+    def start(self) -> str:
+        """The rule that a whole text is a text of."""
+
+    @property
+    def max_blanks(self) -> int | None:
+        """The most ignored characters in a row that are written; ``None`` where the format ignores none."""
+
+    @property
+    def origin(self) -> str | None:
+        """The name of its file, for messages; ``None`` where there is none."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The texts that it imports, by the names under which it does; what stands in no file is not among them."""
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether a whole text is one of the grammar; bytes are its UTF-8."""
+
+    def shortest(self) -> bytes:
+        """A shortest text."""
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """What another judge says of a finished text; see ``sfgen.protocols.Constraint.refusal``."""
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """A new guide for one sequence of tokens; ``describe`` is as :func:`where` has it.
+
+        Raises:
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
+            DeadEnd: No tokens write any text.
+        """
+
+    def rules(self) -> tuple[RuleOutline, ...]:
+        """All rules in the order of the text, then all terminals that the start needs."""
+
+    def states(self) -> int:
+        """The number of states; they are numbered from 0."""
+
+    def state(self, number: int) -> StateOutline:
+        """One of the states."""
+
+    def walk(self, text: str) -> Walk:
+        """Read a text as far as it goes."""
+
+    def failure(self, text: str) -> Failure | None:
+        """Where a text fails; ``None`` where it is one of the grammar."""
+
+    def examples(self, count: int) -> list[str]:
+        """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices.
+
+        Asking for more gives the same texts and others after them.
+        """
+
+
+def where(open_rules: Sequence[str], terminal: str = "") -> str:
+    """The rules that are open and the terminal that is being written, in one line.
+
+    >>> where(["select", "where", "value"], "NUMBER")
+    'select › where › value: NUMBER'
+    >>> where(["expression", *["term", "factor"] * 9])
+    'expression › term › … › factor › term › factor › term › factor'
+    """
+    names = list(open_rules)
+    if len(names) > _FIRST_SHOWN + 1 + _LAST_SHOWN:
+        names = [*names[:_FIRST_SHOWN], "…", *names[-_LAST_SHOWN:]]
+    return BETWEEN_RULES.join(names) + (f": {terminal}" if terminal else "")

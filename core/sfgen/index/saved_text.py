@@ -1,0 +1,165 @@
+"""Saved constraints that are a text and its options: what ``sfgen index --save`` writes of schemas and grammars.
+
+The file is in the format safetensors, without arrays: the length of a header in 8 bytes, and the header as JSON, whose
+string map says what is saved:
+
+    format                   what is saved, and the version of how it is written here
+    sfgen                    the version of sfgen that wrote it
+    …                        the text and its options, by the names that each kind has for them
+    vocabulary_fingerprint   the digest of all tokens' bytes and of the end tokens
+    tokens                   how many there are
+    checksum                 SHA-256 of the header with zeros in this place
+
+Automata are made of the text again when it is loaded: a file that somebody made up can say nothing that the text in it
+does not say, and meets the same limits. The checksum tells damage; it is no signature. A header has one form only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import sfgen
+from sfgen import arguments
+from sfgen.errors import IndexFileError, SfgenError
+from sfgen.index.atomic_write import destination_of, write_whole
+from sfgen.index.open_file import MAKE_AGAIN, OpenFile
+from sfgen.protocols import Tokens
+
+_LONGEST = 1 << 24  # bytes of a header; a schema's text has at most a quarter of it
+_NO_CHECKSUM = "0" * 64
+_BEFORE, _BEHIND = ("format", "sfgen"), ("vocabulary_fingerprint", "tokens", "checksum")
+
+
+@dataclass(frozen=True)
+class SavedText:
+    """One kind of saved constraint.
+
+    Args:
+        kind: What it is called: ``"schema"`` in the format ``sfgen-schema-1``.
+        version: The version of the format.
+        keys: What is told of it besides what all kinds tell, in order.
+        option: The option that makes one, with its value.
+    """
+
+    kind: str
+    version: int
+    keys: tuple[str, ...]
+    option: str
+
+    @property
+    def format(self) -> str:
+        """The format by its name."""
+        return f"sfgen-{self.kind}-{self.version}"
+
+    def save(self, fields: Mapping[str, str], vocabulary: Tokens, path: str | PathLike[str], *, force: bool) -> None:
+        """Write a file.
+
+        Args:
+            fields: What is told, by its keys.
+            vocabulary: What it is to be used with.
+            path: The file.
+            force: Whether a file that holds something else is replaced.
+
+        Raises:
+            IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
+        """
+        place = arguments.path("path", path, error=IndexFileError)
+        arguments.flag("force", force)
+        metadata = {
+            "format": self.format,
+            "sfgen": sfgen.__version__,
+            **{key: fields[key] for key in self.keys},
+            "vocabulary_fingerprint": vocabulary.fingerprint,
+            "tokens": str(len(vocabulary)),
+        }
+        content = encoded({**metadata, "checksum": digest(metadata)})
+        destination = destination_of(place)
+        if destination.exists() and not force and not self._holds(place, metadata):
+            raise IndexFileError(
+                f"{place} exists and holds something else", hint="Name another file, or replace it with --force."
+            )
+        write_whole(place, [content])
+
+    def load(self, path: str | PathLike[str], vocabulary: Tokens) -> dict[str, str]:
+        """Read a file that was saved for the same vocabulary.
+
+        Raises:
+            IndexFileError: No such file, none of this kind, damaged, or made for another vocabulary.
+        """
+        metadata = self.read(path)
+        if metadata is None:
+            raise IndexFileError(f"{path} is not a {self.kind} that sfgen saved")
+        if (metadata["vocabulary_fingerprint"], metadata["tokens"]) != (vocabulary.fingerprint, str(len(vocabulary))):
+            again = f"sfgen index {self.option} --save --force"
+            raise IndexFileError(
+                f"{path} was made for another vocabulary",
+                details=(
+                    f"  the file:  {metadata['tokens']} tokens, fingerprint {metadata['vocabulary_fingerprint'][:16]}",
+                    f"  the model: {len(vocabulary)} tokens, fingerprint {vocabulary.fingerprint[:16]}",
+                ),
+                hint=f"Use the model that it was made for, or make it again with: {again}",
+            )
+        return metadata
+
+    def read(self, path: str | PathLike[str]) -> dict[str, str] | None:
+        """What a file tells, whatever the vocabulary; ``None`` if it is none of this kind at all.
+
+        Raises:
+            IndexFileError: There is no such file, or it is a damaged one of this kind.
+        """
+        file = OpenFile(arguments.path("path", path, error=IndexFileError))
+        beginning = f'{{"__metadata__":{{"format":"sfgen-{self.kind}-'.encode()
+        if file.size < 8 + len(beginning) or file.read(8, len(beginning)) != beginning:
+            return None
+        length = int.from_bytes(file.read(0, 8), "little")
+        if length > _LONGEST or length != file.size - 8:
+            raise damaged(file.path, "it is not as long as it says")
+        content = file.read(0, file.size)
+        try:
+            metadata: Any = json.loads(content[8:])["__metadata__"]
+            is_whole = all(isinstance(text, str) for text in metadata.values()) and encoded(metadata) == content
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            is_whole = False
+        if not is_whole:
+            raise damaged(file.path, "its header is not in order")
+        if metadata["format"] != self.format:
+            shown = metadata["format"][:40]
+            raise IndexFileError(f"{file.path} has the format {shown}; this sfgen reads {self.format}", hint=MAKE_AGAIN)
+        if tuple(metadata) != (*_BEFORE, *self.keys, *_BEHIND) or metadata["checksum"] != digest(metadata):
+            raise damaged(file.path, "it does not agree with its checksum")
+        if not re.fullmatch("[0-9a-f]{64}", metadata["vocabulary_fingerprint"]):
+            raise damaged(file.path, "its vocabulary is not told")
+        found: dict[str, str] = metadata
+        return found
+
+    def _holds(self, path: Path, metadata: Mapping[str, str]) -> bool:
+        """Whether a file has the same in it, whichever version wrote it."""
+        try:
+            found = self.read(path)
+        except SfgenError:
+            return False
+        return found is not None and all(found[key] == metadata[key] for key in metadata if key != "sfgen")
+
+
+def damaged(path: str | PathLike[str], why: str) -> IndexFileError:
+    """The error that a file is not as it was written."""
+    return IndexFileError(f"{path} is damaged: {why}", hint=MAKE_AGAIN)
+
+
+def encoded(metadata: Mapping[str, str]) -> bytes:
+    """The whole file of a string map."""
+    text = json.dumps({"__metadata__": metadata}, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def digest(metadata: Mapping[str, str]) -> str:
+    """The checksum of a string map, in hexadecimal digits."""
+    return hashlib.sha256(encoded({**metadata, "checksum": _NO_CHECKSUM})).hexdigest()
