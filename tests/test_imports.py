@@ -13,7 +13,19 @@ from imports import ROOT, Graph, circles, imports, modules
 _GROUND = {"arguments", "delays", "errors", "kernel_cache", "kernel_compiler", "kernels", "sizes"}
 """What every package may import; ``sfgen`` itself, of which only the version is imported, too."""
 
-_UPWARD = ("protocols", "regex", "automata", "vocabulary", "index", "grammar", "ban", "schema", "decoding")
+_UPWARD = (
+    "protocols",
+    "regex",
+    "automata",
+    "vocabulary",
+    "index",
+    "grammar",
+    "lalr",
+    "language",
+    "ban",
+    "schema",
+    "decoding",
+)
 """Each of these may import those before it."""
 
 _ENGINE = {*_UPWARD, "models"}

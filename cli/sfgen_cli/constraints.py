@@ -99,7 +99,7 @@ class ConstraintOptions:
             return self.grammar.read()
         if self.index_file is None:
             return None
-        from sfgen.grammar.file import saved_grammar
+        from sfgen.language.file import saved_grammar
 
         return saved_grammar(self.index_file)
 
@@ -142,7 +142,7 @@ class ConstraintOptions:
 
             return index_of(load(self.index_file, vocabulary), vocabulary)
         if self.read_grammar is not None:
-            from sfgen.grammar.file import load as load_grammar
+            from sfgen.language.file import load as load_grammar
 
             return index_of(load_grammar(self.index_file, vocabulary), vocabulary)
         return Index.load(self.index_file, vocabulary)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sfgen import Grammar
 from sfgen.errors import line_with_caret
-from sfgen.grammar.language import BETWEEN_RULES, Failure
+from sfgen.language.language import BETWEEN_RULES, Failure
 from sfgen_cli.matching import Complaint, whole
 from sfgen_cli.output import on_one_line
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError, line_with_caret
-from sfgen.grammar.language import where
+from sfgen.language.language import where
 from sfgen_cli.grammar_check import alternatives, failure_record, in_words
 from sfgen_cli.index_options import DEFAULT_FILE
 from sfgen_cli.output import note, on_one_line, write, write_json
@@ -46,7 +46,7 @@ def run_grammar(
     Raises:
         SfgenError: It is no grammar, the file cannot be read or written, or an option has no meaning here.
     """
-    from sfgen.grammar.file import load
+    from sfgen.language.file import load
 
     looks.refuse_about_patterns("--grammar" if constraint else "a saved grammar", has_states=True)
     with progress(quiet=quiet) as say:
@@ -65,7 +65,7 @@ def run_grammar(
     elif looks.examples is not None:
         _show_examples(grammar, looks.examples, json=json)
     elif looks.is_graph:
-        from sfgen.grammar.rule_graph import rule_graph
+        from sfgen.language.rule_graph import rule_graph
         from sfgen_cli.index_output import write_graph
 
         write_graph(rule_graph(grammar, name, max_rules=looks.most_states), looks.form, quiet=quiet)
@@ -76,7 +76,7 @@ def run_grammar(
 
 
 def _save(grammar: Grammar, vocabulary: Vocabulary, file: Path, *, json: bool, force: bool, quiet: bool) -> None:
-    from sfgen.grammar.file import save
+    from sfgen.language.file import save
 
     save(grammar, vocabulary, file, force=force)
     rules = sum(rule.kind == "rule" for rule in grammar.rules())

@@ -144,7 +144,7 @@ class GrammarText:
             GrammarTooLarge: It passes a limit.
             UsageError: An option means nothing in its format.
         """
-        from sfgen.grammar.source import GrammarSource
+        from sfgen.language.source import GrammarSource
 
         options = self.options
         with told_in_options():

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         stream,
     )
     from sfgen.errors import SfgenError
-    from sfgen.grammar.grammar import Grammar
     from sfgen.index import Index
+    from sfgen.language.grammar import Grammar
     from sfgen.models import load_model
     from sfgen.models.from_transformers import from_transformers
     from sfgen.protocols import Guide
@@ -43,7 +43,7 @@ _HOME = {
     "Dfa": "sfgen.automata",
     "Event": "sfgen.decoding",
     "Finished": "sfgen.decoding",
-    "Grammar": "sfgen.grammar.grammar",
+    "Grammar": "sfgen.language.grammar",
     "Guide": "sfgen.protocols",
     "Index": "sfgen.index",
     "JsonSchema": "sfgen.schema.json_schema",

@@ -15,8 +15,8 @@ from hypothesis import event, given, settings
 import sfgen
 from sfgen import Grammar, SfgenError, Vocabulary
 from sfgen.errors import DeadEnd, GrammarError, LimitTooSmall, UsageError
-from sfgen.grammar.gbnf import MAX_NESTING, read_gbnf
 from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.language.gbnf import MAX_NESTING, read_gbnf
 from sfgen.models.uniform import UniformModel
 from sfgen.reference.recogniser import Recogniser
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfgen.automata.graph import STATES_DRAWN, Graph, GraphEdge, GraphState, title_of
 from sfgen.automata.label import visible
-from sfgen.grammar.grammar import Grammar
+from sfgen.language.grammar import Grammar
 
 
 def rule_graph(grammar: Grammar, title: str, *, max_rules: int = STATES_DRAWN) -> Graph:

@@ -1,4 +1,4 @@
-"""The texts of a grammar in Lark's language: a ``sfgen.grammar.language.Language`` on lark's own tables.
+"""The texts of a grammar in Lark's language: a ``sfgen.language.language.Language`` on lark's own tables.
 
 Whether a text is one of the grammar is lark's word. What is written has fewer blanks: between two terminals at most
 ``max_blanks`` characters of what the grammar ignores, all of them ASCII white space.
@@ -17,10 +17,8 @@ import numpy as np
 from sfgen import arguments
 from sfgen.errors import GrammarError, UsageError, line_and_column
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
-from sfgen.grammar.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk
 from sfgen.lalr.distances import Distances
 from sfgen.lalr.examples import examples
-from sfgen.lalr.guide import LalrGuide
 from sfgen.lalr.lark_package import LarkGrammar, read_lark
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.open_rules import OpenRules, name_of
@@ -28,6 +26,8 @@ from sfgen.lalr.positions import LalrPositions
 from sfgen.lalr.read import Position, Reader
 from sfgen.lalr.stack import Stacks
 from sfgen.lalr.tables import NO_STATE
+from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk
+from sfgen.language.lark_guide import LalrGuide
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
@@ -36,7 +36,7 @@ _MOST_EXPECTED = 12
 
 
 class LarkLanguage:
-    """The texts of a grammar in Lark's language; see ``sfgen.grammar.language.Language`` for what its members say.
+    """The texts of a grammar in Lark's language; see ``sfgen.language.language.Language`` for what its members say.
 
     Args:
         grammar: The grammar, as lark reads it.
@@ -199,27 +199,25 @@ class LarkLanguage:
         text = arguments.text("text", text)
         rules = OpenRules(self._unlimited)
         position, read = self._unlimited.start, 0
-        stretches = list[tuple[list[str], tuple[str, ...], str]]()
+        stretches = list[Stretch]()
         for character in text:
             after = self._unlimited.read(position, character.encode("utf-8", "surrogatepass"))
             if after is None:
                 break
             position, read = after, read + 1
             names, terminal = rules.at(position)
-            if not stretches or stretches[-1][1:] != (names, terminal):
-                stretches.append(([], names, terminal))
-            stretches[-1][0].append(character)
+            before = ""
+            if stretches and (stretches[-1].open_rules, stretches[-1].terminal) == (names, terminal):
+                before = stretches.pop().read
+            stretches.append(Stretch(before + character, names, terminal))
         follows = self._expected(rules, position)
         failure = None
         if read < len(text) or not self._unlimited.accepts(position):
             line, column = line_and_column(text, read)
             names, _ = rules.at(position)
             may_end = self._unlimited.accepts(position)
-            before = len(text[:read].encode())
-            failure = Failure(read, before, line, column, follows, names, read == len(text), may_end)
-        return Walk(
-            text, tuple(Stretch("".join(characters), *rest) for characters, *rest in stretches), failure, follows
-        )
+            failure = Failure(read, len(text[:read].encode()), line, column, follows, names, read == len(text), may_end)
+        return Walk(text, tuple(stretches), failure, follows)
 
     def failure(self, text: str) -> Failure | None:
         """Where a text fails; ``None`` where it is one of the grammar."""

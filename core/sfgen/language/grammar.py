@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any
 
 from sfgen import arguments
-from sfgen.grammar.gbnf_language import gbnf_language
-from sfgen.grammar.language import Failure, Format, Language, RuleOutline, StateOutline, Walk
+from sfgen.language.gbnf_language import gbnf_language
+from sfgen.language.language import Failure, Format, Language, RuleOutline, StateOutline, Walk
+from sfgen.language.lark_language import lark_language
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
@@ -16,7 +18,8 @@ _DEFAULT_START = {"gbnf": "root", "lark": "start"}
 
 
 class Grammar:
-    """Texts of a context-free grammar: a ``sfgen.protocols.GuidingConstraint``. Made by :meth:`from_gbnf`.
+    """Texts of a context-free grammar: a ``sfgen.protocols.GuidingConstraint``. Made by :meth:`from_gbnf` or
+    :meth:`from_lark`.
 
     It may be ambiguous. Safe to share between threads. Equal texts with equal start rules are equal. The rules as
     expressions, ``sfgen.grammar.rules.Grammar``, are what one in GBNF is made of.
@@ -54,6 +57,42 @@ class Grammar:
         True
         """
         return cls(gbnf_language(text, start, origin))
+
+    @classmethod
+    def from_lark(
+        cls,
+        text: str,
+        start: str = "start",
+        *,
+        max_blanks: int = 1,
+        directory: str | PathLike[str] | None = None,
+        files: Mapping[str, str] | None = None,
+        origin: str | None = None,
+    ) -> Grammar:
+        r"""Read a grammar in the language of the package lark, for its LALR(1) parser and its contextual lexer.
+
+        What it means is lark's word, silent shifts included. Of what ``%ignore`` allows, white space only is written,
+        and little of it in a row; whatever lark reads is accepted.
+
+        Args:
+            text: The grammar.
+            start: The rule that a whole text is a text of.
+            max_blanks: The most ignored characters in a row that are written.
+            directory: Where the files lie that it imports (``%import .other (NAME)``).
+            files: The texts of these files by their paths, in place of a directory.
+            origin: The name of its file, which errors tell; nothing is read from there.
+
+        Raises:
+            GrammarError: lark refuses it, it has terminals that are declared only, or there is no text at all.
+            GrammarTooLarge: It passes a limit.
+
+        >>> calls = Grammar.from_lark('start: NAME "(" [start ("," start)*] ")" | NAME\nNAME: /[a-z]+/\n%ignore " "')
+        >>> calls.accepts("f(g(x),   y)"), calls.accepts("f(g(x)")
+        (True, False)
+        """
+        if origin is not None:
+            arguments.text("origin", origin)
+        return cls(lark_language(text, start, max_blanks=max_blanks, directory=directory, files=files, origin=origin))
 
     def __repr__(self) -> str:
         """One line, with the beginning of the grammar.

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any, cast
+from typing import cast
 
 from sfgen import arguments
-from sfgen.errors import GrammarError, UsageError
-from sfgen.grammar.grammar import Grammar
-from sfgen.grammar.language import FORMATS, Format
+from sfgen.errors import UsageError
+from sfgen.language.grammar import Grammar
+from sfgen.language.language import FORMATS, Format
 
 DEFAULT_MAX_BLANKS = 1
 """The most ignored characters in a row that are written where nothing else is asked for."""
@@ -84,14 +84,11 @@ class GrammarSource:
         """
         if self.told_format == "gbnf":
             return Grammar.from_gbnf(self.text, self.start or "root", origin=self.origin)
-        from_lark: Any = getattr(Grammar, "from_lark", None)
-        if from_lark is None:
-            hint = "Write its rules in GBNF: NAME ::= WHAT IT READS."
-            raise GrammarError("it is no GBNF, and this version reads no other format", self.text, hint=hint)
-        grammar: Grammar = from_lark(
+        return Grammar.from_lark(
             self.text,
             self.start or "start",
             max_blanks=DEFAULT_MAX_BLANKS if self.max_blanks is None else self.max_blanks,
             directory=self.directory,
+            files=self.files or None,
+            origin=self.origin,
         )
-        return grammar

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sfgen import arguments
 from sfgen.grammar.guide import GrammarGuide
-from sfgen.grammar.language import where
 from sfgen.lalr.open_rules import OpenRules
 from sfgen.lalr.positions import LalrPositions
 from sfgen.lalr.read import Position
+from sfgen.language.language import where
 
 
 class LalrGuide(GrammarGuide[Position]):

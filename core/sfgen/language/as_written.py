@@ -16,12 +16,12 @@ import numpy as np
 
 from sfgen.automata.label import characters_from
 from sfgen.errors import SfgenError, line_and_column
-from sfgen.grammar.gbnf import Gbnf
-from sfgen.grammar.language import Failure, Move, StateOutline, Stretch, Walk
 from sfgen.grammar.network import Network, network_as_written
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Repeat, Rules
 from sfgen.grammar.stack import Configuration, Position
+from sfgen.language.gbnf import Gbnf
+from sfgen.language.language import Failure, Move, StateOutline, Stretch, Walk
 
 _MOST_EXPECTED = 8  # terminals; of more their rules are told
 
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 def with_terminals(source: Gbnf) -> Grammar:
     """The rules with a rule for each literal and class.
 
-    >>> from sfgen.grammar.gbnf import read_gbnf
+    >>> from sfgen.language.gbnf import read_gbnf
     >>> grammar = with_terminals(read_gbnf('root ::= "a" [0-9]'))
     >>> grammar.rules["root"]
     Concatenation(parts=(Call(rule='"a"', distinct=False), Call(rule='[0-9]', distinct=False)))

@@ -10,9 +10,9 @@ import json
 from os import PathLike
 
 from sfgen.errors import UsageError
-from sfgen.grammar.grammar import Grammar
-from sfgen.grammar.source import GrammarSource
 from sfgen.index.saved_text import SavedText, damaged
+from sfgen.language.grammar import Grammar
+from sfgen.language.source import GrammarSource
 from sfgen.protocols import Tokens
 
 _FILE = SavedText("grammar", 1, ("grammar", "options"), "--grammar G")

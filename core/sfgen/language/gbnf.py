@@ -22,10 +22,10 @@ from difflib import get_close_matches
 
 from sfgen import arguments
 from sfgen.errors import GrammarError
-from sfgen.grammar.gbnf_characters import CharacterReader, characters
 from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Leaf, Repeat
 from sfgen.grammar.simplify import size
 from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.language.gbnf_characters import CharacterReader, characters
 
 MAX_SIZE = 200_000
 """The most bytes and parts of all rules; what is repeated by a count is copied."""

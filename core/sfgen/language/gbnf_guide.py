@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sfgen.grammar.as_written import AsWritten
-from sfgen.grammar.language import where
 from sfgen.grammar.read_beside import ReadBeside
 from sfgen.grammar.stack import Position
 from sfgen.grammar.token_positions import TokenPositions
+from sfgen.language.as_written import AsWritten
+from sfgen.language.language import where
 
 
 class GbnfGuide(ReadBeside[Position | None]):

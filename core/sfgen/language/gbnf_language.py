@@ -1,4 +1,4 @@
-"""The texts of a grammar in GBNF: a ``sfgen.grammar.language.Language`` that stands on a network of automata."""
+"""The texts of a grammar in GBNF: a ``sfgen.language.language.Language`` that stands on a network of automata."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from types import MappingProxyType
 
 from sfgen import arguments
 from sfgen.errors import GrammarError, UsageError, line_and_column
-from sfgen.grammar.as_written import AsWritten
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.examples import every_text, most_telling_first
-from sfgen.grammar.gbnf import Gbnf, read_gbnf
-from sfgen.grammar.gbnf_guide import GbnfGuide
-from sfgen.grammar.language import Failure, Format, RuleOutline, StateOutline, Walk
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.openings import LeftRecursion
 from sfgen.grammar.read import Reader
@@ -23,6 +19,10 @@ from sfgen.grammar.rules import Grammar
 from sfgen.grammar.simplify import calls, productive
 from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.grammar.token_positions import TokenPositions
+from sfgen.language.as_written import AsWritten
+from sfgen.language.gbnf import Gbnf, read_gbnf
+from sfgen.language.gbnf_guide import GbnfGuide
+from sfgen.language.language import Failure, Format, RuleOutline, StateOutline, Walk
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
@@ -31,10 +31,10 @@ _COMPARED = 400
 
 
 class GbnfLanguage:
-    """The texts of a grammar in GBNF; see ``sfgen.grammar.language.Language`` for what its members say.
+    """The texts of a grammar in GBNF; see ``sfgen.language.language.Language`` for what its members say.
 
     Args:
-        source: The grammar, as ``sfgen.grammar.gbnf.read_gbnf`` reads it.
+        source: The grammar, as ``sfgen.language.gbnf.read_gbnf`` reads it.
         origin: The name of its file; ``None`` where there is none.
 
     Raises:
