@@ -39,17 +39,18 @@ from sfgen.regex.characters import Ranges, disjoint, union
 _ANYTHING: Ranges = ((0, 0x10FFFF),)
 
 
-def without_atomics(tree: Node, pattern: str) -> Node:
+def without_atomics(tree: Node, pattern: str, *, within_text: bool = False) -> Node:
     """The same language without atomic groups.
 
     Args:
         tree: A tree without anchors.
         pattern: The pattern, for messages.
+        within_text: Whether other text may follow. Else the pattern is for a whole text.
 
     Raises:
         PatternError: An atomic group whose other matches may make a difference that is not expressed, with its place.
     """
-    return _Rewriter(pattern).rewrite(tree, ()) if contains(tree, Atomic) else tree
+    return _Rewriter(pattern).rewrite(tree, _ANYTHING if within_text else ()) if contains(tree, Atomic) else tree
 
 
 class _Rewriter:

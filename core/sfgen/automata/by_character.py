@@ -142,8 +142,33 @@ def by_bytes(automaton: ByCharacter, pattern: str) -> Deterministic:
     Raises:
         PatternTooLarge: It passes :data:`MAX_STATES` or :data:`MAX_CELLS`.
     """
-    rows, row_of_block = automaton.labels
-    targets = np.ascontiguousarray(automaton.transitions.T)
+    table, source_of_byte = byte_table(automaton.transitions, automaton.labels, pattern)
+    size = len(table)
+    accepting = np.zeros(size, dtype=np.bool_)
+    accepting[: len(automaton.accepting)] = automaton.accepting
+    transitions, joined, accepting = numbered(table, accepting, size, np.arange(size, dtype=np.int32))
+    return Deterministic(transitions, joined[source_of_byte].astype(np.uint8), accepting)
+
+
+def byte_table(
+    transitions: NDArray[np.int32], labels: CharacterMap, pattern: str
+) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """An automaton over labels of characters as one over bytes.
+
+    Args:
+        transitions: int32 ``[states, labels]``; -1 for none.
+        labels: The label of each character; -1 for one that is never read.
+        pattern: What it is made from, for messages.
+
+    Returns:
+        The table, int32 ``[states and those inside of characters, byte classes]``, and the class of each byte, shape
+        ``[256]``. The states keep their numbers; those inside of characters come behind them.
+
+    Raises:
+        PatternTooLarge: It passes :data:`MAX_STATES` or :data:`MAX_CELLS`.
+    """
+    rows, row_of_block = labels
+    targets = np.ascontiguousarray(transitions.T)
     inside = _Inside(targets.shape[1], pattern)
     # The last byte of a character, then the one before it, and so on to the first. Each row says where 64 bytes lead.
     used, last_of_block = np.unique(row_of_block[2:], return_inverse=True)
@@ -165,19 +190,15 @@ def by_bytes(automaton: ByCharacter, pattern: str) -> Deterministic:
     column_of_byte[0x80:0xC0] = len(columns) + np.arange(BLOCK) if len(inner) else -1
 
     sources = list(dict.fromkeys(column_of_byte.tolist()))  # by their smallest byte, as the canonical form has them
-    size = len(automaton.accepting) + len(inner)
+    size = len(transitions) + len(inner)
     _limit(size * len(sources), MAX_CELLS, pattern)
     table = np.full((size, len(sources)), -1, dtype=np.int32)
     for label, source in enumerate(sources):
         if source >= len(columns):
-            table[len(automaton.accepting) :, label] = inner[:, source - len(columns)]
+            table[len(transitions) :, label] = inner[:, source - len(columns)]
         elif source >= 0:
-            table[: len(automaton.accepting), label] = columns[source]
-    accepting = np.zeros(size, dtype=np.bool_)
-    accepting[: len(automaton.accepting)] = automaton.accepting
-    transitions, joined, accepting = numbered(table, accepting, size, np.arange(size, dtype=np.int32))
-    classes = joined[[sources.index(source) for source in column_of_byte.tolist()]]
-    return Deterministic(transitions, classes.astype(np.uint8), accepting)
+            table[: len(transitions), label] = columns[source]
+    return table, np.array([sources.index(source) for source in column_of_byte.tolist()])
 
 
 class _Inside:

@@ -15,7 +15,7 @@ states with empty transitions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -51,7 +51,7 @@ def without_lookarounds(nfa: Nfa, pattern: str) -> Nfa:
     Raises:
         PatternTooLarge: It passes :data:`MAX_LOOKAROUND_WORK`.
     """
-    machine = _Machine(nfa, pattern)
+    machine = _PatternMachine(nfa, pattern)
     first_byte = np.unique(machine.byte_classes, return_index=True)[1].tolist()
     numbers: dict[State, int] = {}
     waiting: list[State] = []
@@ -81,35 +81,70 @@ def without_lookarounds(nfa: Nfa, pattern: str) -> Nfa:
     )
 
 
-class _Machine:
-    """All automata of a pattern under one numbering of states: the pattern's own, then its lookarounds'."""
+class Machine:
+    """Automata under one numbering of states: those that read the text, and their lookarounds'.
+
+    Args:
+        edges: From each state: first and last label, and the target.
+        epsilons: From each state what leads on without reading: the target and the guard, as :class:`Nfa` has them.
+        behind: Of each lookaround whether it is a lookbehind; those inside others come before these.
+        starts: The first state of each lookaround; the one behind it is its only accepting state.
+        classes: How many labels there are.
+    """
+
+    def __init__(
+        self,
+        edges: Mapping[int, list[tuple[int, int, int]]],
+        epsilons: Mapping[int, list[tuple[int, int]]],
+        behind: Sequence[bool],
+        starts: Sequence[int],
+        classes: int,
+    ) -> None:
+        self.edges = edges
+        self.epsilons = epsilons
+        self.behind = behind
+        self.starts = starts
+        self.classes = classes
+        self.ends = frozenset(start + 1 for start in starts)
+        self.work = 0
+
+    def spend(self, steps: int) -> None:
+        """Count elementary steps of the construction."""
+        self.work += steps
+
+    def met_at_end(self, obligation: tuple[bool, Threads]) -> bool:
+        """Whether an obligation is met where the text ends."""
+        negative, threads = obligation
+        matched = any(state in self.ends and all(map(self.met_at_end, inner)) for state, inner in threads)
+        return matched != negative
+
+
+class _PatternMachine(Machine):
+    """The automata of a pattern: its own, then its lookarounds'."""
 
     def __init__(self, nfa: Nfa, pattern: str) -> None:
         self.pattern = pattern
         automata = [nfa, *(lookaround.nfa for lookaround in nfa.lookarounds)]
         self.byte_classes = byte_classes_of(np.concatenate([automaton.edges for automaton in automata]))
-        self.classes = int(self.byte_classes[-1]) + 1
-        self.work = 0
-        self.edges: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        self.epsilons: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        all_edges: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        all_epsilons: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         offsets = np.cumsum([0, *(automaton.states for automaton in automata)]).tolist()
+        behind = [lookaround.behind for lookaround in nfa.lookarounds]
+        super().__init__(all_edges, all_epsilons, behind, offsets[1:-1], int(self.byte_classes[-1]) + 1)
         for offset, automaton in zip(offsets, automata, strict=False):
             self.spend(len(automaton.edges) + len(automaton.epsilons))
             for source, low, high, target in automaton.edges.tolist():
                 first, last = self.byte_classes[low], self.byte_classes[high]
-                self.edges[source + offset].append((int(first), int(last), target + offset))
+                all_edges[source + offset].append((int(first), int(last), target + offset))
             for source, target, guard in automaton.epsilons.tolist():
-                self.epsilons[source + offset].append((target + offset, guard))
-        self.behind = [lookaround.behind for lookaround in nfa.lookarounds]
-        self.starts = offsets[1:-1]
-        self.ends = frozenset(start + 1 for start in self.starts)  # the accepting states of the lookarounds
+                all_epsilons[source + offset].append((target + offset, guard))
         self.asked = self._lookbehinds_asked()
-        self._places: dict[tuple[Trackers, int], _Place] = {}
+        self._places: dict[tuple[Trackers, int], Place] = {}
         self._cuts: dict[Threads, frozenset[int]] = {}
         self._needed: dict[Threads, int] = {}
 
     def spend(self, steps: int) -> None:
-        self.work += steps
+        super().spend(steps)
         if self.work > MAX_LOOKAROUND_WORK:
             raise PatternTooLarge(
                 f"the automaton passes the limit of {MAX_LOOKAROUND_WORK:,} steps of construction for patterns with "
@@ -143,7 +178,7 @@ class _Machine:
 
     def start(self) -> list[State]:
         """Where the text may begin."""
-        place = _Place(self, None, 0)
+        place = Place(self, None, 0)
         return [self._state(thread, place) for thread in place.closure([(0, _NONE)])]
 
     def follow(self, before: State, label: int) -> list[State]:
@@ -153,11 +188,11 @@ class _Machine:
             return []
         place = self._places.get((trackers, label))
         if place is None:
-            place = self._places[trackers, label] = _Place(self, trackers, label)
+            place = self._places[trackers, label] = Place(self, trackers, label)
         self.spend(1)
         return [self._state(target, place) for target in place.step(thread)]
 
-    def _state(self, thread: Thread, place: _Place) -> State:
+    def _state(self, thread: Thread, place: Place) -> State:
         needed = self.needed(frozenset([thread]))
         return thread, tuple(tracker if needed >> number & 1 else None for number, tracker in enumerate(place.trackers))
 
@@ -194,21 +229,16 @@ class _Machine:
 
     def accepts(self, thread: Thread) -> bool:
         """Whether the text may end here."""
-        return thread[0] == 1 and all(map(self._met_at_end, thread[1]))
-
-    def _met_at_end(self, obligation: tuple[bool, Threads]) -> bool:
-        negative, threads = obligation
-        matched = any(state in self.ends and all(map(self._met_at_end, inner)) for state, inner in threads)
-        return matched != negative
+        return thread[0] == 1 and all(map(self.met_at_end, thread[1]))
 
 
-class _Place:
+class Place:
     """A kind of place in the text: behind some byte, where the lookbehinds know something.
 
     All that it answers depends on these two alone, so it is worked out once and holds wherever they are the same.
     """
 
-    def __init__(self, machine: _Machine, before: Trackers | None, label: int) -> None:
+    def __init__(self, machine: Machine, before: Trackers | None, label: int) -> None:
         """The place behind byte class ``label``, and what lookbehinds knew before it (``None``: at the start)."""
         self.machine = machine
         self.label = label

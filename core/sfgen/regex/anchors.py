@@ -57,11 +57,12 @@ _MEANING = {
 _TOO_FAR = {AnchorKind.TEXT_START: 1, AnchorKind.TEXT_END: 1, AnchorKind.FINAL_LINE_END: 2}
 
 
-def settle(tree: Node) -> Node:
+def settle(tree: Node, *, within_text: bool = False) -> Node:
     """The same language without anchors.
 
     Args:
         tree: What :func:`sfgen.regex.parse.parse` made of the whole pattern.
+        within_text: Whether other text may stand before and behind it. Else the pattern is for a whole text.
 
     Raises:
         UsageError: No tree.
@@ -71,7 +72,8 @@ def settle(tree: Node) -> Node:
     """
     if not isinstance(tree, Node):
         raise arguments.refusal("tree", "a syntax tree", tree, hint="sfgen.regex.parse makes one of a pattern.")
-    return _settle(tree, _NONE, _NONE) if contains(tree, Anchor) else tree
+    around = _UNKNOWN if within_text else _NONE
+    return _settle(tree, around, around) if contains(tree, Anchor) else tree
 
 
 def _settle(node: Node, before: Width, after: Width) -> Node:

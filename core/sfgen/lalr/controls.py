@@ -1,0 +1,387 @@
+"""The lexer's states: what lark's lexer may be doing behind each text, for all ways in which the text may go on.
+
+lark's lexer knows the whole text. Where a terminal matches and another of more preference may still match, only the
+rest of the text tells which it takes. So a *control* is a set of alternatives that differ in what they assume of the
+rest; each assumption is a promise that is checked while the rest is read, so that in the end exactly one alternative is
+left: what lark does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from sfgen.automata.lookaround import Obligations, Threads, Trackers
+from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.lalr.ordered_threads import NO_OBLIGATIONS, OrderedMachine, OrderedPlace, OrderedThreads
+from sfgen.lalr.tables import NO_STATE, ParseTables
+
+MAX_CONTROLS = 20_000
+"""States of the lexer over symbols, before equal ones are joined."""
+
+MAX_LEXER_WORK = 3_000_000
+"""Elementary steps of their construction."""
+
+Keywords: TypeAlias = tuple[tuple[int, tuple[tuple[int, Threads], ...]], ...]
+"""For each open terminal those that replace it where they match the whole lexeme, and how far they have been read."""
+
+_NO_CONTEXT = -1
+_TOO_MANY = -1
+
+T = TypeVar("T", bound=Hashable)
+
+
+class _Numbered(Generic[T]):
+    """Different things, each with a number."""
+
+    def __init__(self) -> None:
+        self.all: list[T] = []
+        self._numbers: dict[T, int] = {}
+
+    def number(self, thing: T) -> int:
+        found = self._numbers.get(thing)
+        if found is None:
+            found = self._numbers[thing] = len(self.all)
+            self.all.append(thing)
+        return found
+
+
+class Alternative(NamedTuple):
+    """One thing that lark's lexer may be doing.
+
+    Attributes:
+        context: The context in which the lexer goes on behind an ignored terminal; -1 where none can be ignored here.
+        threads: The open lexeme, as the number of a list of threads.
+        keywords: The number of those that it may be.
+        promise: What was promised of the text behind earlier lexemes, as the number of obligations.
+        trackers: What lookbehinds know, as a number.
+        blanks: The characters since the last terminal that the parser saw; 0 if they are not counted, -1 if there are
+            too many, or others than white space.
+        is_fresh: Whether no lexeme is open.
+    """
+
+    context: int
+    threads: int
+    keywords: int
+    promise: int
+    trackers: int
+    blanks: int
+    is_fresh: bool
+
+
+class _About(NamedTuple):
+    """What a list of threads tells.
+
+    Attributes:
+        symbols: The symbols that some thread reads, as bits.
+        has_ignored: Whether one belongs to an ignored terminal.
+        has_others: Whether one belongs to another.
+        matches: The threads that match here: index and terminal.
+        asked_in: When each lookbehind is asked for.
+        open: The terminals.
+    """
+
+    symbols: int
+    has_ignored: bool
+    has_others: bool
+    matches: tuple[tuple[int, int], ...]
+    asked_in: tuple[int, ...]
+    open: frozenset[int]
+
+
+class Controls:
+    """Finds all controls from the start of the text on.
+
+    Args:
+        tables: The tables.
+        machine: The programs of the terminals.
+        starts: The first state of each terminal's program.
+        blanks: The symbols that are ASCII white space.
+        max_blanks: The most characters of ignored text between two terminals; ``None``: all that is ignored.
+
+    Attributes:
+        rows: The control behind each symbol, of each control; symbols that are not there cannot be read.
+        commits: Of each control: terminals and promises.
+        may_end: Of each control: whether the text may end where no lexeme is open.
+        starts: The control of a context and a promise; ``NO_STATE`` where nothing can follow.
+    """
+
+    def __init__(
+        self,
+        tables: ParseTables,
+        machine: OrderedMachine,
+        starts: dict[int, int],
+        blanks: frozenset[int],
+        max_blanks: int | None,
+    ) -> None:
+        self._tables = tables
+        self._machine = machine
+        self._program = starts
+        self._blanks = blanks
+        self._max_blanks = max_blanks
+        self._threads: _Numbered[OrderedThreads] = _Numbered()
+        self._keywords: _Numbered[Keywords] = _Numbered()
+        self._obligations: _Numbered[Obligations] = _Numbered()
+        self._trackers: _Numbered[Trackers] = _Numbered()
+        self._alternatives: _Numbered[Alternative] = _Numbered()
+        self._controls: _Numbered[frozenset[int]] = _Numbered()
+        self._promises: _Numbered[tuple[int, int]] = _Numbered()
+        self._about: dict[int, _About] = {}
+        self._threads_after: dict[tuple[int, int, int], int] = {}
+        self._keywords_after: dict[tuple[int, int], int] = {}
+        self._obligations_after: dict[tuple[int, int, int], int] = {}
+        self._first_threads: dict[tuple[int, int], int] = {}
+        self._promised: dict[tuple[int, int, int], int] = {}
+        self._alternatives_after: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._commits_of: dict[int, tuple[tuple[int, int], ...]] = {}
+        self.rows: list[dict[int, int]] = []
+        self.commits: list[tuple[tuple[int, int], ...]] = []
+        self.may_end: list[bool] = []
+        self.starts: dict[tuple[int, int], int] = {}
+        self._find_all()
+
+    @property
+    def promises_hold_at_end(self) -> list[bool]:
+        """Of each promise whether the text may end behind it."""
+        return [self._holds_at_end(obligations) for obligations, _ in self._promises.all]
+
+    @cached_property
+    def _contexts_behind(self) -> dict[int, tuple[int, ...]]:
+        """The contexts of the gaps behind each terminal."""
+        found: defaultdict[int, set[int]] = defaultdict(set)
+        states, terminals = (self._tables.actions > 0).nonzero()
+        targets = self._tables.actions[states, terminals] - 1
+        for terminal, context in zip(terminals.tolist(), self._tables.context_of[targets].tolist(), strict=True):
+            found[terminal].add(context)
+        return {terminal: tuple(sorted(contexts)) for terminal, contexts in found.items()}
+
+    @cached_property
+    def _asked_at_start(self) -> tuple[int, ...]:
+        """When the terminals ask for each lookbehind, counted from the beginning of a lexeme."""
+        return self._machine.asked_in([(state, NO_OBLIGATIONS) for state in self._program.values()])
+
+    def _find_all(self) -> None:
+        nothing = self._obligations.number(NO_OBLIGATIONS)
+        self._promises.number((nothing, self._kept_trackers(self._machine.text_start(), nothing)))
+        self._start(int(self._tables.context_of[self._tables.start]), 0)
+        while len(self.rows) < len(self._controls.all):
+            control = len(self.rows)
+            members = self._controls.all[control]
+            self._limit(members)
+            row: dict[int, int] = {}
+            for symbol in self._symbols(members):
+                behind = frozenset(after for member in members for after in self._after(member, symbol))
+                if behind:
+                    row[symbol] = self._controls.number(behind)
+            self.rows.append(row)
+            commits = tuple(sorted({commit for member in members for commit in self._commits(member)}))
+            self.commits.append(commits)
+            self.may_end.append(any(map(self._may_end, members)))
+            for terminal, promise in commits:
+                for context in self._contexts_behind.get(terminal, ()):
+                    if (context, promise) not in self.starts:
+                        self._start(context, promise)
+
+    def _limit(self, members: frozenset[int]) -> None:
+        if len(self._controls.all) <= MAX_CONTROLS and self._machine.work <= MAX_LEXER_WORK:
+            return
+        terminals = {
+            self._tables.terminals[terminal].name
+            for member in members
+            for terminal in self._about_threads(self._alternatives.all[member].threads).open
+        }
+        which = f"{MAX_CONTROLS:,} states" if len(self._controls.all) > MAX_CONTROLS else f"{MAX_LEXER_WORK:,} steps"
+        raise GrammarTooLarge(", ".join(sorted(terminals)), f"{which} of the lexer")
+
+    def _start(self, context: int, promise: int) -> None:
+        """Begin a lexeme behind a terminal that the parser saw."""
+        obligations, trackers = self._promises.all[promise]
+        fresh = self._fresh(context, obligations, self._trackers.all[trackers], 0)
+        self.starts[context, promise] = self._controls.number(frozenset([fresh]))
+
+    def _fresh(self, context: int, obligations: int, trackers: Iterable[Threads | None], blanks: int) -> int:
+        """The alternative in which a lexeme begins."""
+        kept = self._kept_trackers(trackers, obligations)
+        key = context, kept
+        threads = self._first_threads.get(key)
+        scanner = self._tables.contexts[context]
+        if threads is None:
+            gap = self._machine.gap(self._trackers.all[kept])
+            first = gap.begin(self._program[terminal] for terminal in scanner.ordered)
+            threads = self._first_threads[key] = self._threads.number(first)
+        open_ = self._about_threads(threads).open
+        keywords = tuple(
+            (terminal, tuple((other, frozenset([(self._program[other], NO_OBLIGATIONS)])) for other in others))
+            for terminal, others in scanner.unless.items()
+            if terminal in open_
+        )
+        if blanks == self._max_blanks or not self._about_threads(threads).has_ignored:
+            context, blanks = _NO_CONTEXT, _TOO_MANY
+        return self._alternatives.number(
+            Alternative(context, threads, self._keywords.number(keywords), obligations, kept, blanks, True)
+        )
+
+    def _kept_trackers(self, trackers: Iterable[Threads | None], obligations: int, threads: int | None = None) -> int:
+        """What lookbehinds know that can still be asked for, by the next lexemes too."""
+        machine = self._machine
+        if not machine.has_lookbehinds:
+            return self._trackers.number(tuple(trackers))
+        asked = [self._asked_at_start, machine.asked_in([(0, self._obligations.all[obligations])])]
+        if threads is not None:
+            asked.append(self._about_threads(threads).asked_in)
+        soonest = [min(distances) for distances in zip(*asked, strict=True)]
+        return self._trackers.number(machine.needed(tuple(trackers), soonest))
+
+    def _about_threads(self, threads: int) -> _About:
+        found = self._about.get(threads)
+        if found is None:
+            machine = self._machine
+            all_threads = self._threads.all[threads]
+            symbols = 0
+            for state, _ in all_threads:
+                for low, high, _ in machine.edges.get(state, ()):
+                    symbols |= (2 << high) - (1 << low)
+            owners = frozenset(machine.programs.terminal_at(state) for state, _ in all_threads)
+            found = self._about[threads] = _About(
+                symbols,
+                not owners.isdisjoint(self._tables.ignored),
+                not owners <= self._tables.ignored,
+                tuple(
+                    (index, machine.terminal_of[state])
+                    for index, (state, _) in enumerate(all_threads)
+                    if state in machine.terminal_of
+                ),
+                machine.asked_in(all_threads),
+                owners,
+            )
+        return found
+
+    def _symbols(self, members: frozenset[int]) -> list[int]:
+        """The symbols that can be read."""
+        bits = 0
+        for member in members:
+            bits |= self._about_threads(self._alternatives.all[member].threads).symbols
+        return [symbol for symbol in range(self._machine.classes) if bits >> symbol & 1]
+
+    def _after(self, alternative: int, symbol: int) -> tuple[int, ...]:
+        """What the lexer may be doing behind a symbol."""
+        key = alternative, symbol
+        found = self._alternatives_after.get(key)
+        if found is None:
+            self._machine.spend(1)
+            found = self._alternatives_after[key] = tuple(self._find_after(self._alternatives.all[alternative], symbol))
+        return found
+
+    def _find_after(self, before: Alternative, symbol: int) -> list[int]:
+        place = self._machine.place(self._trackers.all[before.trackers], symbol)
+        promise = self._promise_after(before, place)
+        if promise == NO_STATE:
+            return []
+        threads = self._read(before, place)
+        about = self._about_threads(threads)
+        context, blanks = before.context, before.blanks
+        if self._max_blanks is not None and context != _NO_CONTEXT:
+            blanks = blanks + 1 if symbol in self._blanks and blanks < self._max_blanks else _TOO_MANY
+        if blanks == _TOO_MANY or not about.has_ignored:
+            context, blanks = _NO_CONTEXT, _TOO_MANY
+        if context == _NO_CONTEXT and not about.has_others:
+            return []
+        trackers = self._kept_trackers(place.trackers, promise, threads)
+        keywords = self._keywords_behind(before.keywords, place, about.open)
+        found = [
+            self._alternatives.number(Alternative(context, threads, keywords, promise, trackers, blanks, False))
+        ]
+        if context != _NO_CONTEXT:
+            for index, terminal in about.matches:
+                if terminal in self._tables.ignored:
+                    promised = self._promise(threads, index, promise)
+                    if promised != NO_STATE:
+                        found.append(self._fresh(context, promised, place.trackers, blanks))
+        return found
+
+    def _read(self, before: Alternative, place: OrderedPlace) -> int:
+        key = before.threads, before.trackers, place.label
+        found = self._threads_after.get(key)
+        if found is None:
+            behind = place.read_in_order(self._threads.all[before.threads])
+            found = self._threads_after[key] = self._threads.number(behind)
+        return found
+
+    def _keywords_behind(self, keywords: int, place: OrderedPlace, open_: frozenset[int]) -> int:
+        if not self._keywords.all[keywords]:
+            return keywords
+        key = keywords, place.label
+        found = self._keywords_after.get(key)
+        if found is None:
+            behind = []
+            for terminal, others in self._keywords.all[keywords]:
+                left = [(other, place.read(threads)) for other, threads in others]
+                behind.append((terminal, tuple((other, threads) for other, threads in left if threads)))
+            left_open = tuple((terminal, others) for terminal, others in behind if others)
+            found = self._keywords_after[key] = self._keywords.number(left_open)
+        if all(terminal in open_ for terminal, _ in self._keywords.all[found]):
+            return found
+        return self._keywords.number(tuple(pair for pair in self._keywords.all[found] if pair[0] in open_))
+
+    def _promise_after(self, before: Alternative, place: OrderedPlace) -> int:
+        obligations = self._obligations.all[before.promise]
+        if not obligations:
+            return before.promise
+        key = before.promise, before.trackers, place.label
+        found = self._obligations_after.get(key)
+        if found is None:
+            left = place.keep(obligations)
+            found = self._obligations_after[key] = NO_STATE if left is None else self._simple(left)
+        return found
+
+    def _promise(self, threads: int, index: int, pending: int) -> int:
+        """What is promised where a thread's match is taken; ``NO_STATE`` where that contradicts itself."""
+        key = threads, index, pending
+        found = self._promised.get(key)
+        if found is None:
+            all_threads = self._threads.all[threads]
+            promised = self._obligations.all[pending] | all_threads[index][1]
+            if index:
+                promised |= {(True, frozenset(all_threads[:index]))}
+            found = self._promised[key] = self._simple(promised)
+        return found
+
+    def _simple(self, obligations: Obligations) -> int:
+        """Obligations with one negative one at most; ``NO_STATE`` where one contradicts another."""
+        never = frozenset(thread for negative, threads in obligations if negative for thread in threads)
+        wanted = frozenset(obligation for obligation in obligations if not obligation[0])
+        if any(threads <= never for _, threads in wanted):
+            return NO_STATE
+        return self._obligations.number(wanted | {(True, never)} if never else wanted)
+
+    def _commits(self, alternative: int) -> tuple[tuple[int, int], ...]:
+        found = self._commits_of.get(alternative)
+        if found is None:
+            found = self._commits_of[alternative] = tuple(self._find_commits(self._alternatives.all[alternative]))
+        return found
+
+    def _find_commits(self, alternative: Alternative) -> list[tuple[int, int]]:
+        found = []
+        keywords = dict(self._keywords.all[alternative.keywords])
+        for index, terminal in self._about_threads(alternative.threads).matches:
+            if terminal in self._tables.ignored:
+                continue
+            promised = self._promise(alternative.threads, index, alternative.promise)
+            if promised == NO_STATE:
+                continue
+            for other, threads in keywords.get(terminal, ()):
+                if any(state in self._machine.ends for state, _ in threads):
+                    terminal = other
+                    break
+            known = self._trackers.all[alternative.trackers]
+            found.append((terminal, self._promises.number((promised, self._kept_trackers(known, promised)))))
+        return found
+
+    def _may_end(self, alternative: int) -> bool:
+        found = self._alternatives.all[alternative]
+        return found.is_fresh and self._holds_at_end(found.promise)
+
+    def _holds_at_end(self, obligations: int) -> bool:
+        return all(map(self._machine.met_at_end, self._obligations.all[obligations]))

@@ -1,0 +1,216 @@
+"""Lists of threads in the order of their preference: what a backtracking engine would try, all at once.
+
+A thread is a state of a program and what it promised of the text that follows (its lookaheads; see
+:mod:`sfgen.automata.lookaround`). The first thread of a list that matches in the end is the match that ``re`` finds:
+so threads behind one that matches here without a promise are cut off (Pike's virtual machine; Cox, 2009).
+
+Lookbehinds run beside the text. Of what they know only that is kept which can still be asked for: a lookbehind has one
+width, so each of its threads is asked at one position or never.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from sfgen.automata.lookaround import Machine, Obligations, Place, Thread, Threads, Trackers
+from sfgen.lalr.programs import Programs
+
+OrderedThreads: TypeAlias = tuple[Thread, ...]
+
+NO_OBLIGATIONS: Obligations = frozenset()
+_NEVER = 1 << 30
+
+
+class OrderedMachine(Machine):
+    """The programs of all terminals, and the positions of texts that they read.
+
+    Args:
+        programs: The programs.
+        symbols: How many symbols there are.
+    """
+
+    def __init__(self, programs: Programs, symbols: int) -> None:
+        super().__init__(programs.edges, programs.epsilons, programs.behind, programs.starts, symbols)
+        self.programs = programs
+        self.terminal_of = programs.terminal_of
+        self.ends |= self.terminal_of.keys()
+        self.has_lookbehinds = any(programs.behind)
+        self._asked_in, self._always_asked = self._lookbehinds_asked() if self.has_lookbehinds else ([], frozenset())
+        self._left = self._left_of_lookbehinds() if self.has_lookbehinds else {}
+        self._places: dict[tuple[Trackers, int], OrderedPlace] = {}
+        self._gaps: dict[Trackers, OrderedPlace] = {}
+
+    def place(self, before: Trackers, label: int) -> OrderedPlace:
+        """The position behind a symbol, and what lookbehinds knew before it."""
+        key = before, label
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = OrderedPlace(self, before, label)
+        return place
+
+    def text_start(self) -> Trackers:
+        """What lookbehinds know at the start of the text."""
+        return tuple(Place(self, None, 0).trackers)
+
+    def gap(self, trackers: Trackers) -> OrderedPlace:
+        """A position at which lookbehinds know something. It can be asked for guards, not be read up to."""
+        place = self._gaps.get(trackers)
+        if place is None:
+            place = self._gaps[trackers] = OrderedPlace(self, None, 0)
+            place.trackers = list(trackers)
+            place.guards = {}
+        return place
+
+    def asked_in(self, threads: Iterable[Thread]) -> tuple[int, ...]:
+        """For each lookaround the fewest characters before threads may ask for it as a lookbehind."""
+        found = [0 if number in self._always_asked else _NEVER for number in range(len(self.behind))]
+        waiting = [threads]
+        while waiting:
+            for state, obligations in waiting.pop():
+                for number, distances in enumerate(self._asked_in):
+                    found[number] = min(found[number], distances.get(state, _NEVER))
+                waiting.extend(inner for _, inner in obligations)
+        return tuple(found)
+
+    def needed(self, trackers: Sequence[Threads | None], asked_in: Sequence[int]) -> Trackers:
+        """What lookbehinds know, without what will not be asked for any more."""
+        left = self._left
+        return tuple(
+            None if known is None else frozenset(t for t in known if left.get(t[0], _NEVER) >= asked_in[number])
+            for number, known in enumerate(trackers)
+        )
+
+    def _lookbehinds_asked(self) -> tuple[list[dict[int, int]], frozenset[int]]:
+        """For each lookbehind from each state the fewest characters before it is asked; and those inside others."""
+        before: dict[int, list[tuple[int, int]]] = {}
+        asking: list[list[int]] = [[] for _ in self.behind]
+        for source, edges in self.edges.items():
+            for _, _, target in edges:
+                before.setdefault(target, []).append((source, 1))
+        for source, epsilons in self.epsilons.items():
+            for target, guard in epsilons:
+                before.setdefault(target, []).append((source, 0))
+                if guard:
+                    number = abs(guard) - 1
+                    before.setdefault(self.starts[number], []).append((source, 0))
+                    if self.behind[number]:
+                        asking[number].append(source)
+        distances = [_distances(sources, before) for sources in asking]
+        lookbehinds = [start for start, behind in zip(self.starts, self.behind, strict=True) if behind]
+        inside = [n for n, found in enumerate(distances) if any(start in found for start in lookbehinds)]
+        return distances, frozenset(inside)
+
+    def _left_of_lookbehinds(self) -> dict[int, int]:
+        """From each state of a lookbehind the characters that it still reads."""
+        before: dict[int, list[tuple[int, int]]] = {}
+        for source, edges in self.edges.items():
+            for _, _, target in edges:
+                before.setdefault(target, []).append((source, 1))
+        for source, epsilons in self.epsilons.items():
+            for target, _ in epsilons:
+                before.setdefault(target, []).append((source, 0))
+        ends = [start + 1 for start, behind in zip(self.starts, self.behind, strict=True) if behind]
+        return _distances(ends, before)
+
+
+def _distances(targets: list[int], before: dict[int, list[tuple[int, int]]]) -> dict[int, int]:
+    """The fewest characters from each state to one of the targets."""
+    found = dict.fromkeys(targets, 0)
+    waiting = deque(targets)
+    while waiting:
+        state = waiting.popleft()
+        for source, cost in before.get(state, ()):
+            distance = found[state] + cost
+            if distance < found.get(source, _NEVER):
+                found[source] = distance
+                if cost:
+                    waiting.append(source)
+                else:
+                    waiting.appendleft(source)
+    return found
+
+
+class OrderedPlace(Place):
+    """A position of a text, for threads that are in order."""
+
+    machine: OrderedMachine
+
+    def __init__(self, machine: OrderedMachine, before: Trackers | None, label: int) -> None:
+        super().__init__(machine, before, label)
+        self._ordered_steps: dict[Thread, OrderedThreads] = {}
+        self._lists: dict[OrderedThreads, OrderedThreads] = {}
+
+    def read_in_order(self, threads: OrderedThreads) -> OrderedThreads:
+        """Where the symbol leads a list of threads."""
+        found = self._lists.get(threads)
+        if found is None:
+            found = self._lists[threads] = self._first_wins(
+                target for thread in threads for target in self._step_in_order(thread)
+            )
+        return found
+
+    def begin(self, states: Iterable[int]) -> OrderedThreads:
+        """The threads of programs that begin here, those of the first program first."""
+        return self.closure_in_order([(state, NO_OBLIGATIONS) for state in states])
+
+    def _step_in_order(self, thread: Thread) -> OrderedThreads:
+        found = self._ordered_steps.get(thread)
+        if found is None:
+            state, obligations = thread
+            label = self.label
+            targets = [target for low, high, target in self.machine.edges.get(state, ()) if low <= label <= high]
+            left = self.keep(obligations) if targets else None
+            seeds = [] if left is None else [(target, left) for target in targets]
+            found = self._ordered_steps[thread] = self.closure_in_order(seeds)
+        return found
+
+    def _first_wins(self, threads: Iterable[Thread]) -> OrderedThreads:
+        """Without threads that another of more preference makes needless; cut behind a match without a promise."""
+        machine = self.machine
+        found: list[Thread] = []
+        known: dict[int, list[Obligations]] = {}
+        for thread in threads:
+            state, obligations = thread
+            others = known.setdefault(state, [])
+            if any(fewer <= obligations for fewer in others):
+                continue
+            others.append(obligations)
+            found.append(thread)
+            if not obligations and state in machine.ends:
+                break
+        machine.spend(len(found) + 1)
+        return tuple(found)
+
+    def closure_in_order(self, seeds: Sequence[Thread]) -> OrderedThreads:
+        """The threads that the seeds become without reading, in the order in which they are tried."""
+        machine = self.machine
+        programs = machine.programs
+        found: list[Thread] = []
+        seen: dict[tuple[int, frozenset[int]], list[Obligations]] = {}
+        nothing: frozenset[int] = frozenset()
+        # With the heads that were passed here, by the states behind what they repeat.
+        stack = [(state, obligations, nothing) for state, obligations in reversed(seeds)]
+        while stack:
+            state, obligations, passed = stack.pop()
+            others = seen.setdefault((state, passed), [])
+            if any(fewer <= obligations for fewer in others):
+                continue
+            others.append(obligations)
+            epsilons = machine.epsilons.get(state)
+            if epsilons is None:
+                found.append((state, obligations))
+                continue
+            if state in passed:
+                epsilons = [(programs.exits[state], 0)]
+            elif state in programs.heads:
+                passed |= {programs.heads[state]}
+            for target, guard in reversed(epsilons):
+                outcome = self.guard(guard) if guard else True
+                if outcome is True:
+                    stack.append((target, obligations, passed))
+                elif outcome is not False and not any((not negative, t) in obligations for negative, t in outcome):
+                    stack.append((target, obligations | outcome, passed))
+        machine.spend(len(seen))
+        return self._first_wins(found)
