@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from lalr_configurations import Configurations
+from lalr_configurations import Configuration, Configurations
 from lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
 from lark.exceptions import GrammarError
 
 from sfgen.lalr.distances import FAR, Distances
-from sfgen.lalr.stack import Stacks
-from sfgen.lalr.tables import Lexer, ParseTables
+from sfgen.lalr.stack import BOTTOM, Stacks
+from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 
 LETTERS = '\nA: "a"\nB: "b"\nC: "c"\nAB: "ab"\n'
 
@@ -22,11 +23,12 @@ GRAMMARS = {
     "empty rules": "start: x y A z\nx: | B\ny: | C x\nz:",
     "unit chains": "start: x | start A x\nx: y | x B y\ny: z\nz: C | A start B",
     "dangling else": "start: x\nx: A x | A x B x | C",
-    "a shift that loses all texts": "start: x A\nx: A | x A",
+    "a shift that loses all texts": "start: x A\nx: A | A x",
     "a shift that loses some texts": "start: x A B | C\nx: A | A A | A A C",
     "a shift that leads into a dead end": "start: x A | B B\nx: A | x A | x B",
     "nothing but an endless rule": "start: A start",
     "prefixes": "start: (A | AB | B)+ C",
+    "lists": "start: A (start (B start)*)? C | AB",
     "two levels of lists": "start: A x (B x)* C\nx: | x C x1\nx1: A start B",
 }
 
@@ -49,7 +51,35 @@ def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) 
         assert found == expected, configuration
         searched = configurations.distance(configuration, 4)
         assert searched == (found if found <= 4 else None), configuration
+        if found < FAR:
+            check_shortest(distances, configurations, configuration)
+        control, node = configuration
+        assert distances.of_many(np.array([control, control], dtype=np.int32), node).tolist() == [found] * 2
+        if distances.is_separable:
+            check_bound(distances, stacks, configuration)
     return distances
+
+
+def check_shortest(distances: Distances, configurations: Configurations, configuration: Configuration) -> None:
+    text = distances.shortest(*configuration)
+    assert len(text) == distances.of(*configuration)
+    front = {configuration}
+    for byte in text:
+        front = {other for current in front for other in configurations.behind_byte(current, byte)}
+    assert any(map(configurations.may_end, front))
+
+
+def check_bound(distances: Distances, stacks: Stacks, configuration: Configuration) -> None:
+    """A configuration of a separable grammar is viable if its parser takes a terminal, and near enough to the end."""
+    control, node = configuration
+    end = len(stacks.tables.terminals) - 1
+    terminals = [terminal for terminal, _ in distances.labels] + [end]
+    costs = zip(terminals, distances.cost[control].tolist(), strict=True)
+    is_taken = any(cost < FAR and stacks.after(node, terminal) != NO_STATE for terminal, cost in costs)
+    found = distances.of(control, node)
+    assert is_taken == (found < FAR)
+    assert distances.most_per_level is not None
+    assert found == FAR or found <= distances.most_per_level * (stacks.depths[node] + 1)
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
@@ -69,3 +99,87 @@ def test_random_grammars_and_lexers(data: st.DataObject) -> None:
         assume(False)
     check(tables, data.draw(random_lexers(tables)), limit=60)
     check(tables, letter_lexer(tables, data.draw(st.sampled_from([(), ("A",), ("A", "B")]))), limit=60)
+
+
+SEPARABLE = {
+    ("right recursion", (), False): True,
+    ("right recursion", ("A",), False): False,
+    ("right recursion", ("A",), True): True,
+    ("dangling else", (), False): False,  # not all that is viable is known to be
+    ("a shift that loses all texts", (), False): False,
+    ("nothing but an endless rule", (), False): False,
+    ("empty rules", (), True): True,
+    ("lists", ("A", "B", "C"), True): True,
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), SEPARABLE.items())
+def test_separable_grammars(case: tuple[str, tuple[str, ...], bool], expected: bool) -> None:
+    name, apart, blanks = case
+    tables = tables_of(GRAMMARS[name] + LETTERS)
+    distances = Distances(tables, letter_lexer(tables, apart, blanks), Stacks(tables))
+    assert distances.is_separable == expected
+    assert (distances.most_per_level is not None) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a shift that loses all texts", True), ("nothing but an endless rule", True), ("dangling else", False)],
+)
+def test_empty_languages(name: str, expected: bool) -> None:
+    tables = tables_of(GRAMMARS[name] + LETTERS)
+    assert Distances(tables, letter_lexer(tables), Stacks(tables)).is_empty == expected
+
+
+def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
+    """A B needs a blank between them; behind A comes the longer text that needs none."""
+    tables = tables_of("start: A B | A C C C" + LETTERS)
+    stacks = Stacks(tables)
+    distances = Distances(tables, letter_lexer(tables, ("A", "B")), stacks)
+    assert distances.shortest(int(letter_lexer(tables).starts[tables.context_of[tables.start], 0]), BOTTOM) == b"accc"
+    after = stacks.after(BOTTOM, 0)
+    assert stacks.after(after, 1) != NO_STATE
+    lexer = letter_lexer(tables, ("A", "B"))
+    context = tables.context_of[stacks.states[after]]
+    assert [distances.of(int(lexer.starts[context, promise]), after) for promise in (0, 1)] == [1, 3]
+
+
+def test_deep_stacks() -> None:
+    """Ten thousand open rules of two kinds, each closed by as many letters as it has kinds."""
+    tables = tables_of("start: A start B | B start C C | C" + LETTERS)
+    stacks = Stacks(tables)
+    lexer = letter_lexer(tables)
+    distances = Distances(tables, lexer, stacks)
+    node = BOTTOM
+    expected = 1
+    for place in range(10_000):
+        node = stacks.after(node, 0 if place % 3 else 1)
+        expected += 1 if place % 3 else 2
+    control = int(lexer.starts[tables.context_of[stacks.states[node]], 0])
+    assert distances.of(control, node) == expected
+    assert len(distances.shortest(control, node)) == expected
+
+
+def test_usable_bytes() -> None:
+    tables = tables_of("start: A | B start C | C C C" + LETTERS)
+    stacks = Stacks(tables)
+    lexer = letter_lexer(tables)
+    start = int(lexer.starts[tables.context_of[tables.start], 0])
+    for usable, expected in ((b"abc", 1), (b"bc", 3), (b"ab", 1), (b"b", FAR)):
+        flags = np.zeros(256, dtype=np.bool_)
+        flags[list(usable)] = True
+        assert Distances(tables, lexer, stacks, usable=flags).of(start, BOTTOM) == expected
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_units_that_are_given(name: str) -> None:
+    """Units of three bytes' cost: all distances are three times as far."""
+    tables = tables_of(GRAMMARS[name] + LETTERS)
+    stacks = Stacks(tables)
+    lexer = letter_lexer(tables, ("A", "B"))
+    in_bytes = Distances(tables, lexer, stacks)
+    in_units = Distances(tables, lexer, stacks, np.minimum(in_bytes.cost * 3, FAR).astype(np.int32))
+    for configuration in Configurations(tables, lexer, stacks).reachable(5, 100):
+        assert in_units.of(*configuration) == min(FAR, 3 * in_bytes.of(*configuration))
+    with pytest.raises(ValueError, match="no shortest text"):
+        in_units.shortest(0, BOTTOM)

@@ -13,12 +13,14 @@ themselves then, and a level that was seen before costs a look-up.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.lalr.bounds import Bounds
 from sfgen.lalr.items import Item, Items
 from sfgen.lalr.lexeme_costs import FAR as FAR
 from sfgen.lalr.lexeme_costs import byte_costs, labels_of
@@ -36,6 +38,11 @@ class _Vector(NamedTuple):
 
 _REFUSED = _Vector(0, 0)
 """The vector in which all is ``FAR``."""
+
+
+def _more(vector: _Vector, units: int) -> _Vector:
+    """A vector with more units behind each label."""
+    return vector if vector.number == 0 else _Vector(vector.number, vector.added + units)
 
 
 class _Level:
@@ -95,7 +102,7 @@ class Distances:
         self._vector_numbers = {refused.tobytes(): 0}
         self._levels: dict[tuple[int, tuple[_Vector, ...]], _Level] = {}
         self._level_of: dict[int, tuple[_Level, int]] = {}
-        self._behind: dict[int, NDArray[np.int32]] = {}
+        self._smallest_bytes = None if cost is not None else _smallest_bytes(lexer, usable)
         self._lock = threading.Lock()
 
     def behind(self, node: int) -> NDArray[np.int32]:
@@ -105,31 +112,86 @@ class Distances:
             int32 ``[labels + 1]``; ``FAR`` where the label is refused, or leads nowhere. The last one is 0 where the
             text may end.
         """
-        found = self._behind.get(node)
-        if found is None:
-            with self._lock:
-                level, added = self._find_level(node)
-                if level.behind is None:
-                    level.behind = self._find_behind(level)
-                found = self._array(level.behind, added)
-                found.setflags(write=False)
-                self._behind[node] = found
-        return found
+        return self._array(self._behind_node(node))
 
     def of(self, control: int, node: int) -> int:
         """The least units to the end of the text; ``FAR`` where there is no way."""
-        return min(FAR, int((self.cost[control] + self.behind(node)).min()))
+        behind = self._behind_node(node)
+        least = int((self.cost[control] + self._vectors[behind.number]).min())
+        return FAR if least >= FAR else least + behind.added
 
     def of_many(self, controls: NDArray[np.int32], node: int) -> NDArray[np.int32]:
         """The least units to the end of the text from each control, int32 ``[len(controls)]``."""
-        found: NDArray[np.int32] = np.minimum(FAR, (self.cost[controls] + self.behind(node)).min(axis=1))
-        return found
+        behind = self._behind_node(node)
+        least: NDArray[np.int32] = (self.cost[controls] + self._vectors[behind.number]).min(axis=1)
+        return np.where(least >= FAR, np.int32(FAR), least + np.int32(behind.added))
 
     @cached_property
     def is_empty(self) -> bool:
         """Whether no text is complete."""
         start = self._lexer.starts[self._tables.context_of[self._tables.start], 0]
         return start == NO_STATE or self.of(int(start), BOTTOM) >= FAR
+
+    @cached_property
+    def is_separable(self) -> bool:
+        """Whether the lexer never takes away what the parser allows, and no conflict was resolved.
+
+        Then each configuration is viable whose parser accepts some terminal that its control reaches. Where it is
+        false, some may still be all viable.
+        """
+        return self._bounds.is_separable
+
+    @cached_property
+    def most_per_level(self) -> int | None:
+        """A bound: D is at most this times the depth of the node and 1, unless it is ``FAR``; ``None``: not known."""
+        if not self.is_separable:
+            return None
+        return self._bounds.most_per_level(int(self.cost[self.cost < FAR].max(initial=0)))
+
+    def shortest(self, control: int, node: int) -> bytes:
+        """A shortest text to the end, with the smallest of the bytes that lead on wherever there are some.
+
+        Raises:
+            ValueError: There is no way to the end, or the units are no bytes.
+        """
+        left = self.of(control, node)
+        if left >= FAR or self._smallest_bytes is None:
+            raise ValueError("no shortest text")
+        found = bytearray()
+        while left:
+            left -= 1
+            steps = []
+            for way, after in self._ways(control, node):
+                targets = self._lexer.step[way]
+                classes = np.flatnonzero((targets != NO_STATE) & (self._smallest_bytes < 256))
+                classes = classes[self.of_many(targets[classes], after) == left]
+                steps += [(int(self._smallest_bytes[each]), int(targets[each]), after) for each in classes.tolist()]
+            byte, control, node = min(steps)
+            found.append(byte)
+        return bytes(found)
+
+    def _ways(self, control: int, node: int) -> Iterator[tuple[int, int]]:
+        """The configurations from which the next byte may be read: without a commit, and behind each."""
+        yield control, node
+        for at in range(self._lexer.commit_starts[control], self._lexer.commit_starts[control + 1]):
+            after = self._stacks.after(node, int(self._lexer.commit_terminals[at]))
+            if after != NO_STATE:
+                context = self._tables.context_of[self._stacks.states[after]]
+                start = int(self._lexer.starts[context, self._lexer.commit_promises[at]])
+                if start != NO_STATE:
+                    yield start, after
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        return Bounds(self._items, self._readings)
+
+    def _behind_node(self, node: int) -> _Vector:
+        """What is behind each label at a node."""
+        with self._lock:
+            level, added = self._find_level(node)
+            if level.behind is None:
+                level.behind = self._find_behind(level)
+            return _more(level.behind, added)
 
     def _find_level(self, node: int) -> tuple[_Level, int]:
         """The level of a node, and what is added to its vectors."""
@@ -161,11 +223,11 @@ class Distances:
         for item, ancestor in zip(items, ancestors, strict=True):
             level, added = self._level_of[ancestor]
             vector = self._behind_reading(level, self._tables.rules[item.rule].nonterminal)
-            vectors.append(vector if vector == _REFUSED else _Vector(vector.number, vector.added + added))
+            vectors.append(_more(vector, added))
         added = min((vector.added for vector in vectors if vector != _REFUSED), default=0)
         key = (
             self._stacks.states[node],
-            tuple([each if each == _REFUSED else _Vector(each.number, each.added - added) for each in vectors]),
+            tuple([_more(vector, -added) for vector in vectors]),
         )
         found = self._levels.get(key)
         if found is None:
@@ -245,10 +307,10 @@ class Distances:
             self._vectors.append(relative)
         return _Vector(number, least)
 
-    def _array(self, vector: _Vector, added: int = 0) -> NDArray[np.int32]:
+    def _array(self, vector: _Vector) -> NDArray[np.int32]:
         """The array of a vector, int32 ``[labels + 1]``."""
         relative = self._vectors[vector.number]
-        return np.where(relative >= FAR, np.int32(FAR), relative + np.int32(vector.added + added))
+        return np.where(relative >= FAR, np.int32(FAR), relative + np.int32(vector.added))
 
 
 def _lower(
@@ -259,3 +321,11 @@ def _lower(
     is_less = totals < found[labels]
     found[labels[is_less]] = totals[is_less]
     return bool(is_less.any())
+
+
+def _smallest_bytes(lexer: Lexer, usable: NDArray[np.bool_] | None) -> NDArray[np.int32]:
+    """The smallest byte of each class that may be used, int32 ``[classes]``; 256 where there is none."""
+    found = np.full(lexer.step.shape[1], 256, dtype=np.int32)
+    bytes_ = np.arange(256) if usable is None else np.flatnonzero(usable)
+    np.minimum.at(found, lexer.byte_classes[bytes_], bytes_)
+    return found

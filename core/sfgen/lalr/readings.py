@@ -53,7 +53,8 @@ class Readings:
     ) -> None:
         self.items = items
         self._lexer = lexer
-        self._promises = [promise for _, promise in labels]
+        self.promises = [promise for _, promise in labels]
+        """The promise of each label but the last."""
         self._costs = costs
         end = len(items.tables.terminals) - 1
         self.terminals = np.array([terminal for terminal, _ in labels] + [end], dtype=np.intp)
@@ -91,7 +92,7 @@ class Readings:
         found = self._shifts.get(key)
         if found is None:
             labels = self._labels_of[symbol]
-            rows = [self.gap(target, self._promises[label]) for label in labels.tolist()]
+            rows = [self.gap(target, self.promises[label]) for label in labels.tolist()]
             costs = np.array(rows, dtype=np.int32).reshape(len(rows), len(self.terminals))
             found = self._shifts[key] = Matrix(labels, costs)
         return found
