@@ -35,9 +35,9 @@ def test_every_mask_of_a_walk(example: Example, seed: int) -> None:
     guide, written = Index(example.ours, vocabulary).guide(), b""
     for step in range(STEPS):
         allowed = guide.allowed_tokens().tolist()
-        assert allowed == tried(guide), written
+        assert allowed == tried(guide, vocabulary), written
         if step % 5 == 0:
-            whole = written + finished(guide)
+            whole = written + finished(guide, vocabulary)
             assert example.theirs.is_written(whole.decode()), whole
         token = likely(vocabulary, allowed, draws)
         if token in vocabulary.end_token_ids:
@@ -55,9 +55,9 @@ def test_masks_along_right_texts(example: Example) -> None:
         guide = index.guide()
         for byte in text.encode():
             if draws.random() < 0.2:
-                assert guide.allowed_tokens().tolist() == tried(guide), text
+                assert guide.allowed_tokens().tolist() == tried(guide, vocabulary), text
             guide.advance_bytes(bytes([byte]))
-        assert guide.allowed_tokens().tolist() == tried(guide), text
+        assert guide.allowed_tokens().tolist() == tried(guide, vocabulary), text
         assert guide.is_accepting
 
 
@@ -99,13 +99,13 @@ def test_without_all_bytes(example: Example) -> None:
         for _ in range(30 if limit is None else limit + 1):
             allowed = guide.allowed_tokens().tolist()
             assert allowed, written
-            assert set(allowed) <= set(tried(guide))
+            assert set(allowed) <= set(tried(guide, vocabulary))
             token = draws.choice(allowed)
             if token in vocabulary.end_token_ids:
                 break
             guide.advance(token)
             written += tokens[token]
-        whole = written + (finished(guide) if limit is None else b"")
+        whole = written + (finished(guide, vocabulary) if limit is None else b"")
         assert example.theirs.is_written(whole.decode()), whole
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfgen import Vocabulary
 from sfgen.errors import UsageError
 from sfgen.protocols import Guide
 
@@ -17,22 +18,21 @@ def can_read(guide: Guide, data: bytes) -> bool:
     return True
 
 
-def tried(guide: Guide) -> list[int]:
+def tried(guide: Guide, vocabulary: Vocabulary) -> list[int]:
     """The tokens whose bytes can be read one after another; and the end tokens where the text may end."""
-    vocabulary = guide.vocabulary
     texts = vocabulary.text_token_ids.tolist()
     found = [token for token in texts if can_read(guide, vocabulary.tokens[token] or b"")]
     return sorted([*found, *(vocabulary.end_token_ids if guide.is_accepting else ())])
 
 
-def finished(guide: Guide) -> bytes:
+def finished(guide: Guide, vocabulary: Vocabulary) -> bytes:
     """What completes the text, by tokens of which each comes nearer to an end."""
     fork, written = guide.fork(limited=False), b""
     while (left := fork.tokens_left()) > 0:
         for token in fork.allowed_tokens().tolist():
             fork.advance(token)
             if fork.tokens_left() < left:
-                written += fork.vocabulary.tokens[token] or b""
+                written += vocabulary.tokens[token] or b""
                 break
             fork.rollback(1)
         else:
