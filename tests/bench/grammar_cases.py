@@ -17,6 +17,10 @@ from pathlib import Path
 from sfgen.grammar.gbnf import read_gbnf
 from sfgen.reference.lark_language import LarkLanguage
 
+from .schema_cases import CASES as SCHEMAS
+from .schema_values import texts
+
+_SCHEMAS = {case.name: case.schema for case in SCHEMAS}
 _HERE = Path(__file__).parent / "grammars"
 _LARK = Path(__file__).resolve().parents[1] / "data" / "lark"
 _LONGEST = 200
@@ -30,10 +34,14 @@ class Case:
     Args:
         name: As the report has it.
         file: The name of its files.
+        joint: What puts texts of people together to one.
+        together: How many of them.
     """
 
     name: str
     file: str
+    joint: str
+    together: int = 3
 
     @cached_property
     def lark(self) -> str:
@@ -57,15 +65,24 @@ class Case:
 
     def texts(self, count: int) -> list[str]:
         """Texts that are right: half of them as people write them, half drawn from the rules; the same in every run."""
-        right = tomllib.loads((_LARK / f"{self.file}.toml").read_text(encoding="utf-8"))["right"]
-        chance, found = random.Random(f"texts of {self.file}"), list[str]()
-        usual = [text for text in right if text and text[0] not in " \t\n\r" and self.language.is_written(text)]
-        draw = self._drawn(chance)
-        while len(found) < count:
-            text = chance.choice(usual) if len(found) < count // 2 else draw()
-            if text not in found or len(found) < len(usual):
+        chance = random.Random(f"texts of {self.file}")
+        draw, usual = self._drawn(chance), self.usual()
+        found = list[str]()
+        while len(found) < count // 2:
+            text = self.joint.join(chance.sample(usual, self.together))
+            if self._is_fit(text):
                 found.append(text)
-        return found
+        return [*found, *(draw() for _ in range(count - len(found)))]
+
+    def usual(self) -> list[str]:
+        """Texts as people write them, which the joint puts together."""
+        right = tomllib.loads((_LARK / f"{self.file}.toml").read_text(encoding="utf-8"))["right"]
+        texts = (text for text in right if self.language.is_written(text))
+        return [text if self.file == "python" else text.strip(" ;\t\n\r") for text in texts if text.strip()]
+
+    def _is_fit(self, text: str) -> bool:
+        """Whether all can read it: llguidance has no blanks before the first terminal and behind the last."""
+        return text.strip(" \t") == text and text[:1] != "\n" and self.language.is_written(text)
 
     def _drawn(self, chance: random.Random) -> Callable[[], str]:
         """Draws random texts of the rules in GBNF; those that lark does not parse are left out."""
@@ -79,19 +96,26 @@ class Case:
                     text = texts.draw().decode()
                 except UnicodeDecodeError:
                     continue
-                if 5 < len(text) <= _LONGEST and text[0] not in " \t\n\r" and self.language.is_written(text):
+                text = text if self.file == "python" else text.strip()
+                if 5 < len(text) <= _LONGEST and self._is_fit(text):
                     return text
 
         return draw
 
 
+class _Json(Case):
+    def usual(self) -> list[str]:
+        """Written values of schemas."""
+        return [text for name in ("person", "nested", "tools") for text in texts(_SCHEMAS[name], 12)]
+
+
 CASES = (
-    Case("JSON", "json"),
-    Case("arithmetic", "arithmetic"),
-    Case("SQL, a part", "sql"),
-    Case("Python without indentation", "python"),
+    _Json("JSON", "json", "", 1),
+    Case("arithmetic", "arithmetic", " * "),
+    Case("SQL, a part", "sql", "; "),
+    Case("Python without indentation", "python", ""),
 )
 """In the order of the report."""
 
-WARM_UP = Case("lists", "lists")
+WARM_UP = Case("lists", "lists", "")
 """A grammar that is no item of the benchmark."""

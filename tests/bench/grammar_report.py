@@ -29,6 +29,7 @@ class Run:
 
     Args:
         sizes: Tokens of each vocabulary.
+        few: Texts for an engine that does not finish all of them within the limit.
         texts: Texts of each grammar.
         walks: Random walks through each.
         rounds: Interleaved rounds.
@@ -38,10 +39,12 @@ class Run:
         seconds: How long the run took.
         measurements: One of each engine, vocabulary and grammar.
         agreements: One of each vocabulary and grammar.
+        slow: Vocabulary, grammar and engine where there are figures of few texts only.
         new: By vocabulary, grammar and engine, where nothing was kept on disk: the texts alone, once.
     """
 
     sizes: dict[str, int]
+    few: int
     texts: int
     walks: int
     rounds: int
@@ -51,6 +54,7 @@ class Run:
     seconds: float = 0.0
     measurements: list[Measurement] = field(default_factory=list)
     agreements: list[Agreement] = field(default_factory=list)
+    slow: list[tuple[str, str, str]] = field(default_factory=list)
     new: dict[tuple[str, str, str], Measurement] = field(default_factory=dict)
 
     @property
@@ -185,7 +189,11 @@ def _ratio_rows(run: Run, vocabulary: str, others: list[str]) -> Iterator[str]:
 
 
 def _failures(run: Run, vocabulary: str) -> list[str]:
-    lines = []
+    lines = [
+        f"* {name}, {case}: not done in {run.limit:.0f} s; its figures are those of {run.few} texts, walked once"
+        for of, case, name in run.slow
+        if of == vocabulary
+    ]
     for found in run.measurements:
         if found.vocabulary == vocabulary and found.failure:
             lines.append(f"* {found.engine}, {found.case}: {found.failure}")
