@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sfgen.grammar.gbnf import read_gbnf
+from sfgen.language.gbnf import read_gbnf
 from sfgen.reference.lark_language import LarkLanguage
 
 from .schema_cases import CASES as SCHEMAS
