@@ -15,17 +15,18 @@ import pytest
 from schema_oracle import Oracle
 from tests.bench.cold import ColdStart
 from tests.bench.engines import CannotRead, Engine
-from tests.bench.schema_cases import CASES, Case
+from tests.bench.schema_cases import CASES, WARM_UP, Case
 from tests.bench.schema_engines import ENGINES
 from tests.bench.schema_generation import SCHEMAS, TASKS
-from tests.bench.schema_measure import Agreement, Measurement, Walks, measure, walk_together, warm_up
 from tests.bench.schema_report import Run, report
 from tests.bench.schema_values import texts
 from tests.bench.vocabularies import Cutter
+from tests.bench.walk_measure import Agreement, Measurement, Walks, measure, walk_together, warm_up
 
 from sfgen.models.tiny import DIRECTORY
 
 PERSON = CASES[0]
+SCHEMA = json.dumps(PERSON.schema)
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +72,9 @@ def test_a_run_has_a_report(engines: dict[str, Engine], cutter: Cutter) -> None:
     end = cutter.vocabulary.end_token_ids[0]
     walks = [[*cutter.cut(text), end] for text in texts(PERSON.schema, 3)]
     for engine in engines.values():
-        warm_up(engine, cutter.vocabulary)
+        warm_up(engine, cutter.vocabulary, WARM_UP)
     together, agreement = walk_together(
-        list(engines.values()), cutter.vocabulary, "tiny", PERSON.name, PERSON.schema, walks=2, steps=40, limit=60
+        list(engines.values()), cutter.vocabulary, "tiny", PERSON.name, SCHEMA, walks=2, steps=40, limit=60
     )
     assert together
     assert agreement.steps >= len(together)
@@ -81,7 +82,7 @@ def test_a_run_has_a_report(engines: dict[str, Engine], cutter: Cutter) -> None:
     for name, engine in engines.items():
         measurement = Measurement(name, "tiny", PERSON.name)
         for _ in range(2):
-            measure(engine, cutter.vocabulary, PERSON.schema, Walks(walks, together), measurement, limit=60)
+            measure(engine, cutter.vocabulary, SCHEMA, WARM_UP, Walks(walks, together), measurement, limit=60)
         assert not measurement.failure
         assert measurement.refused == 0
         assert len(measurement.masks) >= sum(map(len, walks))
@@ -103,7 +104,7 @@ class _Refuses(Engine):
 
 def test_an_engine_that_refuses_is_a_line_in_the_report(cutter: Cutter) -> None:
     measurement = Measurement("llguidance", "tiny", PERSON.name)
-    measure(_Refuses(), cutter.vocabulary, PERSON.schema, Walks([]), measurement, limit=60)
+    measure(_Refuses(), cutter.vocabulary, SCHEMA, WARM_UP, Walks([]), measurement, limit=60)
     assert "* llguidance, person: refused: not today" in report(_run([measurement], []))
 
 

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen import Vocabulary
 
@@ -319,3 +320,10 @@ ENGINES: dict[str, type[Engine]] = {
     engine.name: engine for engine in (Sfgen, OutlinesCore, LlGuidance, XGrammar, Naive)
 }
 """In the order of the report."""
+
+
+def allowed(engine: Engine, walk: Walk) -> NDArray[np.bool_]:
+    """Which tokens a walk allows next, bool ``[tokens]``, a little longer than the vocabulary; not for timing."""
+    made: Any = walk.mask()
+    row: Any = made if isinstance(engine, Sfgen) else getattr(engine, "buffer")  # noqa: B009 - each peer has one
+    return np.unpackbits(np.ascontiguousarray(row).view(np.uint8), bitorder="little").astype(np.bool_)

@@ -28,9 +28,10 @@ from .engines import CannotRead, Engine
 from .isolation import Send, run
 from .machine import machine
 from .real_schemas_report import Refusal, Run, report
+from .schema_cases import WARM_UP
 from .schema_engines import LlGuidanceSchemas, SfgenSchemas
-from .schema_measure import MEMORY, Measurement, Walks, measure, walk_together, warm_up
 from .vocabularies import EMBEDDED, NAMES, Cutter, find
+from .walk_measure import MEMORY, Measurement, Walks, measure, walk_together, warm_up
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
@@ -78,7 +79,7 @@ def _measure(options: argparse.Namespace) -> Run:
     cutter = Cutter(name, folder)
     ours, peer = SfgenSchemas(cutter.vocabulary, cutter.json), LlGuidanceSchemas(cutter.vocabulary, cutter.json)
     for engine in (ours, peer):
-        warm_up(engine, cutter.vocabulary)
+        warm_up(engine, cutter.vocabulary, WARM_UP)
     gc.collect()
     gc.freeze()  # a collection in a fork would copy every page
     measurements: list[Measurement] = []
@@ -164,13 +165,12 @@ def _measure_schema(
     found[peer.name].failure = failure
     able: list[Engine] = [engine for engine in (ours, peer) if not found[engine.name].failure]
     if able:
-        together, _ = walk_together(
-            able, vocabulary, cutter.name, case, schema, options.walks, steps=_STEPS, limit=limit
-        )
+        text = json.dumps(schema)
+        together, _ = walk_together(able, vocabulary, cutter.name, case, text, options.walks, steps=_STEPS, limit=limit)
         kept = [tokens for index, tokens in enumerate(texts) if index in own & others or len(able) == 1]
         for _round in range(options.rounds):
             for engine in able:
-                measure(engine, vocabulary, schema, Walks(kept, together), found[engine.name], limit)
+                measure(engine, vocabulary, text, WARM_UP, Walks(kept, together), found[engine.name], limit)
     for name, one in found.items():
         compiled = f"{1e3 * min(one.compiles):.1f} ms to compile, {len(one.masks)} masks" if one.compiles else ""
         print(f"{case} {name}: {compiled}{one.failure}"[:200], file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .schema_measure import Measurement
+from .walk_measure import Measurement
 
 OURS, PEER = "sfgen", "llguidance"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -249,3 +250,19 @@ CASES: tuple[Case, ...] = (
     Case("any JSON", True),
 )
 """In the order of the report: twenty schemas, and the grammar of JSON."""
+
+_WARM_UP: list[Schema] = [
+    closed({"warm": {"type": "string", "maxLength": 9}, "up": {"type": "array", "items": WHOLE, "maxItems": 40}}, ()),
+    closed({"warm": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "up": {"enum": ["one", "two"]}}),
+    {"type": "object", "additionalProperties": {"type": "number", "minimum": 3, "maximum": 17}},
+    closed(
+        {
+            "warm": {"type": "number"},
+            "up": {"type": "string", "pattern": "^up+[xy]{2}$"},
+            "on": {"type": "string", "format": "duration"},
+            "off": {"type": "integer", "multipleOf": 12},
+        }
+    ),
+]
+WARM_UP = [json.dumps(schema) for schema in _WARM_UP]
+"""Schemas that are no item of the benchmark, as text."""

@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from .engines import Engine, LlGuidance, Sfgen, Walk, XGrammar
+from .engines import Engine, LlGuidance, Sfgen, XGrammar
 
 ANY = "true"
 """The schema of the grammar of JSON, as text."""
@@ -62,10 +59,3 @@ ENGINES: dict[str, type[Engine]] = {
     engine.name: engine for engine in (SfgenSchemas, LlGuidanceSchemas, XGrammarSchemas)
 }
 """In the order of the report."""
-
-
-def allowed(engine: Engine, walk: Walk) -> NDArray[np.bool_]:
-    """Which tokens a walk allows next, bool ``[tokens]``, a little longer than the vocabulary; not for timing."""
-    made: Any = walk.mask()
-    row: Any = made if isinstance(engine, Sfgen) else getattr(engine, "buffer")  # noqa: B009 - each peer has one
-    return np.unpackbits(np.ascontiguousarray(row).view(np.uint8), bitorder="little").astype(np.bool_)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .cold import ColdStart
 from .schema_cases import CASES
 from .schema_engines import ENGINES
-from .schema_measure import Agreement, Measurement
+from .walk_measure import Agreement, Measurement
 
 OURS = "sfgen"
 SLOWEST, READY = 2e-3, 5e-3

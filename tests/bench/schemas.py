@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import sys
 import time
@@ -21,12 +22,12 @@ from pathlib import Path
 from .cold import ColdStart, cold_starts
 from .engines import Engine
 from .machine import machine
-from .schema_cases import CASES, Case
+from .schema_cases import CASES, WARM_UP, Case
 from .schema_engines import ENGINES
-from .schema_measure import Agreement, Measurement, Walks, measure, walk_together, warm_up
 from .schema_report import Run, report
 from .schema_values import texts
 from .vocabularies import EMBEDDED, NAMES, Cutter, find
+from .walk_measure import Agreement, Measurement, Walks, measure, walk_together, warm_up
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -79,7 +80,7 @@ def _measure(options: argparse.Namespace) -> Run:
             cold = cold_starts(cutter.vocabulary, cutter.json, list(versions), schemas=True)
         engines = {engine: ENGINES[engine](cutter.vocabulary, cutter.json) for engine in versions}
         for engine in engines.values():
-            warm_up(engine, cutter.vocabulary)
+            warm_up(engine, cutter.vocabulary, WARM_UP)
         gc.collect()
         gc.freeze()  # a collection in a fork would copy every page
         for case in cases:
@@ -99,23 +100,23 @@ def _measure_case(
     cutter: Cutter, engines: dict[str, Engine], case: Case, options: argparse.Namespace
 ) -> tuple[list[Measurement], Agreement]:
     """One schema on one vocabulary."""
-    vocabulary = cutter.vocabulary
+    vocabulary, schema = cutter.vocabulary, json.dumps(case.schema)
     end = vocabulary.end_token_ids[0]
     walks = Walks([[*cutter.cut(text), end] for text in texts(case.schema, options.texts)])
     found = {name: Measurement(name, cutter.name, case.name) for name in engines}
     # Once without the random walks, to learn who reads the schema at all, and in time.
     for name, engine in engines.items():
         trial = Measurement(name, cutter.name, case.name)
-        measure(engine, vocabulary, case.schema, walks, trial, options.limit)
+        measure(engine, vocabulary, schema, WARM_UP, walks, trial, options.limit)
         found[name].failure = trial.failure
     able = [engine for name, engine in engines.items() if not found[name].failure]
     together, agreement = walk_together(
-        able, vocabulary, cutter.name, case.name, case.schema, options.walks, steps=150, limit=options.limit
+        able, vocabulary, cutter.name, case.name, schema, options.walks, steps=150, limit=options.limit
     )
     walks = Walks(walks.texts, together)
     for _ in range(options.rounds):
         for name, engine in engines.items():
-            measure(engine, vocabulary, case.schema, walks, found[name], options.limit)
+            measure(engine, vocabulary, schema, WARM_UP, walks, found[name], options.limit)
     for name, measurement in found.items():
         first = f"{1e3 * min(measurement.firsts):.2f} ms to the first mask" if measurement.firsts else ""
         _say(f"{cutter.name} {case.name} {name}: {first}{measurement.failure}"[:160])

@@ -1,13 +1,12 @@
-"""What is measured of one engine on one schema and vocabulary, each time in a process of its own.
+"""What is measured of one engine on one schema or grammar and vocabulary, each time in a process of its own.
 
-The process is a fork of one in which the engine and the vocabulary are loaded and warmed by other schemas, so that a
-schema is always met for the first time: nothing is left from a measurement before. Every engine walks the same tokens:
-those of written values, and those of random walks in which each token is allowed by all engines.
+The process is a fork of one in which the engine and the vocabulary are loaded and warmed by others, so that a schema
+or grammar is always met for the first time: nothing is left from a measurement before. Every engine walks the same
+tokens: those of written texts, and those of random walks in which each token is allowed by all engines.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 import time
@@ -20,25 +19,9 @@ from numpy.typing import NDArray
 
 from sfgen import Vocabulary
 
-from .engines import CannotRead, Compiled, Engine
+from .engines import CannotRead, Compiled, Engine, allowed
 from .isolation import MemoryGrowth, Outcome, Send, run
-from .schema_cases import WHOLE, Schema, closed
-from .schema_engines import allowed
 
-WARM_UP: tuple[Schema, ...] = (
-    closed({"warm": {"type": "string", "maxLength": 9}, "up": {"type": "array", "items": WHOLE, "maxItems": 40}}, ()),
-    closed({"warm": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "up": {"enum": ["one", "two"]}}),
-    {"type": "object", "additionalProperties": {"type": "number", "minimum": 3, "maximum": 17}},
-    closed(
-        {
-            "warm": {"type": "number"},
-            "up": {"type": "string", "pattern": "^up+[xy]{2}$"},
-            "on": {"type": "string", "format": "duration"},
-            "off": {"type": "integer", "multipleOf": 12},
-        }
-    ),
-)
-"""Schemas that are no item of the benchmark."""
 MEMORY = 8 * 2**30
 """Resident bytes after which an engine is stopped."""
 _CLOSING = b'"]},'
@@ -48,10 +31,10 @@ _CHOICES = 20
 
 @dataclass(frozen=True)
 class Walks:
-    """What all engines walk through one schema.
+    """What all engines walk through.
 
     Args:
-        texts: The tokens of written values, with the end token.
+        texts: The tokens of written texts, with the end token.
         random: The tokens of random walks.
     """
 
@@ -61,12 +44,12 @@ class Walks:
 
 @dataclass
 class Measurement:
-    """One engine, one vocabulary, one schema; seconds and bytes.
+    """One engine, one vocabulary, one schema or grammar; seconds and bytes.
 
     Args:
         failure: Why there are no figures.
-        compiles: From the schema to the engine's object, in each round.
-        firsts: From the schema to the first mask, in each round.
+        compiles: Until the engine has its object, in each round.
+        firsts: Until it has its first mask, in each round.
         masks: Of every mask of all walks, in order: the fastest of all rounds.
         memory: Peak of the resident memory above what was loaded before, in each round.
         refused: How many of the texts it refuses; its walks end there.
@@ -119,11 +102,11 @@ class Agreement:
     example: dict[str, str] = field(default_factory=dict)
 
 
-def warm_up(engine: Engine, vocabulary: Vocabulary) -> None:
-    """Load kernels and touch what is touched first, on schemas of its own."""
-    for schema in WARM_UP:
+def warm_up(engine: Engine, vocabulary: Vocabulary, patterns: Sequence[str]) -> None:
+    """Load kernels and touch what is touched first, on schemas or grammars that are not measured."""
+    for pattern in patterns:
         try:
-            compiled = engine.compile(json.dumps(schema))
+            compiled = engine.compile(pattern)
         except CannotRead:
             continue
         rng = random.Random(0)
@@ -136,21 +119,44 @@ def warm_up(engine: Engine, vocabulary: Vocabulary) -> None:
 
 
 def measure(
-    engine: Engine, vocabulary: Vocabulary, schema: Schema, walks: Walks, found: Measurement, limit: float
+    engine: Engine,
+    vocabulary: Vocabulary,
+    pattern: str,
+    warm: Sequence[str],
+    walks: Walks,
+    found: Measurement,
+    limit: float,
 ) -> None:
-    """One round; none if an earlier one failed."""
+    """One round; none if an earlier one failed.
+
+    Args:
+        engine: With the vocabulary loaded.
+        vocabulary: The vocabulary.
+        pattern: What the engine compiles.
+        warm: What it compiles before, not measured.
+        walks: What it walks.
+        found: Where the result goes.
+        limit: Seconds that it may take.
+    """
     if not found.failure:
-        work = partial(_measure, engine, vocabulary, json.dumps(schema), [*walks.texts, *walks.random])
+        work = partial(_measure, engine, vocabulary, pattern, warm, [*walks.texts, *walks.random])
         found.take(run(work, seconds=limit, memory=MEMORY), limit)
 
 
-def _measure(engine: Engine, vocabulary: Vocabulary, schema: str, walks: Sequence[Sequence[int]], send: Send) -> None:
-    warm_up(engine, vocabulary)
+def _measure(
+    engine: Engine,
+    vocabulary: Vocabulary,
+    pattern: str,
+    warm: Sequence[str],
+    walks: Sequence[Sequence[int]],
+    send: Send,
+) -> None:
+    warm_up(engine, vocabulary, warm)
     growth = MemoryGrowth() if sys.platform == "linux" else None
     clock = time.perf_counter
     started = clock()
     try:
-        compiled = engine.compile(schema)
+        compiled = engine.compile(pattern)
     except CannotRead as error:
         send("failure", f"refused: {error}"[:200])
         return
@@ -197,7 +203,7 @@ def walk_together(
     vocabulary: Vocabulary,
     name: str,
     case: str,
-    schema: Schema,
+    pattern: str,
     walks: int,
     steps: int,
     limit: float,
@@ -205,16 +211,16 @@ def walk_together(
     """Walk all engines side by side through tokens that all of them allow, comparing their masks.
 
     Args:
-        engines: Those that read the schema, each with the vocabulary loaded.
+        engines: Those that read it, each with the vocabulary loaded.
         vocabulary: The vocabulary.
         name: Its name.
-        case: The name of the schema.
-        schema: The schema.
+        case: The name of the schema or grammar.
+        pattern: What the engines compile.
         walks: How many walks.
         steps: Masks of each walk at most.
         limit: Seconds that a walk may take.
     """
-    work = partial(_walk_together, engines, vocabulary, name, case, schema, walks, steps)
+    work = partial(_walk_together, engines, vocabulary, name, case, pattern, walks, steps)
     results = run(work, seconds=limit, memory=MEMORY).results
     found = [results[key] for key in results if key != "agreement"]
     return found, results.get("agreement", Agreement(name, case))
@@ -225,14 +231,14 @@ def _walk_together(
     vocabulary: Vocabulary,
     name: str,
     case: str,
-    schema: Schema,
+    pattern: str,
     walks: int,
     steps: int,
     send: Send,
 ) -> None:
     rng = random.Random(f"walks of {case}")
     agreement = Agreement(name, case)
-    compiled = [engine.compile(json.dumps(schema)) for engine in engines]
+    compiled = [engine.compile(pattern) for engine in engines]
     is_token = np.zeros(len(vocabulary), np.bool_)
     is_token[vocabulary.text_token_ids] = True
     is_token[list(vocabulary.end_token_ids)] = True

@@ -1,0 +1,130 @@
+"""Random Lark grammars against lark, by all short texts."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+from lark_guides import finished
+from random_lark import ALPHABET, lark_grammars
+
+from sfgen import Grammar, Index, Vocabulary
+from sfgen.errors import GrammarError
+from sfgen.protocols import Guide
+from sfgen.reference.lark_language import LarkLanguage
+
+LENGTH = 7
+"""Of the texts that are all tried, in characters."""
+SHORT_TEXTS = ["".join(letters) for length in range(6) for letters in product(ALPHABET, repeat=length)]
+PAIRS = ["".join(letters).encode() for size in (2, 3) for letters in product(ALPHABET, repeat=size)]
+BYTES = [bytes([byte]) for byte in range(256)]
+LETTERS = [letter.encode() for letter in ALPHABET]
+
+property_test = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])  # fmt: skip  # noqa: E501
+
+
+def ours_of(text: str, theirs: LarkLanguage) -> Grammar:
+    """A grammar as sfgen reads it. One that is refused has no text, or is not separable, and says so."""
+    try:
+        return Grammar.from_lark(text, max_blanks=theirs.max_blanks)
+    except GrammarError as error:
+        reason = error.message
+    is_empty = "no text" in reason
+    event("no text" if is_empty else "not separable")
+    assert is_empty or "separable" in reason, reason
+    assert not is_empty or not theirs.texts(ALPHABET, 5)
+    assume(False)
+    raise AssertionError
+
+
+@property_test
+@given(lark_grammars(looking_around=True))
+def test_what_is_accepted(text: str) -> None:
+    theirs = LarkLanguage(text)
+    ours = ours_of(text, theirs)
+    accepted = [each for each in SHORT_TEXTS if theirs.accepts(each)]
+    event(f"{min(len(accepted), 5)} accepted")
+    assert [each for each in SHORT_TEXTS if ours.accepts(each)] == accepted
+
+
+@property_test
+@given(lark_grammars(), st.integers(0, 2), st.booleans(), st.lists(st.sampled_from(PAIRS), max_size=8, unique=True))
+def test_masks_are_what_begins_a_text(text: str, max_blanks: int, every_byte: bool, more: list[bytes]) -> None:
+    """A token is allowed if and only if a text begins with what is written then."""
+    theirs = LarkLanguage(text, max_blanks=max_blanks)
+    ours = ours_of(text, theirs)
+    tokens = [*(BYTES if every_byte else LETTERS), *more]
+    vocabulary = Vocabulary([*tokens, None], [len(tokens)])
+    index, texts = Index(ours, vocabulary), set(theirs.texts(ALPHABET, LENGTH))
+    viable = {each[:size] for each in texts for size in range(len(each) + 1)}
+    for prefix in sorted(viable, key=lambda each: (len(each), each))[:40]:
+        guide = index.guide()
+        guide.advance_bytes(prefix.encode())
+        assert guide.is_accepting is theirs.is_written(prefix)
+        check_mask(guide, vocabulary, prefix, viable, theirs)
+
+
+def check_mask(guide: Guide, vocabulary: Vocabulary, prefix: str, viable: set[str], theirs: LarkLanguage) -> None:
+    """What begins a short text is allowed; what is allowed begins some text, which is written out if it is long."""
+    allowed = set(guide.allowed_tokens().tolist())
+    assert bool(allowed & set(vocabulary.end_token_ids)) is guide.is_accepting
+    for token in vocabulary.text_token_ids.tolist():
+        data = vocabulary.tokens[token] or b""
+        longer = prefix + data.decode("ascii", errors="replace")
+        if longer in viable:
+            assert token in allowed, (prefix, data)
+        elif token in allowed:
+            fork = guide.fork()
+            fork.advance(token)
+            whole = (prefix.encode() + data + finished(fork, vocabulary)).decode()
+            assert theirs.is_written(whole), (prefix, data, whole)
+
+
+@property_test
+@given(lark_grammars(), st.integers(0, 2))
+def test_the_shortest_text(text: str, max_blanks: int) -> None:
+    theirs = LarkLanguage(text, max_blanks=max_blanks)
+    shortest = ours_of(text, theirs).shortest().decode()
+    assert theirs.is_written(shortest)
+    texts = theirs.texts(ALPHABET, min(LENGTH, len(shortest)))
+    event(f"a text of {min(len(shortest), LENGTH)} characters")
+    assert not texts or len(texts[0]) == len(shortest)
+
+
+@property_test
+@given(lark_grammars(), st.integers(0, 2), st.randoms(use_true_random=False))
+def test_walks_within_a_limit(text: str, max_blanks: int, random: object) -> None:
+    """Never a dead end; each text is complete within the limit, and lark's."""
+    theirs = LarkLanguage(text, max_blanks=max_blanks)
+    ours = ours_of(text, theirs)
+    tokens = [*LETTERS, *PAIRS[::3]]
+    vocabulary = Vocabulary([*tokens, None], [len(tokens)])
+    index = Index(ours, vocabulary)
+    least = index.guide().tokens_left()
+    for limit in (least, least + 1, least + 4):
+        guide, written = index.guide(limit), b""
+        for _ in range(limit + 1):
+            allowed = guide.allowed_tokens().tolist()
+            assert allowed
+            token = random.choice(allowed)  # type: ignore[attr-defined]
+            if token == len(tokens):
+                break
+            guide.advance(token)
+            written += tokens[token]
+        else:
+            raise AssertionError("no end within the limit")
+        assert theirs.is_written(written.decode())
+
+
+def test_the_oracle_misses_nothing() -> None:
+    """What is proved to be dead is not looked at: the texts are the same as by trying all."""
+    check_oracle()
+
+
+@property_test
+@given(lark_grammars(looking_around=True), st.integers(0, 2))
+def check_oracle(text: str, max_blanks: int) -> None:
+    theirs = LarkLanguage(text, max_blanks=max_blanks)
+    assert theirs.texts(ALPHABET, 5) == [each for each in SHORT_TEXTS if theirs.is_written(each)]
+    assert all(theirs.accepts(each) is theirs.read(each).is_whole for each in SHORT_TEXTS[:100])
