@@ -290,9 +290,7 @@ class Controls:
             return []
         trackers = self._kept_trackers(place.trackers, promise, threads)
         keywords = self._keywords_behind(before.keywords, place, about.open)
-        found = [
-            self._alternatives.number(Alternative(context, threads, keywords, promise, trackers, blanks, False))
-        ]
+        found = [self._alternatives.number(Alternative(context, threads, keywords, promise, trackers, blanks, False))]
         if context != _NO_CONTEXT:
             for index, terminal in about.matches:
                 if terminal in self._tables.ignored:

@@ -123,24 +123,22 @@ class _Importer:
             OSError: It is not here; lark looks at its own grammars next.
             GrammarError: It can be nowhere else.
         """
-        is_relative = isinstance(base, str)  # of one of lark's own grammars it is a pair, of no file ``None``
-        folders = ["", os.path.relpath(base, self.base)] if is_relative else [""]
-        for folder in folders:
+        if not isinstance(base, str):  # of one of lark's own grammars it is a pair, without a dot ``None``
+            raise OSError(path)
+        for folder in ("", os.path.relpath(base, self.base)):
             name = os.path.normpath(os.path.join(folder, path))
             content = self._read(name)
             if content is not None:
                 self.found[name] = content
                 return os.path.join(self.base, name), content
-        if is_relative:
-            where = "it has no folder" if self._directory is None else f"there is none in {self._directory}"
-            position = position_of(self._text, r"%import\s+(\.+" + re.escape(Path(path).stem) + r"\b)")
-            raise GrammarError(
-                f"the file {path} that it imports is missing: {where}",
-                self._text,
-                position,
-                hint="Put it beside the grammar, or import from lark's own grammars without the dot (%import common.WS).",
-            )
-        raise OSError(path)
+        where = "it has no folder" if self._directory is None else f"there is none in {self._directory}"
+        position = position_of(self._text, r"%import\s+(\.+" + re.escape(Path(path).stem) + r"\b)")
+        raise GrammarError(
+            f"the file {path} that it imports is missing: {where}",
+            self._text,
+            position,
+            hint="Put it beside the grammar. lark's own grammars are imported without the dot: %import common.WS",
+        )
 
     def _read(self, name: str) -> str | None:
         if self._files is not None:
@@ -237,7 +235,7 @@ class _Converter:
                 ) from None
             if terminal.pattern.min_width == 0:
                 raise GrammarError(
-                    f"the terminal {name} can match the empty text, which lark's lexer does not allow: {terminal.pattern}",
+                    f"the terminal {name} can match the empty text, which lark does not allow: {terminal.pattern}",
                     self.text,
                     where,
                     hint="Let it match one character at least, and make it optional in the rules: NAME? or [NAME].",
