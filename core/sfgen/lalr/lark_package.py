@@ -262,7 +262,10 @@ class _Converter:
             for _, (_, target) in sorted(states[state].items()):
                 if hasattr(target, "expansion"):
                     rules.setdefault(target, len(rules))
-                    nonterminals.setdefault(str(target.origin.name), len(nonterminals))
+                    # Of some no rule is ever reduced: a shift is preferred to each.
+                    for symbol in (target.origin, *target.expansion):
+                        if not symbol.is_term:
+                            nonterminals.setdefault(str(symbol.name), len(nonterminals))
         actions = np.zeros((len(order), len(self.names)), dtype=np.int32)
         gotos = np.full((len(order), len(nonterminals)), NO_STATE, dtype=np.int32)
         for place, state in enumerate(order):

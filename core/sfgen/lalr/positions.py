@@ -52,7 +52,7 @@ class LalrPositions:
     lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte.
 
     Args:
-        reader: The grammar; its distances are those by the bytes that are tokens.
+        reader: The grammar; the bytes that it may use are tokens.
         vocabulary: The tokens.
 
     Raises:
@@ -63,7 +63,7 @@ class LalrPositions:
         self.reader = reader
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
         self._masks = Masks(reader, self.vocabulary)
-        self._is_exact = reader.distances.is_separable and bool(self.vocabulary.trie.single_bytes.all())
+        self._is_exact = reader.to_end.is_separable and bool(self.vocabulary.trie.single_bytes.all())
         self._ids = TokenIds()
         self._kept: dict[tuple[Position, int], Mask] = {}
         self._behind: dict[Configuration, Behind] = {}
@@ -124,7 +124,7 @@ class LalrPositions:
             plain, deepest = self._masks.of(*configuration)
         except TooManyWays:
             return self._one_by_one(configuration, self.vocabulary.text_token_ids, room)
-        per_level = self.reader.distances.most_per_level
+        per_level = self.reader.to_end.most_per_level
         if self._is_exact and (room == _ENDLESS or (per_level is not None and per_level * (deepest + 1) <= room)):
             return plain
         control, node = configuration
@@ -146,7 +146,7 @@ class LalrPositions:
 
     def _which_fit(self, controls: Int32, node: int, room: int) -> NDArray[np.bool_]:
         """From which controls the text can be completed with ``room`` tokens, bool ``[len(controls)]``."""
-        distances = self.reader.distances.of_many(controls, node)
+        distances = self.reader.to_end.of_many(controls, node)
         fits: NDArray[np.bool_] = distances <= room
         for number in np.flatnonzero(~fits & (distances < FAR)).tolist():
             fits[number] = self._config_fits(Configuration(int(controls[number]), node), room)
@@ -215,7 +215,7 @@ class LalrPositions:
         return any(self._config_fits(configuration, most) for configuration in position)
 
     def _config_fits(self, configuration: Configuration, room: int) -> bool:
-        distance = self.reader.distances.of(*configuration)
+        distance = self.reader.to_end.of(*configuration)
         if distance <= room or distance >= FAR:
             return distance <= room
         return distance <= room * self.vocabulary.trie.max_depth and self._tokens_of(configuration) <= room
@@ -225,7 +225,7 @@ class LalrPositions:
         return min(self._tokens_of(configuration) for configuration in position)
 
     def _tokens_of(self, configuration: Configuration) -> int:
-        if self.reader.distances.of(*configuration) >= FAR:
+        if self.reader.to_end.of(*configuration) >= FAR:
             return int(UNREACHABLE)
         found = self._least.get(configuration)
         if found is None:

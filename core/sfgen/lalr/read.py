@@ -38,7 +38,10 @@ class Reader:
         lexer: Its lexer.
         stacks: Its stacks.
         distances: The fewest bytes to the end.
-        usable: The bytes that they may use, bool ``[256]``; without, all may be used.
+        usable: The bytes that may be used to come to the end, bool ``[256]``; without, all may.
+
+    Attributes:
+        to_end: The fewest bytes to the end, by those that may be used.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Reader:
         self.lexer = lexer
         self.stacks = stacks
         self.distances = distances
+        self.to_end = distances if usable is None else Distances(tables, lexer, stacks, usable=usable)
         self._classes = lexer.byte_classes.tobytes()
         # Of each class the smallest byte that may be used.
         bytes_ = range(256) if usable is None else np.flatnonzero(usable).tolist()
@@ -77,8 +81,7 @@ class Reader:
 
     def with_bytes(self, usable: NDArray[np.bool_]) -> Reader:
         """The same, where only some bytes may be used to come to the end, bool ``[256]``."""
-        distances = Distances(self.tables, self.lexer, self.stacks, usable=usable)
-        return Reader(self.tables, self.lexer, self.stacks, distances, usable)
+        return Reader(self.tables, self.lexer, self.stacks, self.distances, usable)
 
     def commits_of(self, control: int) -> list[tuple[int, int]]:
         """The terminals that may end at a control, and what each promises."""
@@ -168,14 +171,14 @@ class Reader:
         return None if after is None else (bytes([byte]), after)
 
     def distance(self, position: Position) -> int:
-        """The fewest bytes to the end."""
-        return min(self.distances.of(control, node) for control, node in position)
+        """The fewest bytes to the end; ``FAR`` where the bytes that may be used are not enough."""
+        return min(self.to_end.of(control, node) for control, node in position)
 
     def shortest(self, position: Position) -> bytes:
         """A shortest text to the end; of several the one with the smaller byte where they first differ."""
         found, least = bytearray(), self.distance(position)
         while least:
-            position = tuple([each for each in position if self.distances.of(*each) == least])
+            position = tuple([each for each in position if self.to_end.of(*each) == least])
             byte, position = self._nearer(position, least)
             found.append(byte)
             least -= 1

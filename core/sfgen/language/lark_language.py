@@ -98,8 +98,12 @@ class LarkLanguage:
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """What lark says of a finished text."""
-        refused = self._grammar.refusal(arguments.data("data", data).decode("utf-8", "replace"))
-        return None if refused is None else {"grammar": self.start, "refused by": "lark", "reason": refused.reason}
+        try:
+            refused = self._grammar.refusal(arguments.data("data", data).decode())
+            reason = None if refused is None else refused.reason
+        except UnicodeDecodeError:
+            reason = "it is no UTF-8"
+        return None if reason is None else {"grammar": self.start, "refused by": "lark", "reason": reason}
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """A new guide for one sequence of tokens.
