@@ -167,19 +167,29 @@ class OrderedPlace(Place):
         return found
 
     def _first_wins(self, threads: Iterable[Thread]) -> OrderedThreads:
-        """Without threads that another of more preference makes needless; cut behind a match without a promise."""
+        """Without threads that another of more preference makes needless; cut behind a match without a promise.
+
+        Behind a match with a promise, threads are only for texts that break it.
+        """
         machine = self.machine
         found: list[Thread] = []
         known: dict[int, list[Obligations]] = {}
-        for thread in threads:
-            state, obligations = thread
+        unless_matched = NO_OBLIGATIONS
+        for state, obligations in threads:
+            if unless_matched:
+                if any((not negative, inner) in obligations for negative, inner in unless_matched):
+                    continue
+                obligations |= unless_matched
             others = known.setdefault(state, [])
             if any(fewer <= obligations for fewer in others):
                 continue
             others.append(obligations)
-            found.append(thread)
-            if not obligations and state in machine.ends:
-                break
+            found.append((state, obligations))
+            if state in machine.ends:
+                outcome = self.decide(True, frozenset([(state, obligations)]))
+                if isinstance(outcome, bool):
+                    break
+                unless_matched |= outcome
         machine.spend(len(found) + 1)
         return tuple(found)
 
