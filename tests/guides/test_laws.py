@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from languages import Language, brackets, free_text, grammatical, regular
 from random_grammars import KNOWN, grammars, letters_of
 
+import sfgen
 from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
 from sfgen.ban.difference import without_banned
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
@@ -26,6 +27,7 @@ from sfgen.grammar.rules import Grammar
 from sfgen.grammar.token_network import TokenNetwork
 from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
+from sfgen.language.gbnf import read_gbnf
 from sfgen.protocols import GuideSource
 from sfgen.reference import FsmIndex, NaiveIndex
 
@@ -62,6 +64,31 @@ SCHEMAS: list[tuple[Any, bytes]] = [
     ({"properties": {"a": {"const": 1}, "b": {"$ref": "#"}}, "required": ["a"], "type": "object"}, b'{}"ab: 1,'),
 ]
 """Schemas, and the bytes of their texts. Names that must differ are looked at in tests/grammar."""
+
+LARK: list[tuple[str, int, Known]] = [
+    # A keyword among names.
+    (
+        'start: "if" NAME | NAME\nNAME: /[if]+/\n%ignore " "', 1,
+        (" ?((?!if(?: |$))[if]+|if [if]+) ?", "if ", 4),
+    ),
+    ('start: A | B\nA: /a+/\nB: "ab"', 1, ("a+", "ab", 2)),  # the first terminal that matches, not the longest
+    ('start: "a" ("," "a")*\n%ignore /[ \\n]+/', 2, (r"[ \n]{0,2}a(?:[ \n]{0,2},[ \n]{0,2}a)*[ \n]{0,2}", "a, \n", 4)),
+    ('start: "a" ("," "a")*\n%ignore /[ ,]b/\n%ignore " "', 1, (" ?a(?: ?, ?a)* ?", "a, ", 4)),
+    ("start: WORD+\nWORD: /é+|ab/", 1, ("(?:é+|ab)+", "éab", 4)),
+    ('start: A B?\nA: /a+(?=b|$)/\nB: "b"', 0, ("a+b?", "ab", 2)),  # looks ahead
+    ('start: x x? y\nx: "a"? "b"\ny: | "a" y', 1, ("(?:a?b){1,2}a*", "ab", 3)),  # empty rules
+]  # fmt: skip
+"""Lark grammars with regular texts, the most blanks, and what is written of them."""
+LARK_RECURSIVE: list[tuple[str, str, bytes]] = [
+    (
+        'start: "[" [start ("," start)*] "]" | "a"\n%ignore " "',
+        'root ::= _ v _\nv ::= "[" _ (v (_ "," _ v)* _)? "]" | "a"\n_ ::= " "?', b"[], a",
+    ),
+    ('start: start "+" "a" | "(" start ")" | "a"', 'root ::= ("a" | "(" root ")") ("+" "a")*', b"a+()"),
+    ('start: "i" start | "i" start "e" start | "x"', 'root ::= "i" root ("e" root)? | "x"', b"iex"),
+    ('start: "a" start "a" | "b"', 'root ::= "a" root "a" | "b"', b"ab"),
+]  # fmt: skip
+"""Lark grammars, the same in GBNF with one blank at most, and the bytes of their texts."""
 
 language_of = cache(regular)
 
@@ -174,6 +201,15 @@ def of_schema(draw: Any) -> tuple[Language, Make, bool, bool]:
     return language, make, True, False
 
 
+def of_lark(draw: Any) -> tuple[Language, Make, bool, bool]:
+    if draw(st.booleans()):
+        text, max_blanks, known = draw(st.sampled_from(LARK))
+        return language_of(*known), partial(Index, sfgen.Grammar.from_lark(text, max_blanks=max_blanks)), True, True
+    text, gbnf, letters = draw(st.sampled_from(LARK_RECURSIVE))
+    language = grammatical(read_gbnf(gbnf).grammar, letters)
+    return language, partial(Index, sfgen.Grammar.from_lark(text)), True, False
+
+
 def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:
     return TokenNetwork(network_of(grammar), vocabulary)
 
@@ -191,6 +227,7 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "grammar": partial(of_grammar, token_network, True),
     "grammar, recogniser": partial(of_grammar, BoundedIndex, False),
     "schema": of_schema,
+    "lark": of_lark,
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_kind_that_looks_ahead = pytest.mark.parametrize(
@@ -327,7 +364,7 @@ def _first(strategy: Any) -> Any:
     return strategy.elements[0]
 
 
-@pytest.mark.parametrize(("pattern", "alphabet", "longest"), PATTERNS)
+@pytest.mark.parametrize(("pattern", "alphabet", "longest"), [*PATTERNS, *(known for _, _, known in LARK)])
 def test_the_oracle_tells_as_many_texts_apart_as_there_are_states(pattern: str, alphabet: str, longest: int) -> None:
     language = language_of(pattern, alphabet, longest)
     seen: set[Hashable] = {language.residual(b"")}
