@@ -45,7 +45,7 @@ class GrammarSource:
     max_blanks: int | None = None
     origin: str | None = None
     directory: str | PathLike[str] | None = None
-    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def __post_init__(self) -> None:
         arguments.text("grammar", self.text)
@@ -93,5 +93,6 @@ class GrammarSource:
             self.start or "start",
             max_blanks=DEFAULT_MAX_BLANKS if self.max_blanks is None else self.max_blanks,
             directory=self.directory,
+            **({"files": self.files} if self.files else {}),
         )
         return grammar
