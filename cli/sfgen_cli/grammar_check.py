@@ -55,7 +55,7 @@ class GrammarMatching:
         grammar: The grammar.
     """
 
-    said, said_with_bans = "are texts of the grammar", "are texts of the grammar and clean"
+    said, said_with_bans = "match the grammar", "match the grammar and are clean"
     each_line = False
     last_newline_may_go = True
 

@@ -35,6 +35,11 @@ WRITES = {
         1,
         r"line 1, column 24: \$\.age: must be an integer, not a string\n(.*\n)+",
     ),
+    "sfgen check --grammar 'root ::= [0-9] (\"+\" [0-9])*' --text '1+2+'": (
+        1,
+        r"line 1, column 5: the text ends too early: expected \[0-9\], in root\n(.*\n)+",
+    ),
+    "sfgen gen --grammar 'root ::= [0-9] (\"+\" [0-9])*' 'The sum: '": (0, r"[0-9](\+[0-9])*\n"),
     "echo 'Can we talk?' > notes.txt && sfgen check --words talk,listen notes.txt": (
         1,
         r"notes\.txt, line 1, column 8, byte 7: talk\n(.*\n)+",

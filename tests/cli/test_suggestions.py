@@ -54,7 +54,7 @@ CASES: list[tuple[list[str], str, str]] = [
     (["check", "--seed", "3"], "No such option: --seed", SEED_ELSEWHERE),
     # What is near in letters only is not what was meant.
     (["gen", "--system", "You are", "x"], "No such option: --system", "See: sfgen gen --help"),
-    (["gen", "--grammar", "g", "x"], "No such option: --grammar", "See: sfgen gen --help"),
+    (["gen", "--template", "g", "x"], "No such option: --template", "See: sfgen gen --help"),
     (["gen", "--zzz=true", "x"], "No such option: --zzz", "See: sfgen gen --help"),
     # Nor is what takes a value where none was given, or the other way round.
     (["gen", "x", "--ste"], "No such option: --ste", "Did you mean --step? See: sfgen gen --help"),

@@ -1,4 +1,4 @@
-"""``sfgen check``: do these texts match a pattern or a schema, and is there something in them that should not be?"""
+"""``sfgen check``: do these texts match a pattern or the like, and is there something in them that should not be?"""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(
         list[str] | None,
         typer.Argument(
             help="What to look at; none or [bold]-[/]: stdin. With a pattern or choices each line is a text, with a "
-            "schema or banned words alone a file is one text.",
+            "schema, a grammar or banned words alone a file is one text.",
             metavar="FILE…",
             rich_help_panel=_TEXTS,
             show_default=False,
@@ -60,8 +60,8 @@ def check(
         bool,
         typer.Option(
             "--lines",
-            help="With a schema or banned words, too, each line of a file is a text: nothing is found that goes over "
-            "lines. So are those of a file whose name ends in .jsonl, as they stand.",
+            help="With a schema, a grammar or banned words, too, each line of a file is a text: nothing is found that "
+            "goes over lines. So are those of a file whose name ends in .jsonl, as they stand.",
             rich_help_panel=_TEXTS,
         ),
     ] = False,
@@ -92,7 +92,7 @@ def check(
         ),
     ] = False,
 ) -> None:
-    r"""Tell whether texts match a pattern or a schema, or find banned words in texts that are already there.
+    r"""Tell whether texts match a pattern, a schema or a grammar, or find banned words in texts that are already there.
 
     Where and why two of three texts do not match:
         sfgen check --regex '[a-z]{3}[0-9]' --text abc0 --text ab --text 0
@@ -102,6 +102,9 @@ def check(
 
     A JSON document by a schema:
         sfgen check --schema 'name, age int' --text '{"name": "Ada", "age": "36"}'
+
+    Where a text is none of a grammar:
+        sfgen check --grammar 'root ::= [0-9] ("+" [0-9])*' --text '1+2+'
 
     Banned words in a file:
         echo 'Can we talk?' > notes.txt && sfgen check --words talk,listen notes.txt
@@ -115,6 +118,9 @@ def check(
 
     With a schema each document must be valid as the package jsonschema has it, formats too. What is not is told by
     its JSON path, line and column, and what was expected there.
+
+    With a grammar each text must be one of its start rule. Of one that is not it tells line and column, the rules that
+    are open there, and what was expected. A newline at the end of a file need not belong to the text.
 
     With banned words it finds what [bold]sfgen ban[/] with the same options would not have written, and tells each
     place: line and column from 1, the byte from 0. With both, a text must match and be clean.

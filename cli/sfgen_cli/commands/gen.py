@@ -1,4 +1,4 @@
-"""``sfgen gen``: text that matches a pattern."""
+"""``sfgen gen``: text that matches a pattern, a schema or a grammar."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def gen(
     generation: options.GenerationOptions,
     many: ManyOptions,
 ) -> None:
-    r"""Write text that matches a pattern or a JSON Schema, or free text.
+    r"""Write text that matches a pattern, a JSON Schema or a grammar, or free text.
 
     A JSON record, of which jq takes the age:
         sfgen gen --schema 'name, age int' 'Ada Lovelace, 36, is a mathematician in London.' | jq .age
 
-    A text that matches a pattern:
+    A text that matches a pattern, and one of a grammar:
         sfgen gen --regex '[A-Z][a-z]{2,9} is [1-9][0-9] years old\.' 'A person: '
+        sfgen gen --grammar 'root ::= [0-9] ("+" [0-9])*' 'The sum: '
 
     One of some answers:
         sfgen gen --choices hot,cold,hotel 'It is very '

@@ -66,7 +66,7 @@ def index(
     looks: Looks,
     quiet: options.Quiet = False,
 ) -> None:
-    r"""Show which tokens a pattern allows, or the rules of a schema; keep them.
+    r"""Show the tokens of a pattern, or the rules of a schema or grammar; keep them.
 
     All states, and the tokens that each allows:
         sfgen index --regex '(hot|cold|hotel)'
@@ -77,8 +77,8 @@ def index(
     Make it once, use it often:
         sfgen index --regex '(hot|cold|hotel)' --save && sfgen gen --index sfgen-index.safetensors 'It is very '
 
-    The way of a text through the states:
-        sfgen index --regex '([0-9]+)?\.[0-9]+' --path 23.37
+    The way of a text through the states, or through the rules of a grammar:
+        sfgen index --regex '([0-9]+)?\.[0-9]+' --path 23.37 && sfgen index --grammar 'root ::= [0-9]+' --path 42
 
     The rules of a JSON Schema, and texts that show them:
         sfgen index --schema 'name, tags str[]' && sfgen index --schema 'name, tags str[]' --examples 5

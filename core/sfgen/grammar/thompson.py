@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from sfgen.automata.nfa import Nfa
-from sfgen.errors import InternalError, SfgenError
+from sfgen.errors import GrammarError, InternalError, SfgenError
 from sfgen.grammar.rules import (
     Alternation,
     Bytes,
@@ -42,15 +42,24 @@ class GrammarTooLarge(SfgenError):
     Args:
         rule: The rule at which that was seen.
         limit: Which limit, in words.
+
+    Attributes:
+        position: Where the rule begins in the text of the grammar, in code points; ``None`` where that is not known.
     """
 
     def __init__(self, rule: str, limit: str) -> None:
         self.rule = rule
         self.limit = limit
+        self.position: int | None = None
         super().__init__(
             f"the automaton of the rule {rule!r} passes the limit of {limit}",
             hint="Use smaller counts and fewer alternatives, or divide the rule.",
         )
+
+    def tell_where(self, text: str, origin: str | None = None) -> None:
+        """Name the line in the text of the grammar, and its file."""
+        told = GrammarError(self.message, text, self.position, origin=origin)
+        self.message, self.details = told.message, told.details
 
 
 class RulesAutomaton:

@@ -1,7 +1,7 @@
-"""What a request to a server asks of its text: a pattern, choices or a JSON Schema, and words that are banned.
+"""What a request to a server asks of its text: a pattern, choices, a schema or a grammar, and words that are banned.
 
 A request comes from somebody who may not read the server's files: the text of a schema is JSON or the short form here,
-and never the name of a file.
+and that of a grammar the grammar itself, and never the name of a file.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from sfgen.automata import Dfa
 from sfgen.ban import BannedWords
 from sfgen.ban.difference import without
 from sfgen.errors import SchemaError, UsageError
+from sfgen.grammar.grammar import Grammar
+from sfgen.grammar.source import GrammarSource
 from sfgen.integrations.guided import cannot_be_taken_out
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.short_form import read_short_form
 
-CONSTRAINTS = ("regex", "choices", "schema")
+CONSTRAINTS = ("regex", "choices", "schema", "grammar")
 BAN = "ban"
+
+_OF_GRAMMARS = ("grammar_start", "grammar_format", "max_blanks")
 
 _KEPT = 64  # constraints, and lists of banned words
 
@@ -36,46 +40,54 @@ class ConstraintRequest:
         choices: Texts, one of which it must be.
         schema: A JSON Schema as JSON text, or the short form.
         banned: Words that must not be in it.
+        grammar: A grammar, with the rule that the text is a text of.
     """
 
     regex: str | None = None
     choices: tuple[str, ...] | None = None
     schema: str | None = None
     banned: tuple[str, ...] | None = None
+    grammar: GrammarSource | None = None
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None) -> ConstraintRequest | None:
         """What the arguments of a request ask for; ``None`` where they ask for nothing.
 
         Args:
-            given: ``regex``, ``choices`` or ``schema``, and ``ban``. Other names belong to others.
+            given: ``regex``, ``choices``, ``schema`` or ``grammar``, and ``ban``; beside ``grammar`` also
+                ``grammar_start``, ``grammar_format`` and ``max_blanks``. Other names belong to others.
 
         Raises:
-            UsageError: Several constraints, or a value of another kind.
+            UsageError: Several constraints, a value of another kind, or one about a grammar where there is none.
 
         >>> ConstraintRequest.read({"regex": "[0-9]+", "ban": ["13"], "seed": 1})
-        ConstraintRequest(regex='[0-9]+', choices=None, schema=None, banned=('13',))
+        ConstraintRequest(regex='[0-9]+', choices=None, schema=None, banned=('13',), grammar=None)
         """
         wanted = {name: value for name, value in (given or {}).items() if value is not None}
         constraints = [name for name in CONSTRAINTS if name in wanted]
         if len(constraints) > 1:
             raise UsageError(f"{' and '.join(constraints)} cannot be asked for together", hint="Give one of them.")
+        options = {name: wanted[name] for name in _OF_GRAMMARS if name in wanted}
+        if options and "grammar" not in wanted:
+            name = next(iter(options))
+            raise UsageError(f"{name} says how a grammar is read, and there is none", hint="Give one as grammar.")
         request = cls(
             arguments.text("regex", wanted["regex"]) if "regex" in wanted else None,
             arguments.texts("choices", wanted["choices"]) if "choices" in wanted else None,
             _schema_text(wanted["schema"]) if "schema" in wanted else None,
             arguments.texts(BAN, wanted[BAN]) if BAN in wanted else None,
+            _grammar_source(wanted["grammar"], **options) if "grammar" in wanted else None,
         )
         return None if request == cls() else request
 
     @property
-    def constraint(self) -> Dfa | JsonSchema | None:
+    def constraint(self) -> Dfa | JsonSchema | Grammar | None:
         """What the text must satisfy, whatever is banned; the last few are kept.
 
         Raises:
-            SfgenError: As ``Dfa.from_regex``, ``Dfa.from_choices`` and ``JsonSchema``.
+            SfgenError: As ``Dfa.from_regex``, ``Dfa.from_choices``, ``JsonSchema`` and ``GrammarSource.grammar``.
         """
-        return _constraint(self.regex, self.choices, self.schema)
+        return _constraint(self.regex, self.choices, self.schema, self.grammar)
 
     @property
     def banned_words(self) -> BannedWords | None:
@@ -97,8 +109,11 @@ class ConstraintRequest:
             _ = constraint.network
         if constraint is None or banned is None:
             return
-        clean = without(constraint, banned) if isinstance(constraint, Dfa) else constraint.without_banned(banned)
-        if clean is None:
+        if isinstance(constraint, Dfa):
+            clean = without(constraint, banned) is not None
+        else:
+            clean = isinstance(constraint, JsonSchema) and constraint.without_banned(banned) is not None
+        if not clean:
             raise cannot_be_taken_out()
 
 
@@ -114,12 +129,23 @@ def _schema_text(schema: object) -> str:
         raise UsageError(f"schema cannot be written as JSON: {error}") from None
 
 
+def _grammar_source(
+    grammar: object, grammar_start: Any = None, grammar_format: Any = None, max_blanks: Any = None
+) -> GrammarSource:
+    """A grammar that may import no file."""
+    return GrammarSource(arguments.text("grammar", grammar), grammar_format, grammar_start, max_blanks)
+
+
 @lru_cache(maxsize=_KEPT)
-def _constraint(regex: str | None, choices: tuple[str, ...] | None, schema: str | None) -> Dfa | JsonSchema | None:
+def _constraint(
+    regex: str | None, choices: tuple[str, ...] | None, schema: str | None, grammar: GrammarSource | None
+) -> Dfa | JsonSchema | Grammar | None:
     if regex is not None:
         return Dfa.from_regex(regex)
     if choices is not None:
         return Dfa.from_choices(choices)
+    if grammar is not None:
+        return grammar.grammar()
     if schema is None:
         return None
     if schema.startswith("{") or schema in ("true", "false"):

@@ -5,8 +5,9 @@ r"""Constraints in vLLM: by request, in its offline ``LLM`` and in its server.
     llm = LLM(model, logits_processors=["sfgen.integrations.vllm:ConstraintLogitsProcessor"])
     llm.generate("Date: ", SamplingParams(max_tokens=12, extra_args={"regex": "[0-9]{4}-[0-9]{2}"}))
 
-``extra_args`` (in requests over HTTP: ``vllm_xargs``) are ``regex``, ``choices`` or ``schema``, and ``ban``, a list of
-words that must not be written; see ``sfgen.integrations.request``. A bad one is refused before it comes to the engine.
+``extra_args`` (in requests over HTTP: ``vllm_xargs``) are ``regex``, ``choices``, ``schema`` or ``grammar`` (beside it
+``grammar_start``, ``grammar_format`` and ``max_blanks``), and ``ban``, a list of words that must not be written; see
+``sfgen.integrations.request``. A bad one is refused before it comes to the engine.
 
 This is the only module that knows vLLM. It was made for 0.32 and tried on a CPU alone. vLLM has two ways to run a
 model, and two interfaces for logits processors, both of them subject to change; this is a processor of both kinds:

@@ -163,7 +163,7 @@ def _parser(text: str, start: str, importer: _Importer) -> Any:
     from lark.exceptions import LarkError
     from lark.lexer import ContextualLexer
 
-    class Unchecked(ContextualLexer):
+    class Unchecked(ContextualLexer):  # type: ignore[misc]
         """The contextual lexer without the check for terminals that read the same texts."""
 
         def __init__(self, conf: Any, *arguments: Any, **options: Any) -> None:

@@ -138,7 +138,7 @@ class _RuleReader(CharacterReader):
     def too_large(self, rule: str, position: int) -> GrammarTooLarge:
         """The error that a rule passes the limit of parts."""
         error = GrammarTooLarge(rule, f"{MAX_SIZE:,} bytes and parts")
-        error.details = self.error("", position).details
+        error.position = position
         return error
 
     def _read_rule(self) -> None:

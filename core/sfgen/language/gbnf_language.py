@@ -154,6 +154,9 @@ def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> 
         return GbnfLanguage(read_gbnf(text, start), origin)
     except GrammarError as error:
         raise error.of_file(origin) from None
+    except GrammarTooLarge as error:
+        error.tell_where(text, origin)
+        raise
     except RecursionError:
         hint = "Give what is inside rules of its own."
         raise GrammarError("brackets and repetitions are nested too deep", text, hint=hint, origin=origin) from None
@@ -168,7 +171,7 @@ def _network(source: Gbnf) -> Network:
     try:
         return network_of(source.grammar)
     except GrammarTooLarge as error:
-        error.details = source.error("", error.rule).details
+        error.position = source.positions.get(error.rule)
         raise
     except LeftRecursion as error:
         hint = "Write such a list as a repetition, as in: item (separator item)*"

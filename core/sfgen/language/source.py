@@ -45,7 +45,7 @@ class GrammarSource:
     max_blanks: int | None = None
     origin: str | None = None
     directory: str | PathLike[str] | None = None
-    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def __post_init__(self) -> None:
         arguments.text("grammar", self.text)
