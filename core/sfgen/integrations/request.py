@@ -17,9 +17,9 @@ from sfgen.automata import Dfa
 from sfgen.ban import BannedWords
 from sfgen.ban.difference import without
 from sfgen.errors import SchemaError, UsageError
+from sfgen.integrations.guided import cannot_be_taken_out
 from sfgen.language.grammar import Grammar
 from sfgen.language.source import GrammarSource
-from sfgen.integrations.guided import cannot_be_taken_out
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.short_form import read_short_form
 

@@ -128,7 +128,7 @@ class _Writer:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._reach = reachable_terminals(reader.tables, reader.lexer)
+        self._reach = reachable_terminals(reader.tables, reader.distances)
         self._rows: list[list[int]] = reader.lexer.step.tolist()
         classes = reader.lexer.byte_classes.tobytes()
         self._labels = sorted({(_nicest(classes, label), label) for label in set(classes)})

@@ -15,10 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.index.mask_ids import repeat_tokens
+from sfgen.lalr.lexeme_costs import FAR
 from sfgen.lalr.reachable import reachable_terminals
 from sfgen.lalr.read import Configuration, Reader
+from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE
-from sfgen.lalr.walk import FIELDS, MOST_CONFIGURATIONS, MOST_MADE, TOO_MANY, join_classes, read_behind, walk_lexeme
+from sfgen.lalr.walk import (
+    BELOW,
+    DEEPEST,
+    ENDS,
+    FIELDS,
+    MOST_CONFIGURATIONS,
+    MOST_MADE,
+    STATE,
+    TOO_MANY,
+    join_classes,
+    read_behind,
+    walk_lexeme,
+)
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
@@ -26,6 +40,11 @@ _KEPT = 64 << 20
 """Bytes of masks that are kept."""
 
 
+_ENDS, _MOST_ENDS = 1 << 12, 1 << 22
+"""Ends of tokens for which there is room at first, and numbers of ends at most."""
+
+_NO_ENDS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+_NO_MASK: Mask = np.empty(0, dtype=np.uint32)
 _NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
 
 
@@ -65,6 +84,22 @@ class LexemeTokens(NamedTuple):
     reached: Int32
 
 
+class TokenEnds(NamedTuple):
+    """Where tokens lead.
+
+    Attributes:
+        tokens: The tokens, int32 ``[ends]``; one that is read in several ways has several ends.
+        place_of: The number of the configuration that each leads to, ``[ends]``.
+        controls: The controls of these configurations, int32 ``[configurations]``.
+        nodes: Their stack nodes, ``[configurations]``.
+    """
+
+    tokens: Int32
+    place_of: NDArray[np.intp]
+    controls: Int32
+    nodes: NDArray[np.int64]
+
+
 class Masks:
     """Makes and keeps the masks of one grammar over one vocabulary. Safe to share between threads.
 
@@ -81,7 +116,7 @@ class Masks:
         self._vocabulary = vocabulary
         tables, lexer, trie = reader.tables, reader.lexer, vocabulary.trie
         self.words = (len(vocabulary) + 31) // 32
-        labels = sorted(set(zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)))
+        labels = reader.distances.labels
         number_of = {label: number for number, label in enumerate(labels)}
         commits = zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)
         commit_labels = np.array([number_of[commit] for commit in commits], dtype=np.int32)
@@ -97,10 +132,11 @@ class Masks:
             ],
             dtype=np.int32,
         )
-        reach = reachable_terminals(reader.tables, reader.lexer)
+        reach = reachable_terminals(tables, reader.distances)
         self._reach_starts = np.append(0, np.cumsum(reach.sum(axis=1))).astype(np.int32)
         self._reach = np.nonzero(reach)[1].astype(np.int32)
-        _, class_of = np.unique(np.packbits(reach, axis=1), axis=0, return_inverse=True)
+        comes_to = np.packbits(reader.distances.cost < FAR, axis=1)
+        _, class_of = np.unique(comes_to, axis=0, return_inverse=True)
         self._class_of = class_of.reshape(-1).astype(np.int32)
         self._classes = int(self._class_of.max(initial=-1)) + 1
         self._first_of_class = np.unique(self._class_of, return_index=True)[1].astype(np.int32)
@@ -143,29 +179,18 @@ class Masks:
         return (control, node) in self._masks
 
     def _make(self, control: int, node: int) -> TokenMask:
-        tokens = self.lexeme_tokens(control)
-        room = self._room()
-        counts = np.array([self._reader.stacks.depths[node]], dtype=np.int64)
+        tokens, room = self.lexeme_tokens(control), self._room()
         mask = np.zeros(self.words, dtype=np.uint32)
-        stack: tuple[Any, ...] = (
-            self._reader.stacks.array(), room.made, room.top, *self._parser_arguments,
-        )  # fmt: skip
-        room.top[0] = 0
+        counts = np.array([self._reader.stacks.depths[node], 0], dtype=np.int64)
+        stack = self._stack(room)
         join_classes(
             node, tokens.controls, tokens.masks.reshape(-1), self.words, mask, self._reach_starts, self._reach, *stack
         )
-        if len(tokens.children):
-            step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
-            arguments: tuple[Any, ...] = (
-                node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, room.sets, room.marks,
-                self._reach_starts, self._reach, self._labels, self._starts, self._reader.tables.context_of,
-                step, byte_classes, commit_starts, commit_labels, *trie, *stack,
-            )  # fmt: skip
-            if read_behind(*arguments) == TOO_MANY:
-                raise TooManyWays
+        if len(tokens.children) and self._read_behind(node, tokens, mask, counts, _NO_ENDS, room) == TOO_MANY:
+            raise TooManyWays
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
         here = Configuration(control, node)
-        deepest = int(counts[0])
+        deepest = int(counts[DEEPEST])
         for behind in self._reader.commits(here):
             gap = self.of(*behind)
             mask |= gap.mask
@@ -176,12 +201,80 @@ class Masks:
         mask.setflags(write=False)
         return TokenMask(mask, deepest)
 
+    def ends(self, control: int, node: int) -> TokenEnds:
+        """Where the tokens lead in which a terminal ends, alive or not.
+
+        Raises:
+            TooManyWays: There is no room for the ways to read a token.
+        """
+        tokens, room = self.lexeme_tokens(control), self._room()
+        counts = np.zeros(2, dtype=np.int64)
+        ends = np.empty(3 * _ENDS, dtype=np.int64)
+        while len(tokens.children) and self._read_behind(node, tokens, _NO_MASK, counts, ends, room) == TOO_MANY:
+            if len(ends) > _MOST_ENDS:
+                raise TooManyWays
+            counts[:] = 0
+            ends = np.empty(2 * len(ends), dtype=np.int64)
+            room.made = np.empty(2 * len(room.made), dtype=np.int64)
+        at, controls, nodes = ends[: 3 * counts[ENDS]].reshape(-1, 3).T
+        places, place_of = np.unique(np.stack([controls, nodes]), axis=1, return_inverse=True)
+        trie = self._vocabulary.trie
+        token_counts = trie.token_starts[at + 1] - trie.token_starts[at]
+        firsts = trie.token_starts[at] - np.cumsum(token_counts) + token_counts
+        which = np.arange(token_counts.sum()) + np.repeat(firsts, token_counts)
+        return TokenEnds(
+            trie.token_ids[which],
+            np.repeat(place_of.reshape(-1), token_counts),
+            places[0].astype(np.int32),
+            self._nodes(places[1], room.made, room.loaded),
+        )
+
+    def _nodes(self, numbers: NDArray[np.int64], made: NDArray[np.int64], loaded: int) -> NDArray[np.int64]:
+        """The stack nodes with the numbers that a walk gave them."""
+        stacks = self._reader.stacks
+        known: dict[int, int] = {}
+        for number in numbers.tolist():
+            waiting = [number]
+            while waiting:
+                at = FIELDS * (waiting[-1] - loaded)
+                below = int(made[at + BELOW]) if at >= 0 else BOTTOM
+                if at >= 0 and below >= loaded and below not in known:
+                    waiting.append(below)
+                    continue
+                last = waiting.pop()
+                if at >= 0 and last not in known:
+                    known[last] = stacks.push(int(made[at + STATE]), known.get(below, below))
+        return np.array([known.get(number, number) for number in numbers.tolist()], dtype=np.int64)
+
+    def _stack(self, room: _Room) -> tuple[Any, ...]:
+        """The arguments of kernels that use the parser's stack."""
+        room.top[0] = 0
+        nodes = self._reader.stacks.array()
+        room.loaded = len(nodes) // FIELDS
+        return (nodes, room.made, room.top, *self._parser_arguments)
+
+    def _read_behind(
+        self, node: int, tokens: LexemeTokens, mask: Mask, counts: Any, ends: NDArray[np.int64], room: _Room
+    ) -> int:
+        step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
+        arguments: tuple[Any, ...] = (
+            node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, ends, room.sets, room.marks,
+            self._reach_starts, self._reach, self._labels, self._starts, self._reader.tables.context_of,
+            step, byte_classes, commit_starts, commit_labels, *trie, *self._stack(room),
+        )  # fmt: skip
+        status: int = read_behind(*arguments)
+        return status
+
     def lexeme_tokens(self, control: int) -> LexemeTokens:
         """The tokens that depend on the control alone, and where terminals end inside tokens."""
         found = self._lexemes.get(control)
         if found is None:
             found = self._lexemes[control] = self._walk(control, _NOT_WANTED)
         return found
+
+    def classes_of(self, controls: Int32) -> Int32:
+        """The class of each control."""
+        return self._class_of[controls]
 
     def control_of(self, control: int) -> Int32:
         """The control that each token leads to without a terminal for the parser, int32 ``[len(vocabulary)]``."""
@@ -234,6 +327,7 @@ class _Room:
         self.stack = np.empty(trie.max_depth + 1, dtype=np.int32)
         self.made = np.empty(FIELDS * MOST_MADE, dtype=np.int64)
         self.top = np.zeros(1, dtype=np.int64)
+        self.loaded = 0
         self.sets = np.empty(2 * MOST_CONFIGURATIONS, dtype=np.int64)
         self.marks = np.empty(3 * (trie.max_depth + 2), dtype=np.int64)
 

@@ -28,7 +28,7 @@ class OpenRules:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.items = kernel_items(reader.tables)
-        self.reach = reachable_terminals(reader.tables, reader.lexer)
+        self.reach = reachable_terminals(reader.tables, reader.distances)
 
     def at(self, position: Position) -> tuple[tuple[str, ...], str]:
         """The open rules, the outermost first, and the terminal that is being written where it is sure, else ``""``.

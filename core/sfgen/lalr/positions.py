@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,15 @@ from sfgen import arguments
 from sfgen.errors import DeadEnd, LimitTooSmall
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.fewest_tokens import fewest_tokens
-from sfgen.index.mask_ids import TokenIds, bits_of_row, packed
+from sfgen.index.mask_ids import TokenIds, packed, repeat_tokens
 from sfgen.lalr.distances import FAR
-from sfgen.lalr.masks import Masks, TooManyWays
+from sfgen.lalr.masks import Masks, TokenEnds, TooManyWays
 from sfgen.lalr.read import Configuration, Position, Reader
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1024
-"""Masks of positions, and tokens behind configurations, that are kept."""
+"""Masks of positions, and ends of tokens, that are kept."""
 
 _KEPT_ENDS = 1 << 14
 """Configurations whose fewest tokens are kept."""
@@ -29,20 +28,6 @@ _SHOWN = 60  # characters of a text in a message
 
 _ENDLESS = FAR - 1
 """The room where there is no limit: more than any distance."""
-
-
-class Behind(NamedTuple):
-    """Where tokens lead in which a terminal ends.
-
-    Attributes:
-        tokens: The tokens, int32 ``[tokens]``.
-        group_of: The number of the position of each, int32 ``[tokens]``.
-        positions: The positions.
-    """
-
-    tokens: Int32
-    group_of: Int32
-    positions: list[Position]
 
 
 class LalrPositions:
@@ -66,7 +51,7 @@ class LalrPositions:
         self._is_exact = reader.to_end.is_separable and bool(self.vocabulary.trie.single_bytes.all())
         self._ids = TokenIds()
         self._kept: dict[tuple[Position, int], Mask] = {}
-        self._behind: dict[Configuration, Behind] = {}
+        self._ends_behind: dict[Configuration, TokenEnds] = {}
         self._control_of: dict[int, Int32] = {}
         self._least: dict[Configuration, int] = {}
         self._lock = threading.Lock()
@@ -119,30 +104,41 @@ class LalrPositions:
         return found
 
     def _fitting(self, configuration: Configuration, room: int) -> Mask:
-        """The tokens of a configuration behind which the text can be completed with ``room`` tokens."""
-        try:
-            plain, deepest = self._masks.of(*configuration)
-        except TooManyWays:
-            return self._one_by_one(configuration, self.vocabulary.text_token_ids, room)
-        per_level = self.reader.to_end.most_per_level
-        if self._is_exact and (room == _ENDLESS or (per_level is not None and per_level * (deepest + 1) <= room)):
-            return plain
+        """The text tokens of a configuration behind which the text can be completed with ``room`` tokens."""
         control, node = configuration
-        reached = self._masks.lexeme_tokens(control).reached
-        fits = self._which_fit(reached, node, room)
-        behind = self._tokens_behind(configuration, plain)
-        behind_fits = np.array([self.fits(position, room) for position in behind.positions], dtype=np.bool_)
-        gaps = self.reader.commits(configuration)
-        if fits.all() and behind_fits.all() and not gaps:
-            return plain
-        mask = packed(behind.tokens[behind_fits[behind.group_of]], len(self.vocabulary)).copy()
-        if fits.any():
-            leads_on = np.zeros(len(self.reader.lexer.step) + 1, dtype=np.bool_)  # the last is for the others
-            leads_on[reached] = fits
-            mask |= packed(np.flatnonzero(leads_on[self._controls_of(control)]).astype(np.int32), len(self.vocabulary))
-        for gap in gaps:
+        per_level = self.reader.to_end.most_per_level
+        try:
+            if self._is_exact:
+                plain, deepest = self._masks.of(*configuration)
+                if room == _ENDLESS or (per_level is not None and per_level * (deepest + 1) <= room):
+                    return plain
+            ends = self._ends_of(configuration)
+        except TooManyWays:
+            return self._one_by_one(configuration, room)
+        mask = self._inside(control, node, room)
+        fits = np.zeros(len(ends.nodes), dtype=np.bool_)
+        for each in np.unique(ends.nodes).tolist():
+            where = np.flatnonzero(ends.nodes == each)
+            fits[where] = self._which_fit(ends.controls[where], each, room)
+        mask |= packed(ends.tokens[fits[ends.place_of]], len(self.vocabulary))
+        for gap in self.reader.commits(configuration):
             mask |= self._fitting(gap, room)
         return mask
+
+    def _inside(self, control: int, node: int, room: int) -> Mask:
+        """Of the tokens that hand no terminal to the parser those that fit."""
+        tokens = self._masks.lexeme_tokens(control)
+        fits = self._which_fit(tokens.reached, node, room)
+        class_of = self._masks.classes_of(tokens.reached)
+        is_wanted = np.isin(self._masks.classes_of(tokens.controls), class_of[fits])
+        if not np.isin(class_of[~fits], class_of[fits]).any():  # of each class all or none
+            mask: Mask = np.bitwise_or.reduce(tokens.masks[is_wanted], axis=0, initial=0).astype(np.uint32)
+            repeat_tokens(mask, self.vocabulary.trie.repeated_tokens)
+            return mask
+        leads_on = np.zeros(len(self.reader.lexer.step) + 1, dtype=np.bool_)  # the last is for the other tokens
+        leads_on[tokens.reached] = fits
+        wanted = np.flatnonzero(leads_on[self._controls_of(control)]).astype(np.int32)
+        return packed(wanted, len(self.vocabulary)).copy()
 
     def _which_fit(self, controls: Int32, node: int, room: int) -> NDArray[np.bool_]:
         """From which controls the text can be completed with ``room`` tokens, bool ``[len(controls)]``."""
@@ -152,34 +148,16 @@ class LalrPositions:
             fits[number] = self._config_fits(Configuration(int(controls[number]), node), room)
         return fits
 
-    def _tokens_behind(self, configuration: Configuration, plain: Mask) -> Behind:
+    def _ends_of(self, configuration: Configuration) -> TokenEnds:
         """Where the tokens of a configuration lead in which a terminal ends."""
-        found = self._behind.get(configuration)
+        found = self._ends_behind.get(configuration)
         if found is None:
-            tokens = self._below(self._masks.lexeme_tokens(configuration.control).children)
-            tokens = tokens[bits_of_row(plain)[tokens]]
-            numbers: dict[Position, int] = {}
-            kept, groups = [], []
-            for token in tokens.tolist():
-                after = self.reader.read((configuration,), self.vocabulary.tokens[token] or b"")
-                if after is not None:
-                    kept.append(token)
-                    groups.append(numbers.setdefault(after, len(numbers)))
-            found = Behind(np.array(kept, dtype=np.int32), np.array(groups, dtype=np.int32), list(numbers))
+            found = self._masks.ends(*configuration)
             with self._lock:
-                if len(self._behind) > _KEPT:
-                    self._behind.clear()
-                self._behind[configuration] = found
+                if len(self._ends_behind) > _KEPT // 4:
+                    self._ends_behind.clear()
+                self._ends_behind[configuration] = found
         return found
-
-    def _below(self, children: Int32) -> Int32:
-        """The text tokens at some trie nodes and below, ascending, int32."""
-        trie = self.vocabulary.trie
-        spans = [
-            trie.token_ids[trie.token_starts[child] : trie.token_starts[trie.subtree_ends[child]]]
-            for child in np.unique(children).tolist()
-        ]
-        return np.unique(np.concatenate(spans)) if spans else np.empty(0, dtype=np.int32)
 
     def _controls_of(self, control: int) -> Int32:
         found = self._control_of.get(control)
@@ -191,9 +169,9 @@ class LalrPositions:
                 self._control_of[control] = found
         return found
 
-    def _one_by_one(self, configuration: Configuration, tokens: Int32, room: int) -> Mask:
+    def _one_by_one(self, configuration: Configuration, room: int) -> Mask:
         found = []
-        for token in tokens.tolist():
+        for token in self.vocabulary.text_token_ids.tolist():
             after = self.reader.read((configuration,), self.vocabulary.tokens[token] or b"")
             if after is not None and self.fits(after, room):
                 found.append(token)

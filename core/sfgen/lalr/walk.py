@@ -33,6 +33,9 @@ MOST_CONFIGURATIONS = 1 << 13
 WIDTH, GOTO_WIDTH, END_TERMINAL, END_STATE, CLASSES, PROMISES = 0, 1, 2, 3, 4, 5
 """The sizes that the kernels are told: columns of the tables, and which terminal and state are the end."""
 
+DEEPEST, ENDS = 0, 1
+"""What ``read_behind`` counts."""
+
 _NO_TOKEN = 0x80000000
 
 
@@ -237,9 +240,9 @@ def _commit(
 @kernel
 def read_behind(
     node: Int, label_starts: Int32s, children: Int32s, exit_labels: Int32s, mask: UInt32sOut, counts: Int64sOut,
-    sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s, reach: Int32s, labels: Int32s, starts: Int32s,
-    context_of: Int32s, step: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
-    trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s,
+    ends_of: Int64sOut, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s, reach: Int32s, labels: Int32s,
+    starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s, commit_starts: Int32s,
+    commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s,
     nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
     """Add the tokens in which a terminal ends: what is behind it is read with the parser's new stack.
@@ -250,7 +253,10 @@ def read_behind(
         children: The trie nodes right behind the end of a terminal.
         exit_labels: The labels: a terminal, and what it promises.
         mask: Where the tokens go.
-        counts: Where the largest depth goes of a stack that a token leads to, if it is larger than what is there.
+        counts: What is counted: the largest depth of a stack that a token leads to, if it is larger than what is there;
+            and the ends.
+        ends_of: Where the ends go, if there is any room: a trie node with a token, the control and the stack node that
+            it leads to. Tokens go there and not to ``mask``, whether or not they are alive; and all nodes are kept.
         sets: Two numbers of each configuration: control, node.
         marks: Three numbers of each depth: where its set begins and ends, how many nodes are made.
         reach_starts: This and ``reach``: see ``join_classes``.
@@ -267,7 +273,8 @@ def read_behind(
     width = np.int64(sizes[CLASSES])
     for number in range(exit_labels.size):
         label = np.int64(exit_labels[number])
-        top[0] = 0
+        if ends_of.size == 0:
+            top[0] = 0
         first = after_terminal(node, np.int64(labels[2 * label]), 1, nodes, made, top, actions, gotos, rules, sizes)
         if first == TOO_MANY:
             return TOO_MANY
@@ -287,7 +294,9 @@ def read_behind(
                 before = 3 * np.int64(depths[at]) - 3
                 byte = np.int64(byte_classes[trie_bytes[at]])
                 end = marks[before + 1]
-                last, top[0] = end, marks[before + 2]
+                last = end
+                if ends_of.size == 0:
+                    top[0] = marks[before + 2]
                 for each in range(marks[before], end):
                     if 2 * last + 4 > sets.size:
                         return TOO_MANY
@@ -311,12 +320,19 @@ def read_behind(
                 token = first_tokens[at]
                 if token < _NO_TOKEN:
                     for each in range(end, last):
+                        if ends_of.size > 0:
+                            if 3 * counts[ENDS] + 3 > ends_of.size:
+                                return TOO_MANY
+                            ends_of[3 * counts[ENDS]], ends_of[3 * counts[ENDS] + 1] = at, sets[2 * each]
+                            ends_of[3 * counts[ENDS] + 2] = sets[2 * each + 1]
+                            counts[ENDS] += 1
+                            continue
                         alive = _is_alive(
                             sets[2 * each], sets[2 * each + 1], reach_starts, reach, nodes, made, top, actions, gotos,
                             rules, sizes,
                         )  # fmt: skip
                         if alive != 0:
                             mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
-                            counts[0] = max(counts[0], _of_node(sets[2 * each + 1], DEPTH, nodes, made))
+                            counts[DEEPEST] = max(counts[DEEPEST], _of_node(sets[2 * each + 1], DEPTH, nodes, made))
                 at += 1
     return 0
