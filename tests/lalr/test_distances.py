@@ -91,7 +91,7 @@ def test_distances(name: str, apart: tuple[str, ...], blanks: bool) -> None:
     check(tables, letter_lexer(tables, apart, blanks))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_random_grammars_and_lexers(data: st.DataObject) -> None:
     try:

@@ -94,7 +94,11 @@ class Distances:
         most_first = int(self.cost[self.cost < FAR].max(initial=0))
         if has_conflicts(self._items):
             return explored_safety(self._items, self._readings, most_first)
-        return Bounds(self._items, self._readings).safety(most_first)
+        found = Bounds(self._items, self._readings).safety(most_first)
+        if 2 * found.labels.sum() < len(found.labels):  # too little is known for a look at the levels to be dearer
+            explored = explored_safety(self._items, self._readings, most_first)
+            return max(explored, found, key=lambda safety: int(safety.labels.sum()))
+        return found
 
     @property
     def safe(self) -> NDArray[np.bool_]:

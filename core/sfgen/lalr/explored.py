@@ -1,4 +1,4 @@
-"""Which labels are safe in a grammar whose conflicts were resolved, by looking at all levels that its stacks may have.
+"""Which labels are safe, by looking at all levels that a parser's stacks may have, whatever its conflicts.
 
 There are finitely many sets of vectors that are alike but for what is added to them in most grammars, and few. What the
 parser takes is no part of a level, so nodes are told apart by that as well.
@@ -16,7 +16,7 @@ from sfgen.lalr.readings import Readings
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE
 
-MOST_NODES = 2_000
+MOST_NODES = 1_000
 """How many nodes are looked at before nothing is known."""
 
 
