@@ -11,6 +11,10 @@ from lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
 from lark.exceptions import GrammarError
 
 from sfgen.lalr.distances import FAR, Distances
+from sfgen.lalr.explored import explored_safety
+from sfgen.lalr.items import Items
+from sfgen.lalr.lexeme_costs import byte_costs, labels_of
+from sfgen.lalr.readings import Readings
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 
@@ -28,6 +32,7 @@ GRAMMARS = {
     "a shift that leads into a dead end": "start: x A | C\nx: A | A x",
     "nothing but an endless rule": "start: A start",
     "prefixes": "start: (A | AB | B)+ C",
+    "what is left is dearer than what was begun": "start: A y\ny: B | x C C C C C C C C\nx: A y",
     "lists": "start: A (start (B start)*)? C | AB",
     "two levels of lists": "start: A x (B x)* C\nx: | x C x1\nx1: A start B",
 }
@@ -189,3 +194,36 @@ def test_units_that_are_given(name: str) -> None:
         assert in_units.of(*configuration) == min(FAR, 3 * in_bytes.of(*configuration))
     with pytest.raises(ValueError, match="no shortest text"):
         in_units.shortest(0, BOTTOM)
+
+
+def test_the_smallest_bytes_come_first() -> None:
+    tables = tables_of("start: C A | B C | B B" + LETTERS)
+    lexer = letter_lexer(tables)
+    start = int(lexer.starts[tables.context_of[tables.start], 0])
+    assert Distances(tables, lexer, Stacks(tables)).shortest(start, BOTTOM) == b"bb"
+
+
+@pytest.mark.parametrize("first", ["A", "B"])
+def test_what_is_taken_tells_levels_apart(first: str) -> None:
+    """C C cannot be written. The parser takes the first C behind one of the openings, and refuses it behind the other.
+
+    What can be written behind both is the same.
+    """
+    other = "AB".replace(first, "")
+    tables = tables_of(f"start: {first} x B | {other} x C C | {other} x B\nx: AB" + LETTERS)
+    lexer = letter_lexer(tables, ("C",))
+    labels = labels_of(lexer)
+    readings = Readings(Items(tables), lexer, labels, byte_costs(lexer, labels))
+    safe = explored_safety(readings.items, readings, 9).labels
+    names = [tables.terminals[terminal].name for terminal, _ in labels]
+    assert [name for name, is_safe in zip(names, safe, strict=False) if not is_safe] == ["C"]
+
+
+def test_nothing_is_known_of_more_nodes_than_are_looked_at() -> None:
+    tables = tables_of(GRAMMARS["dangling else"] + LETTERS)
+    lexer = letter_lexer(tables)
+    labels = labels_of(lexer)
+    readings = Readings(Items(tables), lexer, labels, byte_costs(lexer, labels))
+    found = explored_safety(readings.items, readings, 9, most_nodes=3)
+    assert found.most_per_level is None
+    assert found.labels.tolist() == [False] * len(labels) + [True]

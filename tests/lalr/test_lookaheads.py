@@ -32,6 +32,11 @@ def refusal(grammar: str) -> str | None:
     return None
 
 
+def test_what_follows_a_rule_follows_only_its_last_symbol() -> None:
+    assert not has_conflicts(Items(tables_of('start: x "c"\nx: y "b"\ny: "a" | "a" "c"\n')))
+    assert has_conflicts(Items(tables_of('start: x "c"\nx: y z\ny: "a" | "a" "c"\nz: "b" |\n')))
+
+
 def test_a_rule_of_higher_priority() -> None:
     """Of two rules that could be reduced, lark takes the one of higher priority."""
     rules = 'start: x "b" | y "c"\nx: "a"\ny{}: "a"\n'
