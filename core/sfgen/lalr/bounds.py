@@ -1,53 +1,84 @@
-"""A bound of all distances of a grammar, and whether its terminals can be told apart from the parser's view alone.
+"""Which labels are safe in a grammar without conflicts, and a bound of its distances.
 
-A grammar is *separable* when the lexer never takes away what the parser allows: at each gap that comes up, every
-terminal that the state knows can be read, no conflict was resolved, and each nonterminal has a text. Then each item of
-a state can be completed, whatever is below (the items of an LR(0) state are all valid). So a bound of the distance is:
-complete the cheapest item of each state of the stack, each terminal at its dearest gap.
+A label is *safe* when all is viable behind it wherever the parser takes it. A gap is good when for every terminal that
+its state knows some safe label can be read there, and a label is safe when all gaps behind it are good: this is the
+largest such set, if each nonterminal has a text. For then each item of the state behind a safe label can be completed
+by safe labels, whatever is below (the items of an LR(0) state are all valid). So a bound of the distance is: complete
+the cheapest item of each state of the stack, each terminal at its dearest good gap.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.lalr.items import Item, Items
 from sfgen.lalr.lexeme_costs import FAR
-from sfgen.lalr.lookaheads import has_conflicts
 from sfgen.lalr.readings import Readings
 from sfgen.lalr.tables import NO_STATE
 
 
+class Safety(NamedTuple):
+    """What is known without looking at a stack.
+
+    Attributes:
+        labels: The labels that are safe, bool ``[labels + 1]``.
+        most_per_level: D is at most this times the depth of the node plus 1 where a safe label is reached that the
+            parser takes; ``None`` where no bound is known.
+    """
+
+    labels: NDArray[np.bool_]
+    most_per_level: int | None
+
+
 class Bounds:
-    """What holds at every gap.
+    """What holds at every gap of a grammar without conflicts.
 
     Args:
         items: The items.
         readings: What the lexer can read at each gap.
-
-    Attributes:
-        is_separable: As above.
     """
 
     def __init__(self, items: Items, readings: Readings) -> None:
         self._items = items
-        gaps = _gaps(items, readings)
-        rows = np.array([readings.gap(*gap) for gap in gaps])
-        dearest = _by_terminal(rows, readings.terminals, len(items.tables.terminals))
-        known = items.tables.actions[[state for state, _ in gaps]] != 0
-        is_readable = bool((dearest < FAR)[known].all())
-        self._terminal_cost: list[int] = np.where(dearest < FAR, dearest, 0).max(axis=0).tolist()
+        tables = items.tables
+        gaps = gaps_of(items, readings)
+        rows = np.array([readings.gap(state, promise) for state, promise, _ in gaps])
+        known = tables.actions[[state for state, _, _ in gaps]] != 0
+        behind = np.array([label for _, _, label in gaps])  # the end, of which nothing is behind, for the first gap
+        self._safe = np.ones(len(readings.terminals), dtype=np.bool_)
+        while True:
+            usable = np.where(self._safe, rows, np.int32(FAR))
+            dearest = _by_terminal(usable, readings.terminals, len(tables.terminals))
+            is_good = ((dearest < FAR) | ~known).all(axis=1)
+            unsafe = behind[~is_good]
+            unsafe = unsafe[unsafe < len(self._safe) - 1]
+            if not self._safe[unsafe].any():
+                break
+            self._safe[unsafe] = False
+        dearest = dearest[is_good]
+        self._terminal_cost: list[int] = np.where(dearest < FAR, dearest, 0).max(axis=0, initial=0).tolist()
         self._nonterminal_cost = self._find_nonterminal_costs()
-        is_read = (items.tables.gotos != NO_STATE).any(axis=0).tolist()
-        has_texts = all(cost < FAR for cost, is_one in zip(self._nonterminal_cost, is_read, strict=True) if is_one)
-        self.is_separable = is_readable and has_texts and not has_conflicts(items)
+        is_read = (tables.gotos != NO_STATE).any(axis=0).tolist()
+        self._has_texts = all(
+            cost < FAR for cost, is_one in zip(self._nonterminal_cost, is_read, strict=True) if is_one
+        )
 
-    def most_per_level(self, most_first: int) -> int:
-        """A bound of the units for each state on the stack, of a separable grammar.
+    def safety(self, most_first: int) -> Safety:
+        """The safe labels, and a bound.
 
         Args:
             most_first: The most units until a first label can be committed.
         """
+        if not self._has_texts:
+            safe = np.zeros_like(self._safe)
+            safe[-1] = True
+            return Safety(safe, None)
+        return Safety(self._safe, self._most_per_level(most_first))
+
+    def _most_per_level(self, most_first: int) -> int:
         tables = self._items.tables
         most = most_first + self._terminal_cost[-1]
         for state in range(len(tables.actions)):
@@ -101,20 +132,20 @@ class Bounds:
             self._nonterminal_cost = found
 
 
-def _gaps(items: Items, readings: Readings) -> list[tuple[int, int]]:
-    """The states that come up behind a terminal that was shifted, or at the beginning, and the promises there."""
+def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
+    """The gaps that come up: the state, the promise, and the label before it; for the first gap the end of the text."""
     tables = items.tables
     targets = [np.unique(column[column > 0] - 1).tolist() for column in tables.actions.T]
-    found = [(tables.start, 0)]
-    seen_labels = np.zeros(len(readings.terminals), dtype=np.bool_)
+    end = len(readings.terminals) - 1
+    found = [(tables.start, 0, end)]
+    seen_labels = np.zeros(end + 1, dtype=np.bool_)
     seen_labels[-1] = True
-    for gap in found:  # it grows meanwhile
-        labels = np.flatnonzero((readings.gap(*gap) < FAR) & ~seen_labels)
+    for state, promise, _ in found:  # it grows meanwhile
+        labels = np.flatnonzero(readings.reached(state, promise) & ~seen_labels)
         seen_labels[labels] = True
         for label in labels.tolist():
-            promise = readings.promises[label]
-            found += [(state, promise) for state in targets[readings.terminals[label]]]
-    return list(dict.fromkeys(found))
+            found += [(target, readings.promises[label], label) for target in targets[readings.terminals[label]]]
+    return found
 
 
 def _by_terminal(rows: NDArray[np.int32], terminals: NDArray[np.intp], count: int) -> NDArray[np.int32]:

@@ -13,6 +13,7 @@ They are solved by computing again what depends on what became less.
 from __future__ import annotations
 
 from collections import deque
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from sfgen.kernels import Int, Int32s, Int32Table, Int32TableOut, kernel
 from sfgen.lalr.items import Item, Items
-from sfgen.lalr.lexeme_costs import FAR
+from sfgen.lalr.lexeme_costs import FAR, byte_costs
 from sfgen.lalr.tables import NO_STATE, Lexer
 
 
@@ -53,6 +54,7 @@ class Readings:
     ) -> None:
         self.items = items
         self._lexer = lexer
+        self._labels = labels
         self.promises = [promise for _, promise in labels]
         """The promise of each label but the last."""
         self._costs = costs
@@ -68,10 +70,23 @@ class Readings:
         self.updates = self._solve()
         """How often the costs of a reading were computed."""
 
+    @cached_property
+    def _bytes(self) -> NDArray[np.int32]:
+        """The bytes from each control to each label, whatever bytes: texts are not only what is written from here."""
+        return byte_costs(self._lexer, self._labels)
+
     def gap(self, state: int, promise: int) -> NDArray[np.int32]:
         """The units to each label behind a terminal that was shifted to a state, int32 ``[labels + 1]``."""
+        return self._gap(self._costs, state, promise)
+
+    def reached(self, state: int, promise: int) -> NDArray[np.bool_]:
+        """The labels that some text reaches behind a terminal that was shifted to a state, bool ``[labels + 1]``."""
+        found: NDArray[np.bool_] = self._gap(self._bytes, state, promise) < FAR
+        return found
+
+    def _gap(self, costs: NDArray[np.int32], state: int, promise: int) -> NDArray[np.int32]:
         start = self._lexer.starts[self.items.tables.context_of[state], promise]
-        found = np.full(self._costs.shape[1], FAR, dtype=np.int32) if start == NO_STATE else self._costs[start].copy()
+        found = np.full(costs.shape[1], FAR, dtype=np.int32) if start == NO_STATE else costs[start].copy()
         if self._lexer.promise_holds_at_end[promise]:
             found[-1] = 0
         return found
