@@ -90,5 +90,3 @@ def _over_bytes(merged: Merged, symbols: CharacterMap) -> Lexer:
         may_end=np.append(merged.may_end, np.zeros(inside, dtype=np.bool_)),
         promise_holds_at_end=merged.holds_at_end,
     )
-
-

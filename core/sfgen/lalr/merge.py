@@ -92,9 +92,7 @@ def _without_needless_promises(merged: Merged) -> Merged:
     starts, holds = merged.starts[:, first], merged.holds_at_end[first]
     is_possible = (starts >= 0).any(axis=0) | holds
     commits = [
-        tuple(
-            sorted({(t, int(number_of[promise])) for t, promise in of_control if is_possible[number_of[promise]]})
-        )
+        tuple(sorted({(t, int(number_of[promise])) for t, promise in of_control if is_possible[number_of[promise]]}))
         for of_control in merged.commits
     ]
     return merged._replace(starts=starts, holds_at_end=holds, commits=commits)
