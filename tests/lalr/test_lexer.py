@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import UnexpectedInput
+
 from sfgen.errors import GrammarError
 from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.lalr.lark_package import read_lark
@@ -211,7 +212,8 @@ def test_reads_random_grammars_as_lark_does(random: random.Random, max_blanks: i
         tables = read_lark(text).tables
         lexer = make_lexer(tables, max_blanks)
     except GrammarError as error:
-        assert "empty text" in str(error) or "can be empty" in str(error)
+        if "empty" not in str(error):
+            raise
         assume(False)
     walk = Walk(tables, lexer)
     parser = Lark(text, parser="lalr")

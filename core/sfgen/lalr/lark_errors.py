@@ -53,7 +53,7 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
             "a grammar that it imports is nowhere: " + (imports[1] if imports else message),
             text,
             None if imports is None else imports.start(1),
-            hint="A file beside it is imported with a dot: %import .other (NAME). lark's own are common, python, unicode.",
+            hint="A file beside it is imported with a dot: %import .other (NAME). lark's own: common, python, unicode.",
         )
     return GrammarError(f"lark refuses it: {first_line(error)}", text, position, hint=_hint(message))
 

@@ -138,7 +138,7 @@ class _Importer:
                 f"the file {path} that it imports is missing: {where}",
                 self._text,
                 position,
-                hint="Put it beside the grammar, or import from lark's own grammars without the dot (%import common.WS).",
+                hint="Put it beside the grammar. lark's own grammars are imported without the dot: %import common.WS",
             )
         raise OSError(path)
 
@@ -162,16 +162,13 @@ def _parser(text: str, start: str, importer: _Importer) -> Any:
         GrammarError: lark refuses the grammar.
     """
     from lark import Lark
-    from lark.exceptions import LarkError
     from lark.lexer import ContextualLexer
 
-    class Unchecked(ContextualLexer):
+    def unchecked(conf: Any, *arguments: Any, **options: Any) -> Any:
         """The contextual lexer without the check for terminals that read the same texts."""
-
-        def __init__(self, conf: Any, *arguments: Any, **options: Any) -> None:
-            unchecked = copy(conf)
-            unchecked.skip_validation = True
-            super().__init__(unchecked, *arguments, **options)
+        conf = copy(conf)
+        conf.skip_validation = True
+        return ContextualLexer(conf, *arguments, **options)
 
     try:
         return Lark(
@@ -181,13 +178,11 @@ def _parser(text: str, start: str, importer: _Importer) -> Any:
             start=start,
             import_paths=[importer],
             source_path=os.path.join(importer.base, "grammar" + EXTENSION),
-            _plugins={"ContextualLexer": Unchecked},
+            _plugins={"ContextualLexer": unchecked},
         )
     except GrammarError:
         raise
-    except (LarkError, AssertionError, OSError, ValueError, RuntimeError, re.error) as error:
-        raise explained(error, text, start) from None
-    except Exception as error:  # lark's own faults, of which it has some: AttributeError, KeyError, TypeError
+    except Exception as error:  # lark's own kinds, and those of faults in it: AssertionError, KeyError, re.error
         raise explained(error, text, start) from None
 
 
@@ -237,7 +232,7 @@ class _Converter:
                 ) from None
             if terminal.pattern.min_width == 0:
                 raise GrammarError(
-                    f"the terminal {name} can match the empty text, which lark's lexer does not allow: {terminal.pattern}",
+                    f"the terminal {name} can match the empty text, which lark does not allow: {terminal.pattern}",
                     self.text,
                     where,
                     hint="Let it match one character at least, and make it optional in the rules: NAME? or [NAME].",

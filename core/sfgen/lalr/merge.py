@@ -53,9 +53,8 @@ def merge(controls: Controls, symbols: int, contexts: int) -> Merged:
     merged = Merged(step, starts, controls.commits, np.array(controls.may_end, dtype=np.bool_), holds)
     while True:
         smaller = _round(merged)
-        if len(smaller.step) == len(merged.step) and len(smaller.holds_at_end) == len(merged.holds_at_end):
-            if smaller.commits == merged.commits:
-                return smaller
+        if smaller.starts.shape == merged.starts.shape and smaller.commits == merged.commits:
+            return smaller
         merged = smaller
 
 
