@@ -2,8 +2,7 @@
 
 1. The folder that NUMBA_CACHE_DIR names.
 2. ``__pycache__`` beside this file, where Python keeps what it compiled itself.
-3. ``sfgen`` in the user's cache folder: where the package was installed by somebody else.
-4. ``sfgen-USER`` in the folder for temporary files, if it belongs to the user alone: where there is no home.
+3. The folders of :mod:`sfgen.user_folders`: where the package was installed by somebody else.
 
 Where there is none of them, kernels are compiled in each process. A file that is damaged, or cannot be read or written,
 is as good as none: nothing here is worth a message, since all of it can be made again.
@@ -12,10 +11,7 @@ is as good as none: nothing here is worth a message, since all of it can be made
 from __future__ import annotations
 
 import contextlib
-import os
-import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -24,7 +20,7 @@ from typing import Any
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 
-import sfgen
+from sfgen.user_folders import is_usable, user_folders
 
 
 def cache_of(function: Callable[..., Any], digest: str, missed: Callable[[], None]) -> Any:
@@ -47,43 +43,14 @@ def cache_folder(chosen: str) -> Path | None:
     Args:
         chosen: What NUMBA_CACHE_DIR says.
     """
-    return next((folder for folder in _candidates(chosen) if _is_usable(folder)), None)
+    return next((folder for folder in _candidates(chosen) if is_usable(folder)), None)
 
 
 def _candidates(chosen: str) -> Iterator[Path]:
     if chosen:
         yield Path(chosen) / "sfgen"
     yield Path(__file__).parent / "__pycache__"
-    with contextlib.suppress(RuntimeError):  # nobody knows the home
-        named = os.environ.get("XDG_CACHE_HOME", "")
-        home = Path(named) if os.path.isabs(named) else Path.home() / ".cache"
-        yield home / "sfgen" / sfgen.__version__
-    if hasattr(os, "getuid"):
-        with contextlib.suppress(OSError):  # there is none that can be written to
-            yield _of_one_user(Path(tempfile.gettempdir()) / f"sfgen-{os.getuid()}")
-
-
-def _of_one_user(folder: Path) -> Path:
-    """The folder, if nobody else can put anything there: what is read from it is run.
-
-    Raises:
-        OSError: Somebody can.
-    """
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise PermissionError(f"{folder} is not the user's own")
-    return folder
-
-
-def _is_usable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return False
-    return True
+    yield from user_folders()
 
 
 class _Locator:

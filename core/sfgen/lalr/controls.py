@@ -8,7 +8,7 @@ left: what lark does.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
@@ -18,10 +18,10 @@ from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.lalr.ordered_threads import NO_OBLIGATIONS, OrderedMachine, OrderedPlace, OrderedThreads
 from sfgen.lalr.tables import NO_STATE, ParseTables
 
-MAX_CONTROLS = 20_000
+MAX_CONTROLS = 15_000
 """States of the lexer over symbols, before equal ones are joined."""
 
-MAX_LEXER_WORK = 3_000_000
+MAX_LEXER_WORK = 300_000
 """Elementary steps of their construction."""
 
 Keywords: TypeAlias = tuple[tuple[int, tuple[tuple[int, Threads], ...]], ...]
@@ -169,7 +169,7 @@ class Controls:
         while len(self.rows) < len(self._controls.all):
             control = len(self.rows)
             members = self._controls.all[control]
-            self._limit(members)
+            self._limit()
             row: dict[int, int] = {}
             for symbol in self._symbols(members):
                 behind = frozenset(after for member in members for after in self._after(member, symbol))
@@ -184,16 +184,13 @@ class Controls:
                     if (context, promise) not in self.starts:
                         self._start(context, promise)
 
-    def _limit(self, members: frozenset[int]) -> None:
-        if len(self._controls.all) <= MAX_CONTROLS and self._machine.work <= MAX_LEXER_WORK:
-            return
-        terminals = {
-            self._tables.terminals[terminal].name
-            for member in members
-            for terminal in self._about_threads(self._alternatives.all[member].threads).open
-        }
-        which = f"{MAX_CONTROLS:,} states" if len(self._controls.all) > MAX_CONTROLS else f"{MAX_LEXER_WORK:,} steps"
-        raise GrammarTooLarge(", ".join(sorted(terminals)), f"{which} of the lexer")
+    def _limit(self) -> None:
+        too_many = len(self._controls.all) > MAX_CONTROLS
+        if too_many or self._machine.work > MAX_LEXER_WORK:
+            lists = Counter(terminal for about in self._about.values() for terminal in about.open)
+            terminal = self._tables.terminals[lists.most_common(1)[0][0]]
+            limit = f"{MAX_CONTROLS:,} states" if too_many else f"{MAX_LEXER_WORK:,} steps of construction"
+            raise GrammarTooLarge(terminal.name, f"{limit} for the lexer")
 
     def _start(self, context: int, promise: int) -> None:
         """Begin a lexeme behind a terminal that the parser saw."""

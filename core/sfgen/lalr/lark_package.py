@@ -43,19 +43,23 @@ class LarkGrammar:
     Args:
         text: The grammar.
         start: The rule that whole texts are.
-        imported: The texts of the files that it imports, by their paths from the grammar's folder on.
+        importer: Found the files that it imports.
         tables: The tables.
-        build: Makes the parser; called when a text is judged for the first time.
+        build: Makes lark's parser; called when a text is judged for the first time.
+
+    Attributes:
+        imported: The texts of the files that it imports, by their paths from the grammar's folder on.
     """
 
     def __init__(
-        self, text: str, start: str, imported: Mapping[str, str], tables: ParseTables, build: Callable[[], Any]
+        self, text: str, start: str, importer: Importer, tables: ParseTables, build: Callable[[], Any] | None = None
     ) -> None:
         self.text = text
         self.start = start
-        self.imported = dict(imported)
+        self.importer = importer
+        self.imported = dict(importer.found)
         self.tables = tables
-        self._build = build
+        self._build = build or (lambda: _parser(text, start, Importer(text, files=self.imported)))
         self._parser: Any = None
         self._lock = threading.Lock()
 
@@ -97,19 +101,32 @@ def read_lark(
     Raises:
         GrammarError: lark refuses it, or it has terminals that are declared and not defined.
     """
-    importer = _Importer(text, None if directory is None else Path(directory), files)
+    importer = Importer(text, directory, files)
     parser = _parser(text, start, importer)
-    return LarkGrammar(text, start, importer.found, _Converter(text, parser, start).tables(), lambda: parser)
+    return LarkGrammar(text, start, importer, _Converter(text, parser, start).tables(), lambda: parser)
 
 
-class _Importer:
-    """Finds the files that a grammar imports, and keeps what was in them."""
+class Importer:
+    """Finds the files that a grammar imports, and keeps what was in them.
 
-    def __init__(self, text: str, directory: Path | None, files: Mapping[str, str] | None) -> None:
+    Args:
+        text: The grammar, for messages.
+        directory: The folder in which they lie.
+        files: Their texts by their paths, in place of a folder.
+
+    Attributes:
+        found: The texts of those that were found, by their paths from the grammar's folder on.
+        missing: The paths at which there was none.
+    """
+
+    def __init__(
+        self, text: str, directory: str | os.PathLike[str] | None = None, files: Mapping[str, str] | None = None
+    ) -> None:
         self._text = text
-        self._directory = directory
+        self._directory = None if directory is None else Path(directory)
         self._files = files
         self.found: dict[str, str] = {}
+        self.missing: set[str] = set()
 
     @property
     def base(self) -> str:
@@ -127,10 +144,11 @@ class _Importer:
             raise OSError(path)
         for folder in ("", os.path.relpath(base, self.base)):
             name = os.path.normpath(os.path.join(folder, path))
-            content = self._read(name)
+            content = self.read(name)
             if content is not None:
                 self.found[name] = content
                 return os.path.join(self.base, name), content
+            self.missing.add(name)
         where = "it has no folder" if self._directory is None else f"there is none in {self._directory}"
         position = position_of(self._text, r"%import\s+(\.+" + re.escape(Path(path).stem) + r"\b)")
         raise GrammarError(
@@ -140,7 +158,12 @@ class _Importer:
             hint="Put it beside the grammar. lark's own grammars are imported without the dot: %import common.WS",
         )
 
-    def _read(self, name: str) -> str | None:
+    def read(self, name: str) -> str | None:
+        """The text of a file; ``None`` where there is none.
+
+        Raises:
+            GrammarError: It is not UTF-8.
+        """
         if self._files is not None:
             return self._files.get(name)
         if self._directory is None:
@@ -153,23 +176,20 @@ class _Importer:
             raise GrammarError(f"the file {name} that it imports is not UTF-8", self._text) from None
 
 
-def _parser(text: str, start: str, importer: _Importer) -> Any:
+def _parser(text: str, start: str, importer: Importer) -> Any:
     """lark's own object.
 
     Raises:
         GrammarError: lark refuses the grammar.
     """
     from lark import Lark
-    from lark.exceptions import LarkError
     from lark.lexer import ContextualLexer
 
-    class Unchecked(ContextualLexer):  # type: ignore[misc]
+    def unchecked(conf: Any, *arguments: Any, **options: Any) -> Any:
         """The contextual lexer without the check for terminals that read the same texts."""
-
-        def __init__(self, conf: Any, *arguments: Any, **options: Any) -> None:
-            unchecked = copy(conf)
-            unchecked.skip_validation = True
-            super().__init__(unchecked, *arguments, **options)
+        conf = copy(conf)
+        conf.skip_validation = True
+        return ContextualLexer(conf, *arguments, **options)
 
     try:
         return Lark(
@@ -179,13 +199,11 @@ def _parser(text: str, start: str, importer: _Importer) -> Any:
             start=start,
             import_paths=[importer],
             source_path=os.path.join(importer.base, "grammar" + EXTENSION),
-            _plugins={"ContextualLexer": Unchecked},
+            _plugins={"ContextualLexer": unchecked},
         )
     except GrammarError:
         raise
-    except (LarkError, AssertionError, OSError, ValueError, RuntimeError, re.error) as error:
-        raise explained(error, text, start) from None
-    except Exception as error:  # lark's own faults, of which it has some: AttributeError, KeyError, TypeError
+    except Exception as error:  # lark's own kinds, and those of faults in it: AssertionError, KeyError, re.error
         raise explained(error, text, start) from None
 
 

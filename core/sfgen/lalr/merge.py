@@ -53,8 +53,7 @@ def merge(controls: Controls, symbols: int, contexts: int) -> Merged:
     merged = Merged(step, starts, controls.commits, np.array(controls.may_end, dtype=np.bool_), holds)
     while True:
         smaller = _round(merged)
-        sizes = [(len(each.step), len(each.holds_at_end)) for each in (smaller, merged)]
-        if sizes[0] == sizes[1] and smaller.commits == merged.commits:
+        if smaller.starts.shape == merged.starts.shape and smaller.commits == merged.commits:
             return smaller
         merged = smaller
 
