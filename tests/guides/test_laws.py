@@ -79,16 +79,16 @@ LARK: list[tuple[str, int, Known]] = [
     ('start: x x? y\nx: "a"? "b"\ny: | "a" y', 1, ("(?:a?b){1,2}a*", "ab", 3)),  # empty rules
 ]  # fmt: skip
 """Lark grammars with regular texts, the most blanks, and what is written of them."""
-LARK_RECURSIVE: list[tuple[str, str, bytes]] = [
+LARK_RECURSIVE: list[tuple[str, int, tuple[str, bytes]]] = [
     (
-        'start: "[" [start ("," start)*] "]" | "a"\n%ignore " "',
-        'root ::= _ v _\nv ::= "[" _ (v (_ "," _ v)* _)? "]" | "a"\n_ ::= " "?', b"[], a",
+        'start: "[" [start ("," start)*] "]" | "a"\n%ignore " "', 1,
+        ('root ::= _ v _\nv ::= "[" _ (v (_ "," _ v)* _)? "]" | "a"\n_ ::= " "?', b"[], a"),
     ),
-    ('start: start "+" "a" | "(" start ")" | "a"', 'root ::= ("a" | "(" root ")") ("+" "a")*', b"a+()"),
-    ('start: "i" start | "i" start "e" start | "x"', 'root ::= "i" root ("e" root)? | "x"', b"iex"),
-    ('start: "a" start "a" | "b"', 'root ::= "a" root "a" | "b"', b"ab"),
+    ('start: start "+" "a" | "(" start ")" | "a"', 1, ('root ::= ("a" | "(" root ")") ("+" "a")*', b"a+()")),
+    ('start: "i" start | "i" start "e" start | "x"', 1, ('root ::= "i" root ("e" root)? | "x"', b"iex")),
+    ('start: "a" start "a" | "b"', 1, ('root ::= "a" root "a" | "b"', b"ab")),
 ]  # fmt: skip
-"""Lark grammars, the same in GBNF with one blank at most, and the bytes of their texts."""
+"""Lark grammars, the most blanks, and the same in GBNF, with the bytes of their texts."""
 
 language_of = cache(regular)
 
@@ -202,12 +202,17 @@ def of_schema(draw: Any) -> tuple[Language, Make, bool, bool]:
 
 
 def of_lark(draw: Any) -> tuple[Language, Make, bool, bool]:
-    if draw(st.booleans()):
-        text, max_blanks, known = draw(st.sampled_from(LARK))
-        return language_of(*known), partial(Index, sfgen.Grammar.from_lark(text, max_blanks=max_blanks)), True, True
-    text, gbnf, letters = draw(st.sampled_from(LARK_RECURSIVE))
-    language = grammatical(read_gbnf(gbnf).grammar, letters)
-    return language, partial(Index, sfgen.Grammar.from_lark(text)), True, False
+    text, max_blanks, known = draw(st.sampled_from([*LARK, *LARK_RECURSIVE]))
+    is_regular = not isinstance(known[1], bytes)
+    language = language_of(*known) if is_regular else grammatical(read_gbnf(known[0]).grammar, known[1])
+    grammar = sfgen.Grammar.from_lark(text, max_blanks=max_blanks)
+
+    def make(vocabulary: Vocabulary) -> GuideSource:
+        index = Index(grammar, vocabulary)
+        index.guide()  # raises where nothing can be written
+        return index
+
+    return language, make, True, is_regular
 
 
 def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:
