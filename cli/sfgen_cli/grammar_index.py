@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfgen.errors import UsageError, line_with_caret
+from sfgen.errors import line_with_caret
 from sfgen.language.language import where
 from sfgen_cli.grammar_check import alternatives, failure_record, in_words
 from sfgen_cli.index_options import DEFAULT_FILE
@@ -135,11 +135,6 @@ def _show_state(grammar: Grammar, number: int, *, json: bool) -> None:
     """Show what may follow in one state."""
     from rich.text import Text
 
-    if number >= grammar.states():
-        raise UsageError(
-            f"there is no state {number}: the grammar has {grammar.states():,}",
-            hint=f"States are numbered from 0 to {grammar.states() - 1}.",
-        )
     state = grammar.state(number)
     if json:
         follows = [{"name": move.name, "target": move.target} for move in state.moves]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from error_case import Case
 from error_cases_files import INDEXES, MANY, TRACES, VOCABULARIES
 from error_cases_gguf import GGUF
+from error_cases_grammars import GRAMMARS
 from error_cases_models import MODELS, TOKENIZER_CASES
 from error_cases_patterns import PATTERNS
 from error_cases_pydantic import PYDANTIC
@@ -23,4 +24,5 @@ CASES: list[Case] = [
     *MANY,
     *SCHEMAS,
     *PYDANTIC,
+    *GRAMMARS,
 ]

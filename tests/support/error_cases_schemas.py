@@ -77,14 +77,15 @@ def _saved(schema: str = "name", tail: bytes = b"", end: bytes = b"", **changes:
 
     def write(_: pytest.MonkeyPatch) -> None:
         from sfgen import JsonSchema
+        from sfgen.index import saved_text
         from sfgen.models import load_vocabulary
         from sfgen.schema import file
 
         file.save(JsonSchema(schema), load_vocabulary("tiny"), "f", force=True)
         metadata = json.loads(Path("f").read_bytes()[8:])["__metadata__"] | changes
         if "checksum" not in changes:
-            metadata["checksum"] = file._digest(metadata)
-        content = file._encoded(metadata)
+            metadata["checksum"] = saved_text.digest(metadata)
+        content = saved_text.encoded(metadata)
         Path("f").write_bytes(content[: len(content) - len(end)] + end + tail)
 
     return write

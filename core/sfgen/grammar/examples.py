@@ -133,7 +133,8 @@ class _Texts:
             case Literal(data):
                 return data
             case Bytes(ranges):
-                return bytes([ranges[0][0]])
+                bytes_ = [byte for low, high in ranges for byte in range(low, high + 1)]
+                return bytes([bytes_[self._number % len(bytes_)]])
             case Call(rule):
                 return self._shortest.get(rule)
             case Leaf() | CountedText():

@@ -7,7 +7,7 @@ in common: what is written in a grammar begins with ``"``, ``[`` or ``.``, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -95,10 +95,6 @@ class AsWritten:
             state, register, node = node.frames[0]
         return self._place_of(Configuration(state, register, node))
 
-    def place_of_last(self, position: Position) -> Place:
-        """Where the last character of a text was read; of several ways to read it the first."""
-        return self._place_of(position[0])
-
     def _place_of(self, configuration: Configuration) -> Place:
         names = [name for name, _ in groupby(self._frames(configuration))]
         terminal = names.pop(0) if names[0] in self._terminals else ""
@@ -123,8 +119,9 @@ class AsWritten:
                     terminals[name] = direct[name] = None
                 continue
             for site in self.network.calls.get(state, ()):
-                direct[names[rule_of[site.entry]]] = None
-                terminals |= dict.fromkeys(self._first_terminals(site.entry))
+                if first := self._first_terminals(site.entry):  # else it is a rule of the empty text
+                    direct[names[rule_of[site.entry]]] = None
+                    terminals |= dict.fromkeys(first)
         if not direct:  # the network with copies has characters instead
             following = [byte for byte in range(256) if self.reader.read(position, bytes([byte])) is not None]
             return (characters_from(following),) if following else ()
@@ -147,21 +144,41 @@ class AsWritten:
 
     def walk(self, text: str) -> Walk:
         """Read a text as far as it goes."""
-        reader, position, stopped = self.reader, self.reader.start, len(text)
-        stretches = list[tuple[list[str], Place]]()
-        for number, character in enumerate(text):
-            after = reader.read(position, character.encode("utf-8", "surrogatepass"))
+        positions = [self.reader.start]
+        for character in text:
+            after = self._read(positions[-1], character)
             if after is None:
-                stopped = number
                 break
-            position = after
-            place = self.place_of_last(position)
+            positions.append(after)
+        stretches = list[tuple[list[str], Place]]()
+        for character, configuration in zip(text, self._one_way(text, positions), strict=False):
+            place = self._place_of(configuration)
             if not stretches or stretches[-1][1] != place:
                 stretches.append(([], place))
             stretches[-1][0].append(character)
-        failure = self._failure(text, position, stopped)
+        failure = self._failure(text, positions[-1], len(positions) - 1)
         found = tuple(Stretch("".join(read), *place) for read, place in stretches)
-        return Walk(text, found, failure, self.expected(position))
+        return Walk(text, found, failure, self.expected(positions[-1]))
+
+    def _one_way(self, text: str, positions: Sequence[Position]) -> list[Configuration]:
+        """Behind each character that was read a configuration, so that each leads to the next one."""
+        last = positions[-1]
+        found = [next((each for each in last if self.reader.accepts((each,))), last[0])]
+        for number in range(len(positions) - 2, 0, -1):
+            before = positions[number]
+            found.append(next((each for each in before if self._leads(each, text[number], found[-1])), before[0]))
+        return found[::-1][: len(positions) - 1]
+
+    def _leads(self, before: Configuration, character: str, after: Configuration) -> bool:
+        """Whether a character leads from one configuration to another; the frames of that may be among several."""
+        return any(
+            (each.state, each.register) == (after.state, after.register)
+            and set(each.node.frames) <= set(after.node.frames)
+            for each in self._read((before,), character) or ()
+        )
+
+    def _read(self, position: Position, character: str) -> Position | None:
+        return self.reader.read(position, character.encode("utf-8", "surrogatepass"))
 
     def reached(self, text: str) -> set[str]:
         """The rules and terminals in which a text is read."""
@@ -174,7 +191,7 @@ class AsWritten:
         """Where a text fails; ``None`` where it does not."""
         position = self.reader.start
         for number, character in enumerate(text):
-            after = self.reader.read(position, character.encode("utf-8", "surrogatepass"))
+            after = self._read(position, character)
             if after is None:
                 return self._failure(text, position, number)
             position = after

@@ -106,23 +106,19 @@ class GbnfLanguage:
         return len(self._as_written.network)
 
     def state(self, number: int) -> StateOutline:
-        """One of the states."""
-        arguments.whole_number("number", number, 0)
-        if number >= self.states():
-            raise UsageError(f"there is no state {number}: the grammar has {self.states():,}")
+        """One of the states, by a number that there is."""
         return self._as_written.state(number)
 
     def walk(self, text: str) -> Walk:
         """Read a text as far as it goes."""
-        return self._as_written.walk(arguments.text("text", text))
+        return self._as_written.walk(text)
 
     def failure(self, text: str) -> Failure | None:
         """Where a text fails; ``None`` where it is one of the grammar."""
-        return None if self.accepts(arguments.text("text", text)) else self._as_written.failure(text)
+        return None if self.accepts(text) else self._as_written.failure(text)
 
     def examples(self, count: int) -> list[str]:
         """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices."""
-        arguments.whole_number("count", count, 1)
         every = every_text(Grammar(self._as_written.rules, self.start))
         first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, itertools.islice(every, _COMPARED))])
         rest = filter(self.accepts, itertools.islice(every, 4 * count))

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from sfgen import arguments
+from sfgen.errors import UsageError
 from sfgen.language.gbnf_language import gbnf_language
 from sfgen.language.language import Failure, Format, Language, RuleOutline, StateOutline, Walk
 from sfgen.language.lark_language import lark_language
@@ -194,6 +195,9 @@ class Grammar:
         Raises:
             UsageError: There is no such state.
         """
+        if arguments.whole_number("number", number, 0) >= self.states():
+            hint = f"States are numbered from 0 to {self.states() - 1}."
+            raise UsageError(f"there is no state {number}: the grammar has {self.states():,}", hint=hint)
         return self._language.state(number)
 
     def walk(self, text: str) -> Walk:
@@ -203,7 +207,7 @@ class Grammar:
         >>> [(stretch.read, stretch.open_rules) for stretch in walk.stretches]
         [('a', ('root',)), ('b', ('root', 'b'))]
         """
-        return self._language.walk(text)
+        return self._language.walk(arguments.text("text", text))
 
     def failure(self, text: str) -> Failure | None:
         """Where a text fails; ``None`` where it is one of the grammar.
@@ -212,7 +216,7 @@ class Grammar:
         >>> found.line, found.column, found.expected
         (1, 2, ('"no"',))
         """
-        return self._language.failure(text)
+        return self._language.failure(arguments.text("text", text))
 
     def examples(self, count: int) -> list[str]:
         """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices.
@@ -220,4 +224,4 @@ class Grammar:
         >>> Grammar.from_gbnf('root ::= "yes" | "no" | root ", " root').examples(3)
         ['no', 'yes', 'no, no']
         """
-        return self._language.examples(count)
+        return self._language.examples(arguments.whole_number("count", count, 1))

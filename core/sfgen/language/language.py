@@ -192,7 +192,7 @@ class Language(Protocol):
         """The number of states; they are numbered from 0."""
 
     def state(self, number: int) -> StateOutline:
-        """One of the states."""
+        """One of the states, by a number that there is."""
 
     def walk(self, text: str) -> Walk:
         """Read a text as far as it goes."""
