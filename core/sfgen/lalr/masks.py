@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.index.mask_ids import repeat_tokens
+from sfgen.index.mask_ids import packed, repeat_tokens
 from sfgen.lalr.lexeme_costs import FAR
 from sfgen.lalr.reachable import reachable_terminals
 from sfgen.lalr.read import Configuration, Reader
@@ -43,7 +43,6 @@ _KEPT = 64 << 20
 _ENDS, _MOST_ENDS = 1 << 12, 1 << 22
 """Ends of tokens for which there is room at first, and numbers of ends at most."""
 
-_NO_ENDS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 _NO_MASK: Mask = np.empty(0, dtype=np.uint32)
 _NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
 
@@ -84,6 +83,26 @@ class LexemeTokens(NamedTuple):
     reached: Int32
 
 
+class _Safe(NamedTuple):
+    """What a walk knows of configurations that are alive.
+
+    Attributes:
+        starts: Where in ``terminals`` those of each control begin, int32 ``[controls + 1]``.
+        terminals: If the parser takes one of these, the configuration is alive, int32.
+        is_doubtful: From which controls it may be alive besides, bool ``[controls]``.
+    """
+
+    starts: Int32
+    terminals: Int32
+    is_doubtful: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, reach: NDArray[np.bool_], is_doubtful: NDArray[np.bool_]) -> _Safe:
+        """From the terminals of each control, bool ``[controls, terminals]``."""
+        starts = np.append(0, np.cumsum(reach.sum(axis=1))).astype(np.int32)
+        return cls(starts, np.nonzero(reach)[1].astype(np.int32), is_doubtful)
+
+
 class TokenEnds(NamedTuple):
     """Where tokens lead.
 
@@ -103,8 +122,8 @@ class TokenEnds(NamedTuple):
 class Masks:
     """Makes and keeps the masks of one grammar over one vocabulary. Safe to share between threads.
 
-    They are right where the distances are *separable*: a configuration can be completed if the parser takes some
-    terminal that its control can come to. Elsewhere they allow too much.
+    A configuration is alive where its control can come to a *safe* label that the parser takes (see ``Distances``).
+    Mostly all labels are safe; of other configurations the distance is asked.
 
     Args:
         reader: The grammar.
@@ -132,10 +151,13 @@ class Masks:
             ],
             dtype=np.int32,
         )
-        reach = reachable_terminals(tables, reader.distances)
-        self._reach_starts = np.append(0, np.cumsum(reach.sum(axis=1))).astype(np.int32)
-        self._reach = np.nonzero(reach)[1].astype(np.int32)
-        comes_to = np.packbits(reader.distances.cost < FAR, axis=1)
+        cost, safe_labels = reader.distances.cost, reader.distances.safe
+        doubtful: NDArray[np.bool_] = np.any((cost < FAR)[:, ~safe_labels], axis=1)
+        self._safe = _Safe.of(reachable_terminals(tables, reader.distances, safe_labels), doubtful)
+        self._nothing_safe = _Safe.of(
+            np.zeros((len(cost), len(tables.terminals)), dtype=np.bool_), np.ones(len(cost), dtype=np.bool_)
+        )
+        comes_to = np.packbits(cost < FAR, axis=1)
         _, class_of = np.unique(comes_to, axis=0, return_inverse=True)
         self._class_of = class_of.reshape(-1).astype(np.int32)
         self._classes = int(self._class_of.max(initial=-1)) + 1
@@ -182,12 +204,20 @@ class Masks:
         tokens, room = self.lexeme_tokens(control), self._room()
         mask = np.zeros(self.words, dtype=np.uint32)
         counts = np.array([self._reader.stacks.depths[node], 0], dtype=np.int64)
-        stack = self._stack(room)
-        join_classes(
-            node, tokens.controls, tokens.masks.reshape(-1), self.words, mask, self._reach_starts, self._reach, *stack
-        )
-        if len(tokens.children) and self._read_behind(node, tokens, mask, counts, _NO_ENDS, room) == TOO_MANY:
-            raise TooManyWays
+        distances = self._reader.distances
+        if distances.is_separable:
+            rows, safe = tokens.masks.reshape(-1), self._safe
+            join_classes(node, tokens.controls, rows, self.words, mask, safe.starts, safe.terminals, *self._stack(room))
+        else:
+            alive = distances.of_many(tokens.controls, node) < FAR
+            np.bitwise_or.reduce(tokens.masks[alive], axis=0, initial=0, out=mask)
+        if len(tokens.children):
+            ends = self._read_behind(node, tokens, mask, counts, self._safe, room)
+            if len(ends.nodes):
+                token_ids = ends.tokens[(self._distances_of(ends) < FAR)[ends.place_of]]
+                mask |= packed(token_ids, len(self._vocabulary))
+                depths = [self._reader.stacks.depths[each] for each in ends.nodes.tolist()]
+                counts[DEEPEST] = max(counts[DEEPEST], *depths)
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
         here = Configuration(control, node)
         deepest = int(counts[DEEPEST])
@@ -207,16 +237,40 @@ class Masks:
         Raises:
             TooManyWays: There is no room for the ways to read a token.
         """
-        tokens, room = self.lexeme_tokens(control), self._room()
-        counts = np.zeros(2, dtype=np.int64)
-        ends = np.empty(3 * _ENDS, dtype=np.int64)
-        while len(tokens.children) and self._read_behind(node, tokens, _NO_MASK, counts, ends, room) == TOO_MANY:
-            if len(ends) > _MOST_ENDS:
+        tokens, counts = self.lexeme_tokens(control), np.zeros(2, dtype=np.int64)
+        return self._read_behind(node, tokens, _NO_MASK, counts, self._nothing_safe, self._room())
+
+    def _read_behind(
+        self, node: int, tokens: LexemeTokens, mask: Mask, counts: NDArray[np.int64], safe: _Safe, room: _Room
+    ) -> TokenEnds:
+        """Add the tokens to a mask in which a terminal ends; return where those lead that may be alive or not.
+
+        Raises:
+            TooManyWays: There is no room for the ways to read a token.
+        """
+        ends = np.empty(3 * _ENDS if safe.is_doubtful.any() else 0, dtype=np.int64)
+        step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
+        while len(tokens.children):
+            arguments: tuple[Any, ...] = (
+                node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, ends, safe.is_doubtful,
+                room.sets, room.marks, safe.starts, safe.terminals, self._labels, self._starts,
+                self._reader.tables.context_of, step, byte_classes, commit_starts, commit_labels, *trie,
+                *self._stack(room),
+            )  # fmt: skip
+            if read_behind(*arguments) != TOO_MANY:
+                break
+            if max(len(ends), len(room.made)) > _MOST_ENDS:
                 raise TooManyWays
-            counts[:] = 0
-            ends = np.empty(2 * len(ends), dtype=np.int64)
-            room.made = np.empty(2 * len(room.made), dtype=np.int64)
-        at, controls, nodes = ends[: 3 * counts[ENDS]].reshape(-1, 3).T
+            if len(ends) and 3 * counts[ENDS] + 3 > len(ends):
+                ends = np.empty(4 * len(ends), dtype=np.int64)
+            else:
+                room.made = np.empty(4 * len(room.made), dtype=np.int64)
+            counts[ENDS] = 0
+        return self._told(ends[: 3 * counts[ENDS]], room)
+
+    def _told(self, ends: NDArray[np.int64], room: _Room) -> TokenEnds:
+        """Ends as a walk writes them, with the numbers of stack nodes."""
+        at, controls, nodes = ends.reshape(-1, 3).T
         places, place_of = np.unique(np.stack([controls, nodes]), axis=1, return_inverse=True)
         trie = self._vocabulary.trie
         token_counts = trie.token_starts[at + 1] - trie.token_starts[at]
@@ -228,6 +282,14 @@ class Masks:
             places[0].astype(np.int32),
             self._nodes(places[1], room.made, room.loaded),
         )
+
+    def _distances_of(self, ends: TokenEnds) -> Int32:
+        """The distances of the configurations that tokens lead to, int32 ``[configurations]``."""
+        found = np.empty(len(ends.nodes), dtype=np.int32)
+        for node in np.unique(ends.nodes).tolist():
+            where = np.flatnonzero(ends.nodes == node)
+            found[where] = self._reader.distances.of_many(ends.controls[where], node)
+        return found
 
     def _nodes(self, numbers: NDArray[np.int64], made: NDArray[np.int64], loaded: int) -> NDArray[np.int64]:
         """The stack nodes with the numbers that a walk gave them."""
@@ -252,18 +314,6 @@ class Masks:
         nodes = self._reader.stacks.array()
         room.loaded = len(nodes) // FIELDS
         return (nodes, room.made, room.top, *self._parser_arguments)
-
-    def _read_behind(
-        self, node: int, tokens: LexemeTokens, mask: Mask, counts: Any, ends: NDArray[np.int64], room: _Room
-    ) -> int:
-        step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
-        arguments: tuple[Any, ...] = (
-            node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, ends, room.sets, room.marks,
-            self._reach_starts, self._reach, self._labels, self._starts, self._reader.tables.context_of,
-            step, byte_classes, commit_starts, commit_labels, *trie, *self._stack(room),
-        )  # fmt: skip
-        status: int = read_behind(*arguments)
-        return status
 
     def lexeme_tokens(self, control: int) -> LexemeTokens:
         """The tokens that depend on the control alone, and where terminals end inside tokens."""

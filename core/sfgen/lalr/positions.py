@@ -48,7 +48,7 @@ class LalrPositions:
         self.reader = reader
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
         self._masks = Masks(reader, self.vocabulary)
-        self._is_exact = reader.to_end.is_separable and bool(self.vocabulary.trie.single_bytes.all())
+        self._is_exact = bool(self.vocabulary.trie.single_bytes.all())
         self._ids = TokenIds()
         self._kept: dict[tuple[Position, int], Mask] = {}
         self._ends_behind: dict[Configuration, TokenEnds] = {}

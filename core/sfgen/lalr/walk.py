@@ -240,8 +240,8 @@ def _commit(
 @kernel
 def read_behind(
     node: Int, label_starts: Int32s, children: Int32s, exit_labels: Int32s, mask: UInt32sOut, counts: Int64sOut,
-    ends_of: Int64sOut, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s, reach: Int32s, labels: Int32s,
-    starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s, commit_starts: Int32s,
+    ends_of: Int64sOut, is_doubtful: Flags, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s, reach: Int32s,
+    labels: Int32s, starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s, commit_starts: Int32s,
     commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s,
     nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
@@ -255,8 +255,10 @@ def read_behind(
         mask: Where the tokens go.
         counts: What is counted: the largest depth of a stack that a token leads to, if it is larger than what is there;
             and the ends.
-        ends_of: Where the ends go, if there is any room: a trie node with a token, the control and the stack node that
-            it leads to. Tokens go there and not to ``mask``, whether or not they are alive; and all nodes are kept.
+        ends_of: Where the ends go of which it is not known whether they are alive: a trie node with a token, the
+            control and the stack node that it leads to; all nodes are kept then. May have no room: there are none then.
+        is_doubtful: From which controls a configuration may be alive also where the parser takes nothing in ``reach``,
+            bool ``[controls]``.
         sets: Two numbers of each configuration: control, node.
         marks: Three numbers of each depth: where its set begins and ends, how many nodes are made.
         reach_starts: This and ``reach``: see ``join_classes``.
@@ -320,13 +322,6 @@ def read_behind(
                 token = first_tokens[at]
                 if token < _NO_TOKEN:
                     for each in range(end, last):
-                        if ends_of.size > 0:
-                            if 3 * counts[ENDS] + 3 > ends_of.size:
-                                return TOO_MANY
-                            ends_of[3 * counts[ENDS]], ends_of[3 * counts[ENDS] + 1] = at, sets[2 * each]
-                            ends_of[3 * counts[ENDS] + 2] = sets[2 * each + 1]
-                            counts[ENDS] += 1
-                            continue
                         alive = _is_alive(
                             sets[2 * each], sets[2 * each + 1], reach_starts, reach, nodes, made, top, actions, gotos,
                             rules, sizes,
@@ -334,5 +329,11 @@ def read_behind(
                         if alive != 0:
                             mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
                             counts[DEEPEST] = max(counts[DEEPEST], _of_node(sets[2 * each + 1], DEPTH, nodes, made))
+                        elif ends_of.size > 0 and is_doubtful[sets[2 * each]]:
+                            if 3 * counts[ENDS] + 3 > ends_of.size:
+                                return TOO_MANY
+                            ends_of[3 * counts[ENDS]], ends_of[3 * counts[ENDS] + 1] = at, sets[2 * each]
+                            ends_of[3 * counts[ENDS] + 2] = sets[2 * each + 1]
+                            counts[ENDS] += 1
                 at += 1
     return 0

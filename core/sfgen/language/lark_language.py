@@ -17,15 +17,16 @@ import numpy as np
 from sfgen import arguments
 from sfgen.errors import GrammarError, UsageError, line_and_column
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
+from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.distances import Distances
 from sfgen.lalr.examples import examples
-from sfgen.lalr.lark_package import LarkGrammar, read_lark
+from sfgen.lalr.lark_package import LarkGrammar
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.open_rules import OpenRules, name_of
 from sfgen.lalr.positions import LalrPositions
 from sfgen.lalr.read import Position, Reader
 from sfgen.lalr.stack import Stacks
-from sfgen.lalr.tables import NO_STATE
+from sfgen.lalr.tables import NO_STATE, Lexer
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk
 from sfgen.language.lark_guide import LalrGuide
 from sfgen.protocols import Guide
@@ -39,7 +40,7 @@ class LarkLanguage:
     """The texts of a grammar in Lark's language; see ``sfgen.language.language.Language`` for what its members say.
 
     Args:
-        grammar: The grammar, as lark reads it.
+        compiled: The grammar, as lark reads it, with the lexer of what is written.
         max_blanks: The most ignored characters in a row that are written.
         origin: The name of its file; ``None`` where there is none.
 
@@ -48,15 +49,16 @@ class LarkLanguage:
         GrammarTooLarge: It passes a limit.
     """
 
-    def __init__(self, grammar: LarkGrammar, max_blanks: int = 1, origin: str | None = None) -> None:
-        self._grammar = arguments.instance("grammar", grammar, LarkGrammar)
-        self.max_blanks: int | None = arguments.whole_number("max_blanks", max_blanks, 0)
+    def __init__(self, compiled: CompiledGrammar, max_blanks: int, origin: str | None = None) -> None:
+        grammar, lexer = arguments.instance("compiled", compiled, CompiledGrammar)
+        self._grammar = grammar
+        self.max_blanks: int | None = max_blanks
         self.origin = origin
         self.format: Format = "lark"
         self.text = grammar.text
         self.start = grammar.start
         self.files: Mapping[str, str] = grammar.imported
-        self._reader = _reader(grammar, max_blanks)
+        self._reader = _reader(grammar, lexer)
         self._positions = KeptByVocabulary(self._positions_of)
         if self._reader.distances.is_empty:
             raise self._empty()
@@ -74,7 +76,7 @@ class LarkLanguage:
     @cached_property
     def _unlimited(self) -> Reader:
         """Reads all of lark's texts."""
-        return _reader(self._grammar, None)
+        return _reader(self._grammar, make_lexer(self._grammar.tables, None))
 
     @cached_property
     def _open_rules(self) -> OpenRules:
@@ -232,8 +234,8 @@ class LarkLanguage:
         return rules.rules_expected(position) if len(terminals) > _MOST_EXPECTED else terminals
 
 
-def _reader(grammar: LarkGrammar, max_blanks: int | None) -> Reader:
-    tables, lexer = grammar.tables, make_lexer(grammar.tables, max_blanks)
+def _reader(grammar: LarkGrammar, lexer: Lexer) -> Reader:
+    tables = grammar.tables
     stacks = Stacks(tables)
     return Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
 
@@ -261,7 +263,9 @@ def lark_language(
         GrammarError: lark refuses it, or it has no text.
         GrammarTooLarge: It passes a limit.
     """
+    max_blanks = arguments.whole_number("max_blanks", max_blanks, 0)
     try:
-        return LarkLanguage(read_lark(text, start, directory=directory, files=files), max_blanks, origin)
+        compiled = compile_lark(text, start, max_blanks=max_blanks, directory=directory, files=files)
+        return LarkLanguage(compiled, max_blanks, origin)
     except GrammarError as error:
         raise error.of_file(origin) from None
