@@ -43,6 +43,7 @@ class Bounds:
 
     def __init__(self, items: Items, readings: Readings) -> None:
         self._items = items
+        self._rests: dict[Item, int] = {}
         tables = items.tables
         gaps = gaps_of(items, readings)
         rows = np.array([readings.gap(state, promise) for state, promise, _ in gaps])
@@ -114,7 +115,11 @@ class Bounds:
         )
 
     def _rest(self, item: Item) -> int:
-        return self._sum(self._items.tables.rules[item.rule].symbols[item.read :])
+        """The most units that the cheapest rest of an item takes."""
+        found = self._rests.get(item)
+        if found is None:
+            found = self._rests[item] = self._sum(self._items.tables.rules[item.rule].symbols[item.read :])
+        return found
 
     def _sum(self, symbols: tuple[int, ...]) -> int:
         """The most units that the cheapest text of some symbols takes."""
