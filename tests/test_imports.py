@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from imports import ROOT, Graph, circles, imports, modules
 
-_GROUND = {"arguments", "delays", "errors", "kernel_cache", "kernel_compiler", "kernels", "sizes"}
+_GROUND = {"arguments", "delays", "errors", "kernel_cache", "kernel_compiler", "kernels", "sizes", "user_folders"}
 """What every package may import; ``sfgen`` itself, of which only the version is imported, too."""
 
 _UPWARD = (

@@ -79,7 +79,7 @@ def compile_lark(
         importer.found.update(stored.imported)
         return CompiledGrammar(LarkGrammar(text, start, importer, stored.tables), stored.lexer)
     grammar = read_lark(text, start, directory=directory, files=files)
-    lexer = make_lexer(grammar.tables, max_blanks)
+    lexer = make_lexer(grammar.tables, max_blanks, text)
     if path is not None:
         _store(path, Stored(grammar.tables, lexer, grammar.imported, tuple(sorted(grammar.importer.missing))))
     return CompiledGrammar(grammar, lexer)

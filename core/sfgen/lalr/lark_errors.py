@@ -9,7 +9,10 @@ from sfgen.errors import GrammarError, first_line
 _LINE_AND_COLUMN = re.compile(r",? at line (\d+),? column (\d+)(?: in [^\n]*)?")
 _UNDEFINED_RULE = re.compile(r"Using an undefined rule: NonTerminal\('([^']*)'\)")
 _IN_QUOTES = re.compile(r"(?:Rule|Terminal|rule|terminal|Template|Symbol)s? (?:used but not defined: )?'?(\w+)'?")
+_PATTERN = re.compile(r"(?<!/)/(?!/)((?:\\.|[^/\\\n])+)/[imslux]*")
 _RULE = re.compile(r"^[!?]*([a-z_][a-z0-9_]*)(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.MULTILINE)
+
+PATTERN_HINT = "Write a regular expression of Python's re; flags stand behind it, as in /select/i."
 
 
 def explained(error: BaseException, text: str, start: str) -> GrammarError:
@@ -39,22 +42,15 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
             hint="Write it as lark's documentation has it: rule: part part, NAME: /regular expression/, %ignore NAME.",
         )
     if "Reduce/Reduce" in message:
+        return _reduce_reduce(message, text)
+    if "at position" in message and (unreadable := _unreadable_pattern(text)) is not None:
         return GrammarError(
-            " ".join(message.split("\n\n")[0].split()),
-            text,
-            _first_rule_of(message, text),
-            hint="Two rules end with the same text there: make one of them, or give one a priority (rule.2: ...).",
+            f"a regular expression cannot be read: {unreadable[0]}", text, unreadable[1], hint=PATTERN_HINT
         )
+    if isinstance(error, OSError) or message.startswith("Couldn't import"):
+        return _not_imported(error, text)
     name = _IN_QUOTES.search(message)
     position = None if name is None else _use_of(name[1], text)
-    if isinstance(error, (AssertionError, OSError)) and not message.startswith("Inconsistent"):
-        imports = re.search(r"%import\s+(\S+)", text)
-        return GrammarError(
-            "a grammar that it imports is nowhere: " + (imports[1] if imports else message),
-            text,
-            None if imports is None else imports.start(1),
-            hint="A file beside it has a dot: %import .other (NAME). lark's own are common, python, unicode.",
-        )
     return GrammarError(f"lark refuses it: {first_line(error)}", text, position, hint=_hint(message))
 
 
@@ -69,6 +65,11 @@ def position_of(text: str, pattern: str) -> int | None:
     return None if found is None else found.start(1)
 
 
+def definition_of(text: str, name: str) -> int | None:
+    """Where a rule or a terminal is defined; ``None`` if that is not in this text."""
+    return position_of(text, rf"(?m)^[ \t!?]*({re.escape(name)})\b")
+
+
 def _offset(text: str, line: int, column: int) -> int:
     lines = text.split("\n")
     if line > len(lines):
@@ -80,9 +81,41 @@ def _use_of(name: str, text: str) -> int | None:
     return position_of(text, rf"(?<![\w\"]){re.escape(name)}(?![\w\"])".join("()"))
 
 
-def _first_rule_of(message: str, text: str) -> int | None:
-    rule = re.search(r"<(\w+) :", message)
-    return None if rule is None else position_of(text, rf"(?m)^[!?]*({re.escape(rule[1])})\b")
+def _not_imported(error: BaseException, text: str) -> GrammarError:
+    path = str(getattr(error, "filename", None) or "").removesuffix(".lark")
+    name = ".".join(re.findall(r"\w+", path) or re.findall(r"Token\('\w+', '(\w+)'\)", str(error)))
+    return GrammarError(
+        f"the grammar {name} that it imports is nowhere",
+        text,
+        position_of(text, rf"%import\s+({re.escape(name)})\b"),
+        hint="A file beside it is imported with a dot: %import .other (NAME). lark's own: common, python, unicode.",
+    )
+
+
+def _reduce_reduce(message: str, text: str) -> GrammarError:
+    """The first of all such conflicts; lark's order differs from run to run."""
+    conflicts = []
+    for conflict in message.split("\n\n"):
+        first, *rules = [line.strip(" \t-") for line in conflict.splitlines()]
+        conflicts.append(f"{first} {', '.join(sorted(rules))}")
+    reason = min(conflicts)
+    positions = [definition_of(text, name) for name in re.findall(r"<(\w+) :", reason)]
+    return GrammarError(
+        reason,
+        text,
+        min((position for position in positions if position is not None), default=None),
+        hint="Two rules end with the same text there: make one of them, or give one a priority (rule.2: ...).",
+    )
+
+
+def _unreadable_pattern(text: str) -> tuple[str, int] | None:
+    """What is wrong with the first regular expression that cannot be read, and where."""
+    for written in _PATTERN.finditer(text):
+        try:
+            re.compile(written[1])
+        except re.error as error:
+            return error.msg, written.start(1) + (error.pos or 0)
+    return None
 
 
 def _hint(message: str) -> str:

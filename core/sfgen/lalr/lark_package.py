@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfgen.errors import GrammarError
-from sfgen.lalr.lark_errors import explained, position_of, undefined_hint
+from sfgen.lalr.lark_errors import PATTERN_HINT, definition_of, explained, position_of, undefined_hint
 from sfgen.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
 
 EXTENSION = ".lark"
@@ -150,7 +150,8 @@ class Importer:
                 return os.path.join(self.base, name), content
             self.missing.add(name)
         where = "it has no folder" if self._directory is None else f"there is none in {self._directory}"
-        position = position_of(self._text, r"%import\s+(\.+" + re.escape(Path(path).stem) + r"\b)")
+        dotted = path.removesuffix(EXTENSION).replace(os.sep, ".")
+        position = position_of(self._text, r"%import\s+(\.+" + re.escape(dotted) + r"\b)")
         raise GrammarError(
             f"the file {path} that it imports is missing: {where}",
             self._text,
@@ -240,7 +241,7 @@ class _Converter:
     def _check_terminals(self) -> None:
         for name, terminal in self.defined.items():
             pattern = terminal.pattern.to_regexp()
-            where = position_of(self.text, rf"(?m)^\s*({re.escape(name)})\b")
+            where = definition_of(self.text, name)
             try:
                 # lark joins all of them in one pattern, where flags cannot stand at the beginning of a part.
                 re.compile(f"(?:{pattern})")
@@ -249,7 +250,7 @@ class _Converter:
                     f"the terminal {name} cannot be read: {error.msg} in {terminal.pattern}",
                     self.text,
                     where,
-                    hint="Write a regular expression of Python's re; flags stand behind it, as in /select/i.",
+                    hint=PATTERN_HINT,
                 ) from None
             if terminal.pattern.min_width == 0:
                 raise GrammarError(

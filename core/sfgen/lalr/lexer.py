@@ -13,6 +13,7 @@ from sfgen.automata.symbols import by_symbol
 from sfgen.errors import GrammarError, PatternError, PatternTooLarge
 from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.lalr.controls import Controls
+from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.merge import Merged, merge
 from sfgen.lalr.ordered_threads import OrderedMachine
 from sfgen.lalr.programs import Programs
@@ -25,20 +26,21 @@ from sfgen.regex.parse import parse
 _BLANKS = Characters(union((ord(blank), ord(blank)) for blank in string.whitespace))
 
 
-def make_lexer(tables: ParseTables, max_blanks: int | None = None) -> Lexer:
+def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "") -> Lexer:
     """Make the scanners of all contexts.
 
     Args:
         tables: What lark made of the grammar.
         max_blanks: The most characters of ignored text between two terminals, before the first and behind the last; all
             of them must be ASCII white space then. ``None``: all that the grammar ignores.
+        text: The grammar, for messages.
 
     Raises:
         GrammarError: A terminal whose pattern cannot be followed.
         GrammarTooLarge: The automaton passes a limit.
     """
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
-    trees = [_tree(tables.terminals[number]) for number in used]
+    trees = [_tree(tables.terminals[number], text) for number in used]
     # One tree, so that the symbols are those of all; it is never simplified.
     together, symbols = by_symbol(Alternation((*trees, _BLANKS)))
     assert isinstance(together, Alternation)
@@ -55,7 +57,7 @@ def make_lexer(tables: ParseTables, max_blanks: int | None = None) -> Lexer:
     return _over_bytes(merge(controls, len(symbols.members), len(tables.contexts)), symbols.numbers)
 
 
-def _tree(terminal: Terminal) -> Node:
+def _tree(terminal: Terminal, text: str) -> Node:
     try:
         tree = settle(parse(terminal.pattern, ascii_only=False), within_text=True)
         return without_atomics(tree, terminal.pattern, within_text=True)
@@ -63,9 +65,9 @@ def _tree(terminal: Terminal) -> Node:
         raise GrammarTooLarge(terminal.name, error.reason) from None
     except PatternError as error:
         raise GrammarError(
-            f"the terminal {terminal.name} cannot be followed: {error.reason}",
-            terminal.pattern,
-            error.position,
+            f"the terminal {terminal.name}, /{terminal.pattern}/, cannot be followed: {error.reason}",
+            text,
+            definition_of(text, terminal.name),
             hint=error.hint,
         ) from None
 
