@@ -212,7 +212,7 @@ def of_lark(draw: Any) -> tuple[Language, Make, bool, bool]:
         index.guide()  # raises where nothing can be written
         return index
 
-    return language, make, True, is_regular
+    return language, make, True, False
 
 
 def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:

@@ -6,7 +6,7 @@ from itertools import product
 
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
-from lark_guides import finished
+from lark_guides import finished, reads
 from random_lark import ALPHABET, lark_grammars
 
 from sfgen import Grammar, Index, Vocabulary
@@ -14,14 +14,20 @@ from sfgen.errors import GrammarError
 from sfgen.protocols import Guide
 from sfgen.reference.lark_language import LarkLanguage
 
-LENGTH = 7
-"""Of the texts that are all tried, in characters."""
 SHORT_TEXTS = ["".join(letters) for length in range(6) for letters in product(ALPHABET, repeat=length)]
 PAIRS = ["".join(letters).encode() for size in (2, 3) for letters in product(ALPHABET, repeat=size)]
 BYTES = [bytes([byte]) for byte in range(256)]
 LETTERS = [letter.encode() for letter in ALPHABET]
+VOCABULARY = Vocabulary([*BYTES, None], [256])
+
+GRAMMARS = lark_grammars(looking_around=True)
 
 property_test = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])  # fmt: skip  # noqa: E501
+
+
+def texts_of(theirs: LarkLanguage) -> list[str]:
+    """Short texts, the shortest first. Where terminals look around, all have to be tried."""
+    return theirs.texts(ALPHABET, 5 if theirs.looks_around else 7)
 
 
 def ours_of(text: str, theirs: LarkLanguage) -> Grammar:
@@ -39,24 +45,31 @@ def ours_of(text: str, theirs: LarkLanguage) -> Grammar:
 
 
 @property_test
-@given(lark_grammars(looking_around=True))
-def test_what_is_accepted(text: str) -> None:
+@given(GRAMMARS)
+def test_what_is_accepted_and_written(text: str) -> None:
     theirs = LarkLanguage(text)
     ours = ours_of(text, theirs)
     accepted = [each for each in SHORT_TEXTS if theirs.accepts(each)]
     event(f"{min(len(accepted), 5)} accepted")
     assert [each for each in SHORT_TEXTS if ours.accepts(each)] == accepted
+    guide = Index(ours, VOCABULARY).guide()
+    assert [each for each in SHORT_TEXTS if reads(guide, each.encode())] == list(filter(theirs.is_written, accepted))
 
 
 @property_test
-@given(lark_grammars(), st.integers(0, 2), st.booleans(), st.lists(st.sampled_from(PAIRS), max_size=8, unique=True))
+@given(
+    GRAMMARS,
+    st.integers(0, 2),
+    st.booleans(),
+    st.lists(st.sampled_from(PAIRS), max_size=8, unique=True),
+)
 def test_masks_are_what_begins_a_text(text: str, max_blanks: int, every_byte: bool, more: list[bytes]) -> None:
     """A token is allowed if and only if a text begins with what is written then."""
     theirs = LarkLanguage(text, max_blanks=max_blanks)
     ours = ours_of(text, theirs)
     tokens = [*(BYTES if every_byte else LETTERS), *more]
     vocabulary = Vocabulary([*tokens, None], [len(tokens)])
-    index, texts = Index(ours, vocabulary), set(theirs.texts(ALPHABET, LENGTH))
+    index, texts = Index(ours, vocabulary), set(texts_of(theirs))
     viable = {each[:size] for each in texts for size in range(len(each) + 1)}
     for prefix in sorted(viable, key=lambda each: (len(each), each))[:40]:
         guide = index.guide()
@@ -82,18 +95,18 @@ def check_mask(guide: Guide, vocabulary: Vocabulary, prefix: str, viable: set[st
 
 
 @property_test
-@given(lark_grammars(), st.integers(0, 2))
+@given(GRAMMARS, st.integers(0, 2))
 def test_the_shortest_text(text: str, max_blanks: int) -> None:
     theirs = LarkLanguage(text, max_blanks=max_blanks)
     shortest = ours_of(text, theirs).shortest().decode()
     assert theirs.is_written(shortest)
-    texts = theirs.texts(ALPHABET, min(LENGTH, len(shortest)))
-    event(f"a text of {min(len(shortest), LENGTH)} characters")
-    assert not texts or len(texts[0]) == len(shortest)
+    texts = texts_of(theirs)
+    event(f"a text of {min(len(shortest), 7)} characters")
+    assert all(len(each) >= len(shortest) for each in texts)
 
 
 @property_test
-@given(lark_grammars(), st.integers(0, 2), st.randoms(use_true_random=False))
+@given(GRAMMARS, st.integers(0, 2), st.randoms(use_true_random=False))
 def test_walks_within_a_limit(text: str, max_blanks: int, random: object) -> None:
     """Never a dead end; each text is complete within the limit, and lark's."""
     theirs = LarkLanguage(text, max_blanks=max_blanks)
@@ -123,7 +136,7 @@ def test_the_oracle_misses_nothing() -> None:
 
 
 @property_test
-@given(lark_grammars(looking_around=True), st.integers(0, 2))
+@given(GRAMMARS, st.integers(0, 2))
 def check_oracle(text: str, max_blanks: int) -> None:
     theirs = LarkLanguage(text, max_blanks=max_blanks)
     assert theirs.texts(ALPHABET, 5) == [each for each in SHORT_TEXTS if theirs.is_written(each)]

@@ -61,7 +61,7 @@ class LarkLanguage:
         self._lark = lark.Lark(grammar, parser="lalr", lexer="contextual", start=start, import_paths=paths)
         self.max_blanks = max_blanks
         patterns = [terminal.pattern.to_regexp() for terminal in self._lark.terminals]
-        self._looks_around = any(map(_LOOKS_AROUND.search, patterns))
+        self.looks_around = any(map(_LOOKS_AROUND.search, patterns))
         self._patterns: list[Any] = [regex.compile(pattern) for pattern in patterns]
 
     def accepts(self, text: str) -> bool:
@@ -103,7 +103,7 @@ class LarkLanguage:
         no text behind it changes it. Neither then is the parser's verdict changed. Where terminals look around,
         nothing is proved.
         """
-        if self._looks_around:
+        if self.looks_around:
             return False
         reading, end = self.read(text), 0
         for number, (start, after) in enumerate(reading.spans):
