@@ -54,7 +54,7 @@ class Grammar:
         >>> Grammar.from_gbnf('root ::= item+\nitem ::= "- " [^\\n]+ "\\n"').accepts("- eggs\n- milk\n")
         True
         """
-        return cls(gbnf_language(text, start, origin))
+        return cls(gbnf_language(text, start, None if origin is None else arguments.text("origin", origin)))
 
     def __repr__(self) -> str:
         """One line, with the beginning of the grammar.
