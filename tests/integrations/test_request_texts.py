@@ -23,23 +23,37 @@ from schemas import INTEGER, STRING, a_list, an_object
 from sfgen import BannedWords, Vocabulary, integrations
 from sfgen.ban import scan
 from sfgen.ban.forbidden_tokens import ForbiddenTokens
-from sfgen.errors import BannedWordsError, NothingBanned, PatternError, SchemaError, SfgenError, UsageError
+from sfgen.errors import (
+    BannedWordsError,
+    GrammarError,
+    NothingBanned,
+    PatternError,
+    SchemaError,
+    SfgenError,
+    UsageError,
+)
+from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.index.mask_ids import bits_of_row
 from sfgen.integrations.request import ConstraintRequest
 from sfgen.integrations.request_texts import MasksTokens, RequestTexts
+from sfgen.language.gbnf import read_gbnf
 from sfgen.protocols import Mask
+from sfgen.reference.recogniser import Recogniser
 
 VOCABULARY = json_vocabulary()
 SIZE = len(VOCABULARY)
 ENDS = [END, OTHER_END]
 NODE = an_object({"value": INTEGER, "children": a_list({"$ref": "#/$defs/n"}, maxItems=2)})
 TREE = {"$ref": "#/$defs/n", "$defs": {"n": NODE}}
+PAIRS = 'root ::= "{" word ":" root? "}"\nword ::= "na" | "name" | [1-3]{1,2} | "é" word'
 ASKED: dict[str, dict[str, Any]] = {
     "regex": {"regex": r"[0-3]{2,4}(ab|é)*"},
     "choices": {"choices": ["name", "names", "é 聊"]},
     "schema": {"schema": TREE},
     "short form": {"schema": "name, age int"},
     "different items": {"schema": a_list({"enum": ["na", "name", 10]}, uniqueItems=True, minItems=2)},
+    "grammar": {"grammar": PAIRS},
+    "start of a grammar": {"grammar": PAIRS, "grammar_start": "word", "grammar_format": "gbnf"},
     "ban": {"ban": ["name", "ab"]},
     "regex and ban": {"regex": "[a-z]{3,7}( [a-z]{2})?", "ban": ["name", "ab"]},
     "schema and ban": {"schema": an_object({"a": {**STRING, "maxLength": 9}}), "ban": ["name"]},
@@ -62,6 +76,10 @@ def valid(given: dict[str, Any], text: str) -> bool:
         given = {**given, "schema": an_object({"name": STRING, "age": INTEGER}, additionalProperties=False)}
     if "schema" in given and Oracle(given["schema"]).fault(text):
         return False
+    if "grammar" in given:
+        grammar = read_gbnf(given["grammar"], given.get("grammar_start", "root")).grammar
+        if not Recogniser(grammar).accepts(text):
+            return False
     return not scan(text, BannedWords(given["ban"])) if "ban" in given else True
 
 
@@ -131,6 +149,19 @@ def test_the_order_of_names_in_a_schema_is_kept() -> None:
         ({"schema": False}, SchemaError, "schema"),
         ({"schema": "[1, 2]"}, SchemaError, "an object, true or false"),
         ({"schema": ""}, SchemaError, "an object, true or false"),
+        ({"grammar": 7}, UsageError, "grammar must be a text (str), not 7"),
+        ({"grammar": PAIRS, "regex": "a"}, UsageError, "regex and grammar cannot be asked for together"),
+        ({"grammar_start": "a"}, UsageError, "grammar_start says how a grammar is read, and there is none"),
+        ({"grammar_format": "gbnf"}, UsageError, "grammar_format says how a grammar is read, and there is none"),
+        ({"max_blanks": 1, "regex": "a"}, UsageError, "max_blanks says how a grammar is read, and there is none"),
+        ({"grammar": PAIRS, "grammar_start": 7}, UsageError, "grammar_start must be a text"),
+        ({"grammar": PAIRS, "grammar_format": "ebnf"}, UsageError, "grammar_format is 'ebnf'"),
+        ({"grammar": PAIRS, "max_blanks": 1}, UsageError, "GBNF ignores nothing"),
+        ({"grammar": PAIRS, "grammar_start": "nothing"}, GrammarError, "there is no rule 'nothing'"),
+        ({"grammar": 'root ::= "a'}, GrammarError, "at line 1, column 10"),
+        ({"grammar": 'root ::= "a" root'}, GrammarError, "there is no text at all"),
+        ({"grammar": 'root ::= "a"{999999}'}, GrammarTooLarge, "passes the limit"),
+        ({"grammar": PAIRS, "ban": ["name"]}, UsageError, "the banned words cannot be taken out"),
         ({"ban": []}, NothingBanned, "ban"),
         ({"regex": "talk|listen", "ban": ["talk", "listen"]}, BannedWordsError, "every text"),
         ({"schema": {"const": "talk"}, "ban": ["talk"]}, BannedWordsError, "every text"),

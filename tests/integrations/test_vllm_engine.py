@@ -24,7 +24,7 @@ from random_models import TOKENIZERS, random_model
 from vllm import LLM, SamplingParams
 from vllm.exceptions import VLLMValidationError
 
-from sfgen import BannedWords
+from sfgen import BannedWords, Grammar
 from sfgen.ban import scan
 
 README = Path(__file__).parents[2] / "README.md"
@@ -39,6 +39,7 @@ SETTINGS = {
 }
 PROMPTS = ["Date: ", "a list: [1, 2", "The name of the lady is", "x"]
 NODE = an_object({"value": INTEGER, "children": a_list({"$ref": "#/$defs/n"}, maxItems=2)})
+GRAMMAR = 'root ::= "[" (root ",")* [a-c]{2,5} "]"'
 ASKED: list[dict[str, Any]] = [
     {"regex": r"[0-9]{4}-(0[1-9]|1[0-2])"},
     {"choices": ["hot", "cold", "hotter"]},
@@ -46,6 +47,7 @@ ASKED: list[dict[str, Any]] = [
     {"schema": {"$ref": "#/$defs/n", "$defs": {"n": NODE}}},
     {"schema": a_list({"enum": ["a", "b", "c", 10]}, uniqueItems=True, minItems=3)},
     {"schema": "name, age int"},
+    {"grammar": GRAMMAR},
     {"regex": "[a-z]{3,9}", "ban": ["the", "ab"]},
     {"ban": ["the", "a", "that"]},
 ]
@@ -57,6 +59,8 @@ def fault(asked: dict[str, Any], text: str, prompt: str) -> str:
         return "it does not match"
     if "choices" in asked and text not in asked["choices"]:
         return "it is no choice"
+    if "grammar" in asked and not Grammar.from_gbnf(asked["grammar"]).accepts(text):
+        return "it is none of the grammar"
     schema = asked.get("schema")
     if isinstance(schema, str):
         schema = an_object({"name": STRING, "age": INTEGER}, additionalProperties=False)

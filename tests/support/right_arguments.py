@@ -23,7 +23,7 @@ from sfgen import decoding, reference, regex
 from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
 from sfgen.index.stored_rows import StoredRows
-from sfgen.language.gbnf import read_gbnf
+from sfgen.language.gbnf_language import gbnf_language
 from sfgen.models.from_transformers import LoadedModel
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.model import TinyModel
@@ -169,7 +169,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
 
 RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
-    "sfgen.language.grammar.Grammar.source": lambda: read_gbnf('root ::= "a"'),
+    "sfgen.language.grammar.Grammar.source": lambda: gbnf_language('root ::= "a"'),
+    "sfgen.language.grammar.Grammar.examples.count": lambda: 1,
     "sfgen.language.grammar.Grammar.from_gbnf.text": lambda: 'root ::= "a"',
     "sfgen.schema.json_schema.JsonSchema.readings.text": lambda: b'{"name": "Ada"}',
     "sfgen.schema.json_schema.JsonSchema.value.text": lambda: '{"name": "Ada"}',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -121,9 +122,9 @@ class GbnfLanguage:
         """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices."""
         every = every_text(Grammar(self._as_written.rules, self.start))
         first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, itertools.islice(every, _COMPARED))])
-        rest = filter(self.accepts, itertools.islice(every, 4 * count))
         telling = most_telling_first({text: self._as_written.reached(text) for text in first})
-        return list(itertools.islice(itertools.chain(telling, rest), count))
+        rest = filter(self.accepts, every)
+        return list(itertools.islice(itertools.chain(telling, rest), min(count, sys.maxsize)))
 
     def _line(self, position: int) -> int:
         return line_and_column(self.text, position)[0]

@@ -57,7 +57,7 @@ class Grammar:
         >>> Grammar.from_gbnf('root ::= item+\nitem ::= "- " [^\\n]+ "\\n"').accepts("- eggs\n- milk\n")
         True
         """
-        return cls(gbnf_language(text, start, origin))
+        return cls(gbnf_language(text, start, None if origin is None else arguments.text("origin", origin)))
 
     @classmethod
     def from_lark(
