@@ -86,13 +86,12 @@ class Grammar:
         Raises:
             GrammarError: lark refuses it, it has terminals that are declared only, or there is no text at all.
             GrammarTooLarge: It passes a limit.
+            UsageError: An argument is of the wrong kind.
 
         >>> calls = Grammar.from_lark('start: NAME "(" [start ("," start)*] ")" | NAME\nNAME: /[a-z]+/\n%ignore " "')
         >>> calls.accepts("f(g(x),   y)"), calls.accepts("f(g(x)")
         (True, False)
         """
-        if origin is not None:
-            arguments.text("origin", origin)
         return cls(lark_language(text, start, max_blanks=max_blanks, directory=directory, files=files, origin=origin))
 
     def __repr__(self) -> str:

@@ -262,8 +262,17 @@ def lark_language(
     Raises:
         GrammarError: lark refuses it, or it has no text.
         GrammarTooLarge: It passes a limit.
+        UsageError: An argument is of the wrong kind.
     """
+    text, start = arguments.text("text", text), arguments.text("start", start)
     max_blanks = arguments.whole_number("max_blanks", max_blanks, 0)
+    if directory is not None:
+        directory = arguments.path("directory", directory)
+    if files is not None:
+        files = dict(arguments.mapping("files", files))
+        arguments.texts("files", [*files, *files.values()])
+    if origin is not None:
+        arguments.text("origin", origin)
     try:
         compiled = compile_lark(text, start, max_blanks=max_blanks, directory=directory, files=files)
         return LarkLanguage(compiled, max_blanks, origin)

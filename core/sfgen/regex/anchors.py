@@ -72,7 +72,7 @@ def settle(tree: Node, *, within_text: bool = False) -> Node:
     """
     if not isinstance(tree, Node):
         raise arguments.refusal("tree", "a syntax tree", tree, hint="sfgen.regex.parse makes one of a pattern.")
-    around = _UNKNOWN if within_text else _NONE
+    around = _UNKNOWN if arguments.flag("within_text", within_text) else _NONE
     return _settle(tree, around, around) if contains(tree, Anchor) else tree
 
 
