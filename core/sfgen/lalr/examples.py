@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from sfgen.lalr.reachable import reachable_terminals
 from sfgen.lalr.read import Reader
 from sfgen.lalr.stack import BOTTOM
-from sfgen.lalr.tables import NO_STATE
+from sfgen.lalr.tables import NO_STATE, ParseTables
 
 _DEPTH = 8
 """Rules inside each other that are drawn at random; what is deeper is as short as can be."""
@@ -23,7 +23,7 @@ _MOST_TERMINALS = 60
 
 def examples(reader: Reader) -> Iterator[str]:
     """Texts without end, some of them several times; not all need be texts of the grammar where it has conflicts."""
-    derivations = _Derivations(reader)
+    derivations = _Derivations(reader.tables)
     writer = _Writer(reader)
     for rule in range(len(reader.tables.rules)):
         terminals = derivations.through(rule)
@@ -37,12 +37,16 @@ def examples(reader: Reader) -> Iterator[str]:
         yield text or ""
 
 
+def ends(tables: ParseTables) -> bool:
+    """Whether the rules make any string of terminals."""
+    return _Derivations(tables).has_text
+
+
 class _Derivations:
     """Strings of terminals that the rules make."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._rules = reader.tables.rules
-        tables = reader.tables
+    def __init__(self, tables: ParseTables) -> None:
+        self._rules = tables.rules
         self._start = next(
             number for number, state in enumerate(tables.gotos[tables.start].tolist()) if state == tables.end
         )
@@ -51,6 +55,11 @@ class _Derivations:
             self._by_nonterminal.setdefault(rule.nonterminal, []).append(number)
         self._least = self._shortest_rules()
         self._from_start = self._ways_from_start()
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is any."""
+        return self._start in self._least
 
     def _shortest_rules(self) -> dict[int, tuple[int, int]]:
         """For each nonterminal its fewest terminals, and the rule that has them."""

@@ -29,6 +29,7 @@ class OpenRules:
         self._reader = reader
         self.items = kernel_items(reader.tables)
         self.reach = reachable_terminals(reader.tables, reader.distances)
+        self._at_gaps = frozenset(np.unique(reader.lexer.starts).tolist())
 
     def at(self, position: Position) -> tuple[tuple[str, ...], str]:
         """The open rules, the outermost first, and the terminal that is being written where it is sure, else ``""``.
@@ -43,24 +44,43 @@ class OpenRules:
             if name and (not names or names[-1] != name):
                 names.append(name)
             node = stacks.pop(node, read)
-        expected = self.expected(position)
-        return tuple(reversed(names)), expected[0] if len(expected) == 1 else ""
+        return tuple(reversed(names)), self._being_written(position)
+
+    def _being_written(self, position: Position) -> str:
+        """The terminal of which the beginning was read, where it can be one only."""
+        found = set[int]()
+        for control, node in position:
+            if control in self._at_gaps:
+                return ""
+            found.update(self._possible(control, node))
+        return self._reader.tables.terminals[found.pop()].shown if len(found) == 1 else ""
+
+    def _possible(self, control: int, node: int) -> list[int]:
+        """The terminals that a configuration can come to and the parser takes."""
+        stacks = self._reader.stacks
+        terminals = np.flatnonzero(self.reach[control, :-1]).tolist()
+        return [terminal for terminal in terminals if stacks.after(node, terminal) != NO_STATE]
 
     def expected(self, position: Position) -> tuple[str, ...]:
-        """The terminals that are being written or may come next, as the grammar shows them."""
+        """The terminals that may come next, as the grammar shows them; one that must be written to its end is named.
+
+        One that may end here is taken to have ended.
+        """
         found = set[int]()
-        tables, stacks = self._reader.tables, self._reader.stacks
-        for control, node in position:
-            for terminal in np.flatnonzero(self.reach[control, :-1]).tolist():
-                if stacks.after(node, terminal) != NO_STATE:
-                    found.add(terminal)
-        return tuple(tables.terminals[terminal].shown for terminal in sorted(found))
+        for configuration in position:
+            ended = {terminal for terminal, _ in self._reader.commits_of(configuration.control)}
+            found.update(each for each in self._possible(*configuration) if each not in ended)
+            for gap in self._reader.commits(configuration):
+                found.update(self._possible(*gap))
+        return tuple(self._reader.tables.terminals[terminal].shown for terminal in sorted(found))
 
     def rules_expected(self, position: Position) -> tuple[str, ...]:
         """What may come next in the words of the rules that are open; terminals where a rule may end there."""
         tables, found = self._reader.tables, dict[str, None]()
-        for _, node in position:
-            state = self._reader.stacks.states[node]
+        for configuration in position:
+            if self._reader.commits(configuration):
+                return self.expected(position)
+            state = self._reader.stacks.states[configuration.node]
             items = self.items[state] or [
                 (rule, 0)
                 for rule in range(len(tables.rules))

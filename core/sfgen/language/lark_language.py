@@ -19,7 +19,7 @@ from sfgen.errors import GrammarError, UsageError, line_and_column
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.distances import Distances
-from sfgen.lalr.examples import examples
+from sfgen.lalr.examples import ends, examples
 from sfgen.lalr.lark_package import LarkGrammar
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.open_rules import OpenRules, name_of
@@ -64,9 +64,16 @@ class LarkLanguage:
             raise self._empty()
 
     def _empty(self) -> GrammarError:
-        blanks = f" with at most {self.max_blanks} blanks in a row" if not self._unlimited.distances.is_empty else ""
-        hint = "Allow more blanks (max_blanks)." if blanks else "Give each rule an alternative that ends."
-        return GrammarError(f"there is no text at all{blanks}", self.text, self._position(self.start), hint=hint)
+        if not self._unlimited.distances.is_empty:
+            reason, hint = f" with at most {self.max_blanks} blanks in a row", "Allow more blanks (max_blanks)."
+        elif ends(self._grammar.tables):
+            reason = ": what the lexer takes first leaves nothing for the terminals behind it"
+            hint = (
+                "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
+            )
+        else:
+            reason, hint = ": a rule never ends", "Give each rule an alternative that does not use itself."
+        return GrammarError(f"there is no text at all{reason}", self.text, self._position(self.start), hint=hint)
 
     def _positions_of(self, vocabulary: Vocabulary) -> LalrPositions:
         if vocabulary.trie.single_bytes.all():
