@@ -250,7 +250,7 @@ def test_promise_zero_is_that_of_the_start_of_the_text() -> None:
 )
 def test_refuses_by_name_what_is_not_regular(pattern: str, reason: str) -> None:
     tables = read_lark(f'start: ODD "x"\nODD: /{pattern}/').tables
-    with pytest.raises(GrammarError, match=f"the terminal ODD .*{reason}"):
+    with pytest.raises(GrammarError, match=f"the terminal ODD, .*{reason}"):
         make_lexer(tables)
 
 
