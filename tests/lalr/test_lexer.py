@@ -122,6 +122,7 @@ GRAMMARS = {
     "boundary behind": ('start: (/se\\b/ | "s" | "e" | "-")+', "se-", 7),
     "lookaheads": ('start: (A | B | "x")+\nA: /(?!if\\b)[if]+/\nB: /if(?=x|$)/', "ifx", 7),
     "conditional matches": ("start: (A | B)+\nA: /a(?!b)|ab*?(?=a)/\nB: /.(?=.)|b$/", "ab", 7),
+    "a promise before a longer match": ('start: (A | B "c")+\nA.-1: /[^a]b[ab]/\nB: /b/\n%ignore / \\b/', "abc ", 6),
     "lookbehinds over lexemes": ('start: (A | B | "c")+\nA.2: /(?<=b)a/\nB.2: /(?<!ac)b/\nC: "a"\n%ignore C', "abc", 7),
     "anchors": ("start: (A | B)+\nA.2: /^a/m | /b$/\nB: /[ab\\n]/", "ab\n", 7),
     "ignored line ends": ("start: (A _NL)+\nA: /a+/\n_NL: /(\\r?\\n)+/\n%ignore /[ \\n]/", "a \n\r", 6),
@@ -250,7 +251,7 @@ def test_promise_zero_is_that_of_the_start_of_the_text() -> None:
 )
 def test_refuses_by_name_what_is_not_regular(pattern: str, reason: str) -> None:
     tables = read_lark(f'start: ODD "x"\nODD: /{pattern}/').tables
-    with pytest.raises(GrammarError, match=f"the terminal ODD .*{reason}"):
+    with pytest.raises(GrammarError, match=f"the terminal ODD, .*{reason}"):
         make_lexer(tables)
 
 

@@ -6,6 +6,7 @@ from error_case import Case
 from error_cases_files import INDEXES, MANY, TRACES, VOCABULARIES
 from error_cases_gguf import GGUF
 from error_cases_grammars import GRAMMARS
+from error_cases_lark import LARK
 from error_cases_models import MODELS, TOKENIZER_CASES
 from error_cases_patterns import PATTERNS
 from error_cases_pydantic import PYDANTIC
@@ -25,4 +26,5 @@ CASES: list[Case] = [
     *SCHEMAS,
     *PYDANTIC,
     *GRAMMARS,
+    *LARK,
 ]

@@ -190,7 +190,8 @@ class Controls:
             lists = Counter(terminal for about in self._about.values() for terminal in about.open)
             terminal = self._tables.terminals[lists.most_common(1)[0][0]]
             limit = f"{MAX_CONTROLS:,} states" if too_many else f"{MAX_LEXER_WORK:,} steps of construction"
-            raise GrammarTooLarge(terminal.name, f"{limit} for the lexer")
+            blanks = f" with {self._max_blanks} blanks in a row" if self._max_blanks and self._max_blanks > 1 else ""
+            raise GrammarTooLarge(terminal.name, f"{limit} for the lexer{blanks}")
 
     def _start(self, context: int, promise: int) -> None:
         """Begin a lexeme behind a terminal that the parser saw."""

@@ -61,8 +61,6 @@ def _tree(terminal: Terminal, text: str) -> Node:
     try:
         tree = settle(parse(terminal.pattern, ascii_only=False), within_text=True)
         return without_atomics(tree, terminal.pattern, within_text=True)
-    except PatternTooLarge as error:
-        raise GrammarTooLarge(terminal.name, error.reason) from None
     except PatternError as error:
         raise GrammarError(
             f"the terminal {terminal.name}, /{terminal.pattern}/, cannot be followed: {error.reason}",

@@ -65,6 +65,8 @@ class OrderedMachine(Machine):
 
     def asked_in(self, threads: Iterable[Thread]) -> tuple[int, ...]:
         """For each lookaround the fewest characters before threads may ask for it as a lookbehind."""
+        if not self.has_lookbehinds:
+            return (_NEVER,) * len(self.behind)
         found = [0 if number in self._always_asked else _NEVER for number in range(len(self.behind))]
         waiting = [threads]
         while waiting:

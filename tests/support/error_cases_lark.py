@@ -1,0 +1,31 @@
+"""Grammars in Lark's language that lark refuses, or that the lexer cannot follow."""
+
+from __future__ import annotations
+
+from error_case import Case, files
+
+_IMPORTS = "start: A\n%import .words (A)\n"
+
+
+def _file(text: str, says: str, **others: str | bytes) -> Case:
+    """A grammar in a file, and others beside it."""
+    return Case("index --grammar g.lark", 1, says, files(g__lark=text, **others))
+
+
+LARK = [
+    _file('a: "x"\n', "it has no rule 'start' to start with"),
+    _file('start "a"\n', "Expecting rule or terminal definition"),
+    _file("start: A\nA: /(a/\n", "a regular expression cannot be read: missing )"),
+    _file('start: a "x"\n', "Rule 'a' used but not defined"),
+    _file("start: A\n%import nowhere.A\n", "the grammar nowhere that it imports is nowhere"),
+    _file('start: x | y\nx: "a"\ny: "a"\n', "Reduce/Reduce collision"),
+    _file(_IMPORTS, "the file words.lark that it imports is missing"),
+    _file(_IMPORTS, "the file words.lark that it imports is not UTF-8", words__lark=b"\xff"),
+    _file("start: A\nA: /(?i)a/\n", "the terminal A cannot be read: global flags"),
+    _file("start: A\nA: /a*/\n", "the terminal A can match the empty text"),
+    _file("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition: what an indenter makes"),
+    _file("start: A\nA: /(a|b)\\1/\n", "the terminal A, /(a|b)\\1/, cannot be followed: a backreference"),
+    _file("start: A\nA: /(?>(a|bc){900000}d)/\n", "more than the limit of 1,800,000"),
+    _file("start: A\nA: /(ab{1,900}c){1,900}/\n", "100,000 states for the terminals"),
+    _file('start: A "x"\nA: /[ab]*a[ab]{30}/\n', "15,000 states for the lexer"),
+]
