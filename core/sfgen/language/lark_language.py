@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import threading
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOut
 from sfgen.language.lark_guide import LalrGuide
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
+
+_MOST_NODES = 1 << 20
+"""Nodes of stacks and what is known of them; when there are more, guides that are made from then on begin anew."""
 
 _MOST_EXPECTED = 12
 """Terminals that are told by name; of more, the rules that begin with them."""
@@ -58,36 +62,31 @@ class LarkLanguage:
         self.text = grammar.text
         self.start = grammar.start
         self.files: Mapping[str, str] = grammar.imported
-        self._reader = _reader(grammar, lexer)
-        self._positions = KeptByVocabulary(self._positions_of)
+        self._lock = threading.Lock()
+        self._begin(lexer)
         if self._reader.distances.is_empty:
             raise self._empty()
+
+    def _begin(self, lexer: Lexer) -> None:
+        """Begin without any stacks."""
+        self._reader = _reader(self._grammar, lexer)
+        self._open_rules = OpenRules(self._reader)
+        self._positions = KeptByVocabulary(partial(_positions, self._reader))
 
     def _empty(self) -> GrammarError:
         if not self._unlimited.distances.is_empty:
             reason, hint = f" with at most {self.max_blanks} blanks in a row", "Allow more blanks (max_blanks)."
         elif ends(self._grammar.tables):
             reason = ": what the lexer takes first leaves nothing for the terminals behind it"
-            hint = (
-                "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
-            )
+            hint = "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
         else:
             reason, hint = ": a rule never ends", "Give each rule an alternative that does not use itself."
         return GrammarError(f"there is no text at all{reason}", self.text, self._position(self.start), hint=hint)
-
-    def _positions_of(self, vocabulary: Vocabulary) -> LalrPositions:
-        if vocabulary.trie.single_bytes.all():
-            return LalrPositions(self._reader, vocabulary)
-        return LalrPositions(self._reader.with_bytes(vocabulary.trie.single_bytes), vocabulary)
 
     @cached_property
     def _unlimited(self) -> Reader:
         """Reads all of lark's texts."""
         return _reader(self._grammar, make_lexer(self._grammar.tables, None))
-
-    @cached_property
-    def _open_rules(self) -> OpenRules:
-        return OpenRules(self._reader)
 
     # ---- texts -----------------------------------------------------------------------------------------------------
 
@@ -121,7 +120,11 @@ class LarkLanguage:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
-        return LalrGuide(self._positions.of(vocabulary), self._open_rules, max_tokens)
+        with self._lock:
+            if len(self._reader.stacks) > _MOST_NODES:
+                self._begin(self._reader.lexer)
+            positions, open_rules = self._positions, self._open_rules
+        return LalrGuide(positions.of(vocabulary), open_rules, max_tokens)
 
     def examples(self, count: int) -> list[str]:
         """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices."""
@@ -245,6 +248,11 @@ def _reader(grammar: LarkGrammar, lexer: Lexer) -> Reader:
     tables = grammar.tables
     stacks = Stacks(tables)
     return Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
+
+
+def _positions(reader: Reader, vocabulary: Vocabulary) -> LalrPositions:
+    single_bytes = vocabulary.trie.single_bytes
+    return LalrPositions(reader if single_bytes.all() else reader.with_bytes(single_bytes), vocabulary)
 
 
 def lark_language(
