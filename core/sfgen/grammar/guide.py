@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Protocol, TypeVar
 
 from sfgen import arguments
+from sfgen.errors import LimitTooSmall
 from sfgen.grammar.stack import Position as NetworkPosition
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.index import BaseGuide
@@ -15,6 +16,8 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 Position = TypeVar("Position", bound=Hashable)
+
+_SHOWN = 60  # characters of a text in a message
 
 
 class PositionReader(Protocol[Position]):
@@ -66,8 +69,8 @@ class PositionMasks(Protocol[Position]):
     def tokens_left(self, position: Position) -> int:
         """The fewest tokens to an end, or a bound above that falls by one with some token."""
 
-    def check_limit(self, max_tokens: int) -> None:
-        """Raise ``LimitTooSmall`` if no text can be written with ``max_tokens`` tokens."""
+    def shortest(self, position: Position) -> bytes:
+        """The shortest text from a position to an end."""
 
 
 class GrammarGuide(BaseGuide[Position]):
@@ -88,8 +91,16 @@ class GrammarGuide(BaseGuide[Position]):
         super().__init__(tokens.vocabulary, tokens.reader.start, max_tokens)
 
     def _check_limit(self, start: Position) -> None:
-        if self.max_tokens is not None:
-            self.tokens.check_limit(self.max_tokens)
+        if self.max_tokens is None:
+            return
+        least = self.tokens.tokens_left(start)
+        if least > self.max_tokens:
+            text = self.tokens.shortest(start).decode("utf-8", "replace")
+            raise LimitTooSmall(
+                f"a limit of {self.max_tokens} tokens is too small: the shortest text takes {least}",
+                details=(f"  for example {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}",),
+                hint=f"Allow at least {least} tokens.",
+            )
 
     def _read(self, position: Position, data: bytes) -> Position | None:
         return self._reader.read(position, data)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.automata.completions import spread
-from sfgen.errors import DeadEnd, LimitTooSmall
+from sfgen.errors import DeadEnd
 from sfgen.grammar.any_order import NARROW, Seen, names_taken, texts_read
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import FAR, distances_of
@@ -24,8 +24,6 @@ from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import TokenIds, packed
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
-
-_SHOWN = 60  # characters of a text in a message
 
 _KEPT = 1024  # masks of positions with several configurations, or with texts to be told apart
 
@@ -72,10 +70,7 @@ class TokenPositions:
         self._places: dict[Position, Places] = {}
         self._lock = threading.Lock()
         if self.distance(self.reader.start) >= FAR:
-            raise DeadEnd(
-                "no sequence of tokens of this vocabulary writes a text of the grammar",
-                hint="Use a model whose tokenizer can write every byte.",
-            )
+            raise cannot_be_written()
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
@@ -369,16 +364,13 @@ class TokenPositions:
                     found.append(token)
         return np.array(found, dtype=np.int32)
 
-    def check_limit(self, max_tokens: int) -> None:
-        """Raise ``LimitTooSmall`` if no text can be written with ``max_tokens`` tokens."""
-        least = self.tokens_left(self.reader.start)
-        if least > max_tokens:
-            text = self.shortest(self.reader.start).decode("utf-8", "replace")
-            raise LimitTooSmall(
-                f"a limit of {max_tokens} tokens is too small: the shortest text takes {least}",
-                details=(f"  for example {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}",),
-                hint=f"Allow at least {least} tokens.",
-            )
+
+def cannot_be_written() -> DeadEnd:
+    """The error of a grammar of which a vocabulary writes no text."""
+    return DeadEnd(
+        "no sequence of tokens of this vocabulary writes a text of the grammar",
+        hint="Use a model whose tokenizer can write every byte.",
+    )
 
 
 def _may_run_out(network: Network) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.errors import DeadEnd, LimitTooSmall
+from sfgen.grammar.token_positions import cannot_be_written
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.fewest_tokens import fewest_tokens
 from sfgen.index.mask_ids import TokenIds, packed, repeat_tokens
@@ -23,8 +23,6 @@ _KEPT = 1024
 
 _KEPT_ENDS = 1 << 14
 """Configurations whose fewest tokens are kept."""
-
-_SHOWN = 60  # characters of a text in a message
 
 _ENDLESS = FAR - 1
 """The room where there is no limit: more than any distance."""
@@ -56,10 +54,7 @@ class LalrPositions:
         self._least: dict[Configuration, int] = {}
         self._lock = threading.Lock()
         if self.distance(reader.start) >= FAR:
-            raise DeadEnd(
-                "no sequence of tokens of this vocabulary writes a text of the grammar",
-                hint="Use a model whose tokenizer can write every byte.",
-            )
+            raise cannot_be_written()
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
@@ -219,13 +214,6 @@ class LalrPositions:
                 self._least[configuration] = found
         return found
 
-    def check_limit(self, max_tokens: int) -> None:
-        """Raise ``LimitTooSmall`` if no text can be written with ``max_tokens`` tokens."""
-        least = self.tokens_left(self.reader.start)
-        if least > max_tokens:
-            text = self.reader.shortest(self.reader.start).decode("utf-8", "replace")
-            raise LimitTooSmall(
-                f"a limit of {max_tokens} tokens is too small: the shortest text takes {least}",
-                details=(f"  for example {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}",),
-                hint=f"Allow at least {least} tokens.",
-            )
+    def shortest(self, position: Position) -> bytes:
+        """The shortest text from a position to an end."""
+        return self.reader.shortest(position)

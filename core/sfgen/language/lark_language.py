@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from sfgen import arguments
-from sfgen.errors import GrammarError, UsageError, line_and_column
+from sfgen.errors import GrammarError, line_and_column
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.distances import Distances
@@ -182,9 +182,6 @@ class LarkLanguage:
 
     def state(self, number: int) -> StateOutline:
         """One of the parser's states: the terminals and rules that may follow."""
-        arguments.whole_number("number", number, 0)
-        if number >= self.states():
-            raise UsageError(f"there is no state {number}: the grammar has {self.states():,}")
         tables = self._grammar.tables
         moves = list[Move]()
         for terminal in np.flatnonzero(tables.actions[number]).tolist():
