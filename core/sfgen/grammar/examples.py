@@ -8,6 +8,7 @@ shown, the same texts come again with other values in them.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterator, Mapping, Set
 
 from sfgen.automata.examples import examples as texts_of_automaton
@@ -119,13 +120,17 @@ class _Texts:
     # ---- shortest texts --------------------------------------------------------------------------------------------
 
     def _find_shortest(self) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for name, expression in self._rules.items():
-                text = self._plain(expression)
-                if text is not None and (name not in self._shortest or len(text) < len(self._shortest[name])):
-                    self._shortest[name], changed = text, True
+        callers = dict[str, list[str]]()
+        for name, expression in self._rules.items():
+            for called in dict.fromkeys(_calls(expression)):
+                callers.setdefault(called, []).append(name)
+        waiting = deque(reversed(self._rules))
+        while waiting:
+            name = waiting.popleft()
+            text = self._plain(self._rules[name])
+            if text is not None and (name not in self._shortest or len(text) < len(self._shortest[name])):
+                self._shortest[name] = text
+                waiting += callers.get(name, ())
 
     def _plain(self, expression: Expression) -> bytes | None:
         """A shortest text, as far as those of the rules are known."""
