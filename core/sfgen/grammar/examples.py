@@ -37,6 +37,7 @@ from sfgen.grammar.rules import (
 )
 
 _MOST_VALUES = 50  # that are shown of one automaton
+_MOST_STEPS = 100_000  # from rules to those that they call, on all ways
 
 
 def every_text(grammar: Grammar) -> Iterator[str]:
@@ -96,7 +97,11 @@ class _Texts:
         self._find_shortest()
 
     def covering(self) -> Iterator[str]:
-        """The shortest text, then one for each part that a text may have, the nearest to the start first."""
+        """The shortest text, then one for each part that a text may have, the nearest to the start first.
+
+        What is so far from the start that all ways together pass a limit is left out.
+        """
+        steps = 0
         yield self._shortest[self._start].decode()
         ways: dict[str, list[str]] = {self._start: [self._start]}
         for rule in (queue := [self._start]):
@@ -104,6 +109,9 @@ class _Texts:
                 if called not in ways:
                     ways[called] = [*ways[rule], called]
                     queue.append(called)
+                steps += len(ways[rule])
+                if steps > _MOST_STEPS:
+                    return
                 text = self._through([*ways[rule], called])
                 if text is not None:
                     yield text.decode()
