@@ -82,7 +82,6 @@ GRAMMARS = [
     Case([*_INDEX, _GOOD, "--grammar-start", "rot"], 1, "there is no rule 'rot'"),
     Case([*_INDEX, ""], 1, "cannot read "),
     # --- what is written in it
-    _shown('start: "a"', "it is no GBNF, and this version reads no other format"),
     _shown('root ::= "a"\n= b', "here stands '=', where a rule begins with its name at line 2, column 1"),
     _shown("root ::= a\nb ::= c", "the rule 'root' calls 'a', which is no rule at line 1, column 10"),
     _shown('root ::= "a" x ::= "b"', "the rule 'x' begins inside the rule 'root' at line 1, column 14"),
