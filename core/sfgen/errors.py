@@ -28,6 +28,8 @@ line of a file); ``hint`` says what to do instead.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Callable
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LONGEST_REASON = 200  # characters of somebody else's message that are shown
@@ -240,6 +242,17 @@ def line_and_column(text: str, position: int) -> tuple[int, int]:
     """
     before = _LINE_END.split(text[:position])
     return len(before), len(before[-1]) + 1
+
+
+def line_numbers(text: str) -> Callable[[int], int]:
+    """What tells the line of a position, from 1 on, for many positions of a text.
+
+    >>> line_of = line_numbers("a\\nbc\\r\\nd")
+    >>> [line_of(position) for position in (0, 2, 3, 6)]
+    [1, 2, 2, 3]
+    """
+    ends = [found.end() for found in _LINE_END.finditer(text)]
+    return lambda position: bisect_right(ends, position) + 1
 
 
 def first_line(error: object) -> str:

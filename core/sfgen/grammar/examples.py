@@ -8,6 +8,7 @@ shown, the same texts come again with other values in them.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Iterator, Mapping, Set
 
 from sfgen.automata.examples import examples as texts_of_automaton
@@ -36,6 +37,7 @@ from sfgen.grammar.rules import (
 )
 
 _MOST_VALUES = 50  # that are shown of one automaton
+_MOST_STEPS = 100_000  # from rules to those that they call, on all ways
 
 
 def every_text(grammar: Grammar) -> Iterator[str]:
@@ -95,7 +97,11 @@ class _Texts:
         self._find_shortest()
 
     def covering(self) -> Iterator[str]:
-        """The shortest text, then one for each part that a text may have, the nearest to the start first."""
+        """The shortest text, then one for each part that a text may have, the nearest to the start first.
+
+        What is so far from the start that all ways together pass a limit is left out.
+        """
+        steps = 0
         yield self._shortest[self._start].decode()
         ways: dict[str, list[str]] = {self._start: [self._start]}
         for rule in (queue := [self._start]):
@@ -103,6 +109,9 @@ class _Texts:
                 if called not in ways:
                     ways[called] = [*ways[rule], called]
                     queue.append(called)
+                steps += len(ways[rule])
+                if steps > _MOST_STEPS:
+                    return
                 text = self._through([*ways[rule], called])
                 if text is not None:
                     yield text.decode()
@@ -119,13 +128,17 @@ class _Texts:
     # ---- shortest texts --------------------------------------------------------------------------------------------
 
     def _find_shortest(self) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for name, expression in self._rules.items():
-                text = self._plain(expression)
-                if text is not None and (name not in self._shortest or len(text) < len(self._shortest[name])):
-                    self._shortest[name], changed = text, True
+        callers = dict[str, list[str]]()
+        for name, expression in self._rules.items():
+            for called in dict.fromkeys(_calls(expression)):
+                callers.setdefault(called, []).append(name)
+        waiting = deque(reversed(self._rules))
+        while waiting:
+            name = waiting.popleft()
+            text = self._plain(self._rules[name])
+            if text is not None and (name not in self._shortest or len(text) < len(self._shortest[name])):
+                self._shortest[name] = text
+                waiting += callers.get(name, ())
 
     def _plain(self, expression: Expression) -> bytes | None:
         """A shortest text, as far as those of the rules are known."""

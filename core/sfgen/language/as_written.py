@@ -7,22 +7,22 @@ in common: what is written in a grammar begins with ``"``, ``[`` or ``.``, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
-from sfgen.automata.label import characters_from
+from sfgen.automata.label import CUT, characters_from
 from sfgen.errors import SfgenError, line_and_column
 from sfgen.grammar.network import Network, network_as_written
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Repeat, Rules
-from sfgen.grammar.stack import Configuration, Position
+from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.language.gbnf import Gbnf
 from sfgen.language.language import Failure, Move, StateOutline, Stretch, Walk
 
+_MOST_OPEN = 32  # rules from the outermost, and from the innermost, that are told
 _MOST_EXPECTED = 8  # terminals; of more their rules are told
 
 
@@ -93,21 +93,27 @@ class AsWritten:
         state, register, node = position[0]
         while self.network.is_end[state] and node.frames:
             state, register, node = node.frames[0]
-        return self._place_of(Configuration(state, register, node))
+        return self._place_of(Configuration(state, register, node), {})
 
-    def _place_of(self, configuration: Configuration) -> Place:
-        names = [name for name, _ in groupby(self._frames(configuration))]
-        terminal = names.pop(0) if names[0] in self._terminals else ""
-        return Place(tuple(reversed(names)), terminal)
+    def _place_of(self, configuration: Configuration, known: dict[Node, tuple[str, ...]]) -> Place:
+        """Where a configuration is. ``known``: the rules that are open below nodes, which is added to."""
+        rules, name = self._open_rules(configuration.node, known), self._name(configuration.state)
+        return Place(rules, name) if name in self._terminals else Place(_with_inner(rules, name), "")
 
-    def _frames(self, configuration: Configuration) -> Iterator[str]:
-        """The rules on the stack, the innermost first."""
-        names, rule_of = self.network.names, self.network.rule_of
-        state, _, node = configuration
-        yield names[rule_of[state]]
-        while node.frames:
-            state, _, node = node.frames[0]
-            yield names[rule_of[state]]
+    def _open_rules(self, node: Node, known: dict[Node, tuple[str, ...]]) -> tuple[str, ...]:
+        """The rules that a node returns to, the outermost first."""
+        unknown = list[Node]()
+        while node.frames and node not in known:
+            unknown.append(node)
+            node = node.frames[0].below
+        rules = known.get(node, ())
+        for each in reversed(unknown):
+            rules = known[each] = _with_inner(rules, self._name(each.frames[0].state))
+        return rules
+
+    def _name(self, state: int) -> str:
+        name: str = self.network.names[self.network.rule_of[state]]
+        return name
 
     def expected(self, position: Position) -> tuple[str, ...]:
         """What may stand at a position: terminals, or where they are many the rules that have them."""
@@ -151,8 +157,9 @@ class AsWritten:
                 break
             positions.append(after)
         stretches = list[tuple[list[str], Place]]()
+        known = dict[Node, tuple[str, ...]]()
         for character, configuration in zip(text, self._one_way(text, positions), strict=False):
-            place = self._place_of(configuration)
+            place = self._place_of(configuration, known)
             if not stretches or stretches[-1][1] != place:
                 stretches.append(([], place))
             stretches[-1][0].append(character)
@@ -231,3 +238,12 @@ class AsWritten:
                 by_target.setdefault(entry, []).append(byte)
         moves += [Move(characters_from(bytes_), target) for target, bytes_ in by_target.items()]
         return StateOutline(number, (names[rule_of[number]],), bool(network.accepting[number]), tuple(moves))
+
+
+def _with_inner(rules: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Open rules and one inside of them, each in a row once; of very many those in the middle are left out."""
+    if rules[-1:] == (name,):
+        return rules
+    if len(rules) < 2 * _MOST_OPEN:
+        return (*rules, name)
+    return (*rules[:_MOST_OPEN], CUT, *rules[1 - _MOST_OPEN :], name)

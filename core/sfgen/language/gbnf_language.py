@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
 from sfgen import arguments
-from sfgen.errors import GrammarError, UsageError, line_and_column
+from sfgen.errors import GrammarError, UsageError, line_numbers
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.examples import every_text, most_telling_first
@@ -27,8 +27,8 @@ from sfgen.language.language import Failure, Format, RuleOutline, StateOutline, 
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
-_COMPARED = 400
-"""Examples that are compared by the rules in which they are read."""
+_COMPARED, _CHARACTERS_COMPARED = 400, 50_000
+"""Examples, and characters of all of them, that are compared by the rules in which they are read."""
 
 
 class GbnfLanguage:
@@ -92,14 +92,14 @@ class GbnfLanguage:
     def rules(self) -> tuple[RuleOutline, ...]:
         """All rules in the order of the text, then all terminals that the start needs."""
         source, written = self._source, self._as_written
-        states = written.states_of()
+        states, line_of = written.states_of(), line_numbers(self.text)
         found = [
-            RuleOutline(name, self._line(position), "rule", states.get(name, 0), _called(written, name))
+            RuleOutline(name, line_of(position), "rule", states.get(name, 0), _called(written, name))
             for name, position in sorted(source.positions.items(), key=lambda each: each[1])
         ]
         for name, position in dict(source.terminals.values()).items():
             if name in states:
-                found.append(RuleOutline(name, self._line(position), "terminal", states[name]))
+                found.append(RuleOutline(name, line_of(position), "terminal", states[name]))
         return tuple(found)
 
     def states(self) -> int:
@@ -121,13 +121,10 @@ class GbnfLanguage:
     def examples(self, count: int) -> list[str]:
         """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices."""
         every = every_text(Grammar(self._as_written.rules, self.start))
-        first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, itertools.islice(every, _COMPARED))])
+        first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, _beginning(every))])
         telling = most_telling_first({text: self._as_written.reached(text) for text in first})
         rest = filter(self.accepts, every)
         return list(itertools.islice(itertools.chain(telling, rest), min(count, sys.maxsize)))
-
-    def _line(self, position: int) -> int:
-        return line_and_column(self.text, position)[0]
 
     @cached_property
     def _as_written(self) -> AsWritten:
@@ -157,6 +154,16 @@ def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> 
     except RecursionError:
         hint = "Give what is inside rules of its own."
         raise GrammarError("brackets and repetitions are nested too deep", text, hint=hint, origin=origin) from None
+
+
+def _beginning(texts: Iterator[str]) -> Iterator[str]:
+    """The texts that are compared."""
+    size = 0
+    for text in itertools.islice(texts, _COMPARED):
+        yield text
+        size += len(text)
+        if size > _CHARACTERS_COMPARED:
+            return
 
 
 def _called(written: AsWritten, name: str) -> tuple[str, ...]:

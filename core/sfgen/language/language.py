@@ -86,7 +86,7 @@ class Failure:
         column: The character of the line, from 1.
         expected: The terminals, or where they are many the rules, that may stand there; one that is begun is named
             whole. Empty where the text must end.
-        open_rules: The rules that are open there, the outermost first.
+        open_rules: The rules that are open there, the outermost first; of very many some in the middle are ``…``.
         at_end: Whether the whole text could be read, so that it is the beginning of one of the grammar.
         may_end: Whether the text might have ended there.
     """
