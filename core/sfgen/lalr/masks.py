@@ -178,7 +178,7 @@ class Masks:
         self._masks: dict[tuple[int, int], TokenMask] = {}
         self._lock = threading.Lock()
         self._scratch = threading.local()
-        self._most_kept = max(16, _KEPT // (4 * self.words))
+        self._most_kept = max(16, _KEPT // max(1, 4 * self.words))
 
     def of(self, control: int, node: int) -> TokenMask:
         """The tokens of a configuration.

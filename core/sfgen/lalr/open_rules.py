@@ -29,6 +29,8 @@ class OpenRules:
         self._reader = reader
         self.items = kernel_items(reader.tables)
         self.reach = reachable_terminals(reader.tables, reader.distances)
+        tables = reader.tables
+        self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
         self._at_gaps = frozenset(np.unique(reader.lexer.starts).tolist())
 
     def at(self, position: Position) -> tuple[tuple[str, ...], str]:
@@ -44,7 +46,7 @@ class OpenRules:
             if name and (not names or names[-1] != name):
                 names.append(name)
             node = stacks.pop(node, read)
-        return tuple(reversed(names)), self._being_written(position)
+        return tuple(reversed(names)) or (self._start,), self._being_written(position)
 
     def _being_written(self, position: Position) -> str:
         """The terminal of which the beginning was read, where it can be one only."""

@@ -78,8 +78,8 @@ class LalrPositions:
         return self._ids.of(mask)
 
     def is_made(self, position: Position) -> bool:
-        """Whether the masks of all configurations of a position are made."""
-        return all(self._masks.is_made(*configuration) for configuration in position)
+        """Whether what the tokens of all configurations of a position lead to is known."""
+        return all(self._masks.is_made(*each) or each in self._ends_behind for each in position)
 
     def _remembered(self, position: Position, room: int) -> Mask:
         key = position, room
