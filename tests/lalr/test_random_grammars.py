@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from lark_guides import finished, reads
@@ -65,9 +66,36 @@ def test_what_is_accepted_and_written(text: str) -> None:
 )
 def test_masks_are_what_begins_a_text(text: str, max_blanks: int, every_byte: bool, more: list[bytes]) -> None:
     """A token is allowed if and only if a text begins with what is written then."""
+    check_masks(text, max_blanks, [*(BYTES if every_byte else LETTERS), *more])
+
+
+@pytest.mark.parametrize("max_blanks", [0, 1])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'start: A B | A "c"\nA: /a+/\nB: "ab"',
+        'start: x "c" | y "b"\nx: A | x A\ny: A\nA: /aa?/',
+        'start: A A "b" | "c" A\nA: /a+/',
+        'start: w "b" | "c"\nw: A w | A\nA: /a+/',
+        'start: "b" p "c" | "b" q\np: A p |\nq: A "b"\nA: /a+/\n%ignore " "',
+        'start: (N | W)+ "c"\nN: /a+(?!b)/\nW: /b+/',
+        'start: "c" start A | A B\nA: /a+/\nB: /b+/',
+        # Masks had tokens that could not be taken.
+        'T0: /a{1,2}/\nT1: /a*?b/\nT2: "aa"\nstart: "a" start | T1 (T1* "ba" "ba"? | "b"*)* "a" | T2 "b"? T1\n'
+        "%ignore /\\s/\n%ignore /c[^b]*b/",
+        'T0.-1: /a+/\nstart: "ab" ("b" start | (start "b"+)+ start? "a"*)* "ab"\n?x: "b"+ start ("a")? | "ba" x+ '
+        '| T0 start x+\ny: "ab"+ "b" "a"? | start+\n%ignore / +/',
+    ],
+)
+def test_masks_where_the_lexer_leaves_the_parser_no_way(text: str, max_blanks: int) -> None:
+    """What the parser could go on with the lexer would read as something else."""
+    check_masks(text, max_blanks, [*LETTERS, *PAIRS])
+
+
+def check_masks(text: str, max_blanks: int, tokens: list[bytes]) -> None:
+    """Behind the beginnings of short texts every mask is exact."""
     theirs = LarkLanguage(text, max_blanks=max_blanks)
     ours = ours_of(text, theirs)
-    tokens = [*(BYTES if every_byte else LETTERS), *more]
     vocabulary = Vocabulary([*tokens, None], [len(tokens)])
     index, texts = Index(ours, vocabulary), set(texts_of(theirs))
     viable = {each[:size] for each in texts for size in range(len(each) + 1)}
