@@ -14,6 +14,8 @@ from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.explored import explored_safety
 from sfgen.lalr.items import Items
 from sfgen.lalr.lexeme_costs import byte_costs, labels_of
+from sfgen.lalr.read import Configuration as ReadConfiguration
+from sfgen.lalr.read import Reader
 from sfgen.lalr.readings import Readings
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
@@ -47,6 +49,7 @@ def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) 
     stacks = Stacks(tables)
     distances = Distances(tables, lexer, stacks)
     configurations = Configurations(tables, lexer, stacks)
+    reader = Reader(tables, lexer, stacks, distances)
     start = configurations.start()
     assert distances.is_empty == (start is None or distances.of(*start) == FAR)
     for configuration in configurations.reachable(length, limit):
@@ -57,16 +60,17 @@ def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) 
         searched = configurations.distance(configuration, 4)
         assert searched == (found if found <= 4 else None), configuration
         if found < FAR:
-            check_shortest(distances, configurations, configuration)
+            check_shortest(reader, configurations, configuration)
         control, node = configuration
         assert distances.of_many(np.array([control, control], dtype=np.int32), node).tolist() == [found] * 2
         check_bound(distances, stacks, configuration)
     return distances
 
 
-def check_shortest(distances: Distances, configurations: Configurations, configuration: Configuration) -> None:
-    text = distances.shortest(*configuration)
-    assert len(text) == distances.of(*configuration)
+def check_shortest(reader: Reader, configurations: Configurations, configuration: Configuration) -> None:
+    position = (ReadConfiguration(*configuration),)
+    text = reader.shortest(position)
+    assert len(text) == reader.distance(position)
     front = {configuration}
     for byte in text:
         front = {other for current in front for other in configurations.behind_byte(current, byte)}
@@ -146,11 +150,12 @@ def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
     """A B needs a blank between them; behind A comes the longer text that needs none."""
     tables = tables_of("start: A B | A C C C" + LETTERS)
     stacks = Stacks(tables)
-    distances = Distances(tables, letter_lexer(tables, ("A", "B")), stacks)
-    assert distances.shortest(int(letter_lexer(tables).starts[tables.context_of[tables.start], 0]), BOTTOM) == b"accc"
+    lexer = letter_lexer(tables, ("A", "B"))
+    distances = Distances(tables, lexer, stacks)
+    reader = Reader(tables, lexer, stacks, distances)
+    assert reader.shortest(reader.start) == b"accc"
     after = stacks.after(BOTTOM, 0)
     assert stacks.after(after, 1) != NO_STATE
-    lexer = letter_lexer(tables, ("A", "B"))
     context = tables.context_of[stacks.states[after]]
     assert [distances.of(int(lexer.starts[context, promise]), after) for promise in (0, 1)] == [1, 3]
 
@@ -168,7 +173,8 @@ def test_deep_stacks() -> None:
         expected += 1 if place % 3 else 2
     control = int(lexer.starts[tables.context_of[stacks.states[node]], 0])
     assert distances.of(control, node) == expected
-    assert len(distances.shortest(control, node)) == expected
+    reader = Reader(tables, lexer, stacks, distances)
+    assert len(reader.shortest((ReadConfiguration(control, node),))) == expected
 
 
 def test_usable_bytes() -> None:
@@ -192,15 +198,14 @@ def test_units_that_are_given(name: str) -> None:
     in_units = Distances(tables, lexer, stacks, np.minimum(in_bytes.cost * 3, FAR).astype(np.int32))
     for configuration in Configurations(tables, lexer, stacks).reachable(5, 100):
         assert in_units.of(*configuration) == min(FAR, 3 * in_bytes.of(*configuration))
-    with pytest.raises(ValueError, match="no shortest text"):
-        in_units.shortest(0, BOTTOM)
 
 
 def test_the_smallest_bytes_come_first() -> None:
     tables = tables_of("start: C A | B C | B B" + LETTERS)
     lexer = letter_lexer(tables)
-    start = int(lexer.starts[tables.context_of[tables.start], 0])
-    assert Distances(tables, lexer, Stacks(tables)).shortest(start, BOTTOM) == b"bb"
+    stacks = Stacks(tables)
+    reader = Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
+    assert reader.shortest(reader.start) == b"bb"
 
 
 @pytest.mark.parametrize("first", ["A", "B"])

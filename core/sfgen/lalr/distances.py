@@ -6,7 +6,6 @@ label can be committed, and what is *behind* it at the node. See ``sfgen.lalr.le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -60,7 +59,6 @@ class Distances:
         self._items = Items(tables)
         self._readings = Readings(self._items, lexer, self.labels, self.cost)
         self._levels = Levels(self._items, self._readings, stacks)
-        self._smallest_bytes = None if cost is not None else _smallest_bytes(lexer, usable)
 
     def behind(self, node: int) -> NDArray[np.int32]:
         """The least units behind committing each label at a node.
@@ -124,44 +122,3 @@ class Distances:
         ``None`` where no bound is known.
         """
         return self._safety.most_per_level
-
-    def shortest(self, control: int, node: int) -> bytes:
-        """A shortest text to the end, with the smallest of the bytes that lead on wherever there are some.
-
-        Raises:
-            ValueError: There is no way to the end, or the units are no bytes.
-        """
-        left = self.of(control, node)
-        if left >= FAR or self._smallest_bytes is None:
-            raise ValueError("no shortest text")
-        found = bytearray()
-        while left:
-            left -= 1
-            steps = []
-            for way, after in self._ways(control, node):
-                targets = self._lexer.step[way]
-                classes = np.flatnonzero((targets != NO_STATE) & (self._smallest_bytes < 256))
-                classes = classes[self.of_many(targets[classes], after) == left]
-                steps += [(int(self._smallest_bytes[each]), int(targets[each]), after) for each in classes.tolist()]
-            byte, control, node = min(steps)
-            found.append(byte)
-        return bytes(found)
-
-    def _ways(self, control: int, node: int) -> Iterator[tuple[int, int]]:
-        """The configurations from which the next byte may be read: without a commit, and behind each."""
-        yield control, node
-        for at in range(self._lexer.commit_starts[control], self._lexer.commit_starts[control + 1]):
-            after = self._stacks.after(node, int(self._lexer.commit_terminals[at]))
-            if after != NO_STATE:
-                context = self._tables.context_of[self._stacks.states[after]]
-                start = int(self._lexer.starts[context, self._lexer.commit_promises[at]])
-                if start != NO_STATE:
-                    yield start, after
-
-
-def _smallest_bytes(lexer: Lexer, usable: NDArray[np.bool_] | None) -> NDArray[np.int32]:
-    """The smallest byte of each class that may be used, int32 ``[classes]``; 256 where there is none."""
-    found = np.full(lexer.step.shape[1], 256, dtype=np.int32)
-    bytes_ = np.arange(256) if usable is None else np.flatnonzero(usable)
-    np.minimum.at(found, lexer.byte_classes[bytes_], bytes_)
-    return found

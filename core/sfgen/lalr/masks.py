@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from sfgen.index.mask_ids import packed, repeat_tokens
 from sfgen.lalr.lexeme_costs import FAR
-from sfgen.lalr.reachable import reachable_terminals
 from sfgen.lalr.read import Configuration, Reader
 from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE
+from sfgen.lalr.terminal_costs import terminal_costs
 from sfgen.lalr.walk import (
     BELOW,
     DEEPEST,
@@ -153,7 +153,7 @@ class Masks:
         )
         cost, safe_labels = reader.distances.cost, reader.distances.safe
         doubtful: NDArray[np.bool_] = np.any((cost < FAR)[:, ~safe_labels], axis=1)
-        self._safe = _Safe.of(reachable_terminals(tables, reader.distances, safe_labels), doubtful)
+        self._safe = _Safe.of(terminal_costs(tables, reader.distances, safe_labels) < FAR, doubtful)
         self._nothing_safe = _Safe.of(
             np.zeros((len(cost), len(tables.terminals)), dtype=np.bool_), np.ones(len(cost), dtype=np.bool_)
         )

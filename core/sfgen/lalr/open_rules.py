@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfgen.lalr.reachable import reachable_terminals
+from sfgen.lalr.distances import FAR
 from sfgen.lalr.read import Position, Reader
 from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE, ParseTables
+from sfgen.lalr.terminal_costs import terminal_costs
 
 
 class OpenRules:
@@ -28,10 +29,11 @@ class OpenRules:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.items = kernel_items(reader.tables)
-        self.reach = reachable_terminals(reader.tables, reader.distances)
         tables = reader.tables
         self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
-        self._at_gaps = frozenset(np.unique(reader.lexer.starts).tolist())
+        self._costs = terminal_costs(tables, reader.distances)
+        self.reach = self._costs < FAR
+        self._costs_at_gaps = self._costs[np.unique(reader.lexer.starts[reader.lexer.starts != NO_STATE])].min(axis=0)
 
     def at(self, position: Position) -> tuple[tuple[str, ...], str]:
         """The open rules, the outermost first, and the terminal that is being written where it is sure, else ``""``.
@@ -49,12 +51,16 @@ class OpenRules:
         return tuple(reversed(names)) or (self._start,), self._being_written(position)
 
     def _being_written(self, position: Position) -> str:
-        """The terminal of which the beginning was read, where it can be one only."""
+        """The terminal of which the beginning was read, where it can be one only.
+
+        It counts as begun where its end is nearer than from any gap: behind what is ignored, none is begun.
+        """
         found = set[int]()
         for control, node in position:
-            if control in self._at_gaps:
+            possible = self._possible(control, node)
+            found.update(possible)
+            if not all(self._costs[control, each] < self._costs_at_gaps[each] for each in possible):
                 return ""
-            found.update(self._possible(control, node))
         return self._reader.tables.terminals[found.pop()].shown if len(found) == 1 else ""
 
     def _possible(self, control: int, node: int) -> list[int]:

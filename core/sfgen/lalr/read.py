@@ -6,6 +6,7 @@ at once (see ``sfgen.lalr.walk``).
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -59,8 +60,9 @@ class Reader:
         self.to_end = distances if usable is None else Distances(tables, lexer, stacks, usable=usable)
         self._classes = lexer.byte_classes.tobytes()
         # Of each class the smallest byte that may be used.
-        bytes_ = range(256) if usable is None else np.flatnonzero(usable).tolist()
-        self._smallest = {self._classes[byte]: byte for byte in reversed(bytes_)}
+        self._smallest = np.full(lexer.step.shape[1], _NO_BYTE, dtype=np.int32)
+        bytes_ = np.arange(256) if usable is None else np.flatnonzero(usable)
+        np.minimum.at(self._smallest, lexer.byte_classes[bytes_], bytes_)
         self._step: list[list[int]] = lexer.step.tolist()
         self._starts: list[list[int]] = lexer.starts.tolist()
         self._context_of: list[int] = tables.context_of.tolist()
@@ -188,18 +190,28 @@ class Reader:
         """The smallest byte that brings the end nearer by one, and the position after it."""
         found = self._ways.get(position)
         if found is None:
-            for label, byte in sorted(self._smallest.items(), key=lambda pair: pair[1]):
-                after = self._read_byte(position, label)
-                if after is not None and self.distance(after) == least - 1:
-                    found = byte, after
-                    break
-            if found is None:
+            byte = min(map(partial(self._nearest_byte, least=least), position))
+            after = self.read(position, bytes([byte]))
+            if after is None:
                 raise InternalError("there is no way to complete a text")
             if len(self._ways) > _KEPT:
                 self._ways.clear()
-            self._ways[position] = found
+            found = self._ways[position] = byte, after
         return found
 
+    def _nearest_byte(self, configuration: Configuration, least: int) -> int:
+        """The smallest byte behind which a configuration is ``least - 1`` bytes away from the end."""
+        found = _NO_BYTE
+        for control, node in (configuration, *self.commits(configuration)):
+            targets = self.lexer.step[control]
+            labels = np.flatnonzero((targets != NO_STATE) & (self._smallest < _NO_BYTE))
+            is_nearer = self.to_end.of_many(targets[labels], node) == least - 1
+            found = min(found, int(self._smallest[labels[is_nearer]].min(initial=_NO_BYTE)))
+        return found
+
+
+_NO_BYTE = 256
+"""More than any byte."""
 
 _KEPT = 1 << 16
 """Steps of a byte that are remembered."""
