@@ -21,7 +21,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("grammar/regular.py", "name", "it is caught: items that must differ are then nested less, or refused"),
     ("schema/literals.py", "enum: ", "the limit of bytes is passed before"),
     ("reference/recogniser.py", "", _LIBRARY),
-    ("lalr/lexer.py", "the lexer", "the limits of states and steps are passed before"),
+    ("lalr/lexer.py", "of all terminals", "the limits of states and steps are passed before"),
     ("index/saved_text.py", "that sfgen saved", "a command looks first what kind of file it is"),
     ("schema/json_schema.py", "text is not JSON", _LIBRARY),
     ("schema/pydantic_type.py", "does not take the text", "a command says so, and the text is there all the same"),

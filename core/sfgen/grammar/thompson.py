@@ -42,18 +42,19 @@ class GrammarTooLarge(SfgenError):
     Args:
         rule: The rule at which that was seen.
         limit: Which limit, in words.
+        kind: What it is: a rule, or a terminal.
 
     Attributes:
         position: Where the rule begins in the text of the grammar, in code points; ``None`` where that is not known.
     """
 
-    def __init__(self, rule: str, limit: str) -> None:
+    def __init__(self, rule: str, limit: str, kind: str = "rule") -> None:
         self.rule = rule
         self.limit = limit
         self.position: int | None = None
         super().__init__(
-            f"the automaton of the rule {rule!r} passes the limit of {limit}",
-            hint="Use smaller counts and fewer alternatives, or divide the rule.",
+            f"the automaton of the {kind} {rule!r} passes the limit of {limit}",
+            hint=f"Use smaller counts and fewer alternatives, or divide the {kind}.",
         )
 
     def tell_where(self, text: str, origin: str | None = None) -> None:

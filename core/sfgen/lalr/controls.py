@@ -191,7 +191,7 @@ class Controls:
             terminal = self._tables.terminals[lists.most_common(1)[0][0]]
             limit = f"{MAX_CONTROLS:,} states" if too_many else f"{MAX_LEXER_WORK:,} steps of construction"
             blanks = f" with {self._max_blanks} blanks in a row" if self._max_blanks and self._max_blanks > 1 else ""
-            raise GrammarTooLarge(terminal.name, f"{limit} for the lexer{blanks}")
+            raise GrammarTooLarge(terminal.name, f"{limit} for the lexer{blanks}", "terminal")
 
     def _start(self, context: int, promise: int) -> None:
         """Begin a lexeme behind a terminal that the parser saw."""

@@ -74,7 +74,7 @@ def _over_bytes(merged: Merged, symbols: CharacterMap) -> Lexer:
     try:
         table, class_of_byte = byte_table(merged.step, symbols, "")
     except PatternTooLarge as error:
-        raise GrammarTooLarge("the lexer", error.reason) from None
+        raise GrammarTooLarge("of all terminals", error.reason, "lexer") from None
     chosen, class_of_class = distinct(np.ascontiguousarray(table.T))
     inside = len(table) - len(merged.step)
     counts = [len(commits) for commits in merged.commits] + [0] * inside

@@ -73,7 +73,7 @@ class Programs:
     def _state(self) -> int:
         self._states += 1
         if self._states > MAX_PROGRAM_STATES:
-            raise GrammarTooLarge(self._name, f"{MAX_PROGRAM_STATES:,} states for the terminals")
+            raise GrammarTooLarge(self._name, f"{MAX_PROGRAM_STATES:,} states for the terminals", "terminal")
         return self._states - 1
 
     def _choice(self, *targets: int) -> int:

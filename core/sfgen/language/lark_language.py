@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import threading
 from collections.abc import Mapping
 from functools import cached_property, partial
@@ -18,9 +17,11 @@ import numpy as np
 from sfgen import arguments
 from sfgen.errors import GrammarError, line_and_column
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
+from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.distances import Distances
 from sfgen.lalr.examples import ends, examples
+from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.lark_package import LarkGrammar
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.open_rules import OpenRules, name_of
@@ -81,7 +82,9 @@ class LarkLanguage:
             hint = "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
         else:
             reason, hint = ": a rule never ends", "Give each rule an alternative that does not use itself."
-        return GrammarError(f"there is no text at all{reason}", self.text, self._position(self.start), hint=hint)
+        return GrammarError(
+            f"there is no text at all{reason}", self.text, definition_of(self.text, self.start), hint=hint
+        )
 
     @cached_property
     def _unlimited(self) -> Reader:
@@ -198,12 +201,8 @@ class LarkLanguage:
         return StateOutline(number, tuple(filter(None, rules)), may_end, tuple(moves))
 
     def _line(self, name: str) -> int | None:
-        position = self._position(name)
+        position = definition_of(self.text, name)
         return None if position is None else line_and_column(self.text, position)[0]
-
-    def _position(self, name: str) -> int | None:
-        found = re.search(rf"(?m)^[?!]*({re.escape(name)})\b[^:\n]*:", self.text)
-        return None if found is None else found.start(1)
 
     # ---- how a text is read ----------------------------------------------------------------------------------------
 
@@ -290,3 +289,7 @@ def lark_language(
         return LarkLanguage(compiled, max_blanks, origin)
     except GrammarError as error:
         raise error.of_file(origin) from None
+    except GrammarTooLarge as error:
+        error.position = definition_of(text, error.rule)
+        error.tell_where(text, origin)
+        raise
