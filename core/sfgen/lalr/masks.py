@@ -119,6 +119,9 @@ class TokenEnds(NamedTuple):
     nodes: NDArray[np.int64]
 
 
+_NO_ENDS = TokenEnds(_NOT_WANTED, np.empty(0, dtype=np.intp), _NOT_WANTED, np.empty(0, dtype=np.int64))
+
+
 class Masks:
     """Makes and keeps the masks of one grammar over one vocabulary. Safe to share between threads.
 
@@ -204,18 +207,17 @@ class Masks:
         tokens, room = self.lexeme_tokens(control), self._room()
         mask = np.zeros(self.words, dtype=np.uint32)
         counts = np.array([self._reader.stacks.depths[node], 0], dtype=np.int64)
-        distances = self._reader.distances
-        if distances.is_separable:
-            rows, safe = tokens.masks.reshape(-1), self._safe
-            join_classes(node, tokens.controls, rows, self.words, mask, safe.starts, safe.terminals, *self._stack(room))
-        else:
-            alive = distances.of_many(tokens.controls, node) < FAR
-            np.bitwise_or.reduce(tokens.masks[alive], axis=0, initial=0, out=mask)
+        safe = self._safe
+        rows = tokens.masks.reshape(-1)
+        join_classes(node, tokens.controls, rows, self.words, mask, safe.starts, safe.terminals, *self._stack(room))
+        for place in np.flatnonzero(safe.is_doubtful[tokens.controls]).tolist():
+            if self._reader.is_alive(int(tokens.controls[place]), node):
+                mask |= tokens.masks[place]
         if len(tokens.children):
-            ends = self._read_behind(node, tokens, mask, counts, self._safe, room)
+            ends = self._read_behind(node, tokens, mask, counts, safe, room)
             if len(ends.nodes):
-                token_ids = ends.tokens[(self._distances_of(ends) < FAR)[ends.place_of]]
-                mask |= packed(token_ids, len(self._vocabulary))
+                alive = np.array(list(map(self._reader.is_alive, ends.controls.tolist(), ends.nodes.tolist())))
+                mask |= packed(ends.tokens[alive[ends.place_of]], len(self._vocabulary))
                 depths = [self._reader.stacks.depths[each] for each in ends.nodes.tolist()]
                 counts[DEEPEST] = max(counts[DEEPEST], *depths)
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
@@ -266,12 +268,13 @@ class Masks:
             else:
                 room.made = np.empty(4 * len(room.made), dtype=np.int64)
             counts[ENDS] = 0
-        return self._told(ends[: 3 * counts[ENDS]], room)
+        return self._told(ends[: 3 * counts[ENDS]], room) if counts[ENDS] else _NO_ENDS
 
     def _told(self, ends: NDArray[np.int64], room: _Room) -> TokenEnds:
         """Ends as a walk writes them, with the numbers of stack nodes."""
         at, controls, nodes = ends.reshape(-1, 3).T
-        places, place_of = np.unique(np.stack([controls, nodes]), axis=1, return_inverse=True)
+        width = len(self._class_of)
+        places, place_of = np.unique(nodes * width + controls, return_inverse=True)
         trie = self._vocabulary.trie
         token_counts = trie.token_starts[at + 1] - trie.token_starts[at]
         firsts = trie.token_starts[at] - np.cumsum(token_counts) + token_counts
@@ -279,17 +282,9 @@ class Masks:
         return TokenEnds(
             trie.token_ids[which],
             np.repeat(place_of.reshape(-1), token_counts),
-            places[0].astype(np.int32),
-            self._nodes(places[1], room.made, room.loaded),
+            (places % width).astype(np.int32),
+            self._nodes(places // width, room.made, room.loaded),
         )
-
-    def _distances_of(self, ends: TokenEnds) -> Int32:
-        """The distances of the configurations that tokens lead to, int32 ``[configurations]``."""
-        found = np.empty(len(ends.nodes), dtype=np.int32)
-        for node in np.unique(ends.nodes).tolist():
-            where = np.flatnonzero(ends.nodes == node)
-            found[where] = self._reader.distances.of_many(ends.controls[where], node)
-        return found
 
     def _nodes(self, numbers: NDArray[np.int64], made: NDArray[np.int64], loaded: int) -> NDArray[np.int64]:
         """The stack nodes with the numbers that a walk gave them."""

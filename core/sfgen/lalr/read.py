@@ -73,6 +73,7 @@ class Reader:
         ]
         self._may_end: list[bool] = lexer.may_end.tolist()
         self._holds_at_end: list[bool] = lexer.promise_holds_at_end.tolist()
+        self._known_labels: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
         self._ways: dict[Position, tuple[int, Position]] = {}
         self._steps: dict[tuple[Position, int], Position | None] = {}
         self.start: Position = (Configuration(self.control_at(BOTTOM, 0), BOTTOM),)
@@ -122,8 +123,36 @@ class Reader:
                 after = self._step[control][label]
                 if after != NO_STATE:
                     reached[Configuration(after, node)] = None
-        alive = [each for each in reached if self.distances.of(*each) < FAR]
+        alive = [each for each in reached if self.is_alive(*each)]
         return tuple(sorted(alive)) or None
+
+    def is_alive(self, control: int, node: int) -> bool:
+        """Whether a configuration can be completed: sought as far as behind the next terminal, then asked."""
+        safe, others = self._labels_of(control)
+        if self._takes_any(node, safe):
+            return True
+        for terminal, promise in others:
+            after = self.stacks.after(node, terminal)
+            gap = NO_STATE if after == NO_STATE else self.control_at(after, promise)
+            if gap != NO_STATE and self._takes_any(after, self._labels_of(gap)[0]):
+                return True
+        return self.distances.of(control, node) < FAR
+
+    def _takes_any(self, node: int, terminals: list[int]) -> bool:
+        return any(self.stacks.after(node, terminal) != NO_STATE for terminal in terminals)
+
+    def _labels_of(self, control: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """The terminals that a control can come to by labels that are safe, and the other labels."""
+        found = self._known_labels.get(control)
+        if found is None:
+            distances, end = self.distances, len(self.tables.terminals) - 1
+            comes_to, safe = distances.cost[control] < FAR, distances.safe
+            labels = [*distances.labels, (end, 0)]
+            found = self._known_labels[control] = (
+                sorted({labels[each][0] for each in np.flatnonzero(comes_to & safe).tolist()}),
+                [labels[each] for each in np.flatnonzero(comes_to & ~safe).tolist() if each < len(labels) - 1],
+            )
+        return found
 
     def accepts(self, position: Position) -> bool:
         """Whether the text may end at a position."""
