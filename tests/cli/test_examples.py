@@ -39,7 +39,7 @@ WRITES = {
         1,
         r"line 1, column 5: the text ends too early: expected \[0-9\], in root\n(.*\n)+",
     ),
-    "sfgen gen --grammar 'root ::= [0-9] (\"+\" [0-9])*' 'The sum: '": (0, r"[0-9](\+[0-9])*\n"),
+    "sfgen gen --grammar 'root ::= [0-9] (\"+\" [0-9])*' 'In our shop: '": (0, r"[0-9](\+[0-9])*\n"),
     "echo 'Can we talk?' > notes.txt && sfgen check --words talk,listen notes.txt": (
         1,
         r"notes\.txt, line 1, column 8, byte 7: talk\n(.*\n)+",

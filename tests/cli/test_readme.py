@@ -84,15 +84,19 @@ def test_the_example_of_a_class_runs(python_examples: list[str]) -> None:
     assert python_examples[2] == "Person True\n"
 
 
+def test_the_example_of_grammars_runs(python_examples: list[str]) -> None:
+    assert python_examples[3].splitlines() == ["""True b'a' ('","', '")"')""", "True"]
+
+
 def test_the_example_of_a_loaded_model_runs(python_examples: list[str]) -> None:
-    assert python_examples[3].strip()
-    assert not re.search(r"\b(talk|listen)\b", python_examples[3])
+    assert python_examples[4].strip()
+    assert not re.search(r"\b(talk|listen)\b", python_examples[4])
 
 
 def test_the_example_of_the_processors_runs(python_examples: list[str]) -> None:
-    dates, beams, answer = map(ast.literal_eval, python_examples[4].splitlines())
+    dates, beams, answer = map(ast.literal_eval, python_examples[5].splitlines())
     assert (len(dates), len(beams), len(answer)) == (2, 4, 1)
     assert all(re.fullmatch(DATE, date) for date in (*dates, *beams))
     assert len(set(beams)) == 4
     assert not re.search(r"\b(talk|listen)\b", answer[0])
-    assert len(python_examples) == 5
+    assert len(python_examples) == 6

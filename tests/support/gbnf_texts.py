@@ -83,6 +83,8 @@ class _Writer:
             case "class":
                 listed = self.draw(st.lists(st.sampled_from([*ALPHABET, "]", "-"]), min_size=1, max_size=3))
                 is_negated = self.draw(st.booleans())
+                if not is_negated and not set(listed) & set(ALPHABET):
+                    listed.append(self.draw(st.sampled_from(ALPHABET)))  # else no text of the alphabet has it
                 has = [character for character in ALPHABET if (character in listed) != is_negated]
                 # A bare minus makes a range between two others.
                 spelled = "".join("\\-" if character == "-" else self.spelled(character) for character in listed)

@@ -47,7 +47,7 @@ def gen(
 
     A text that matches a pattern, and one of a grammar:
         sfgen gen --regex '[A-Z][a-z]{2,9} is [1-9][0-9] years old\.' 'A person: '
-        sfgen gen --grammar 'root ::= [0-9] ("+" [0-9])*' 'The sum: '
+        sfgen gen --grammar 'root ::= [0-9] ("+" [0-9])*' 'In our shop: '
 
     One of some answers:
         sfgen gen --choices hot,cold,hotel 'It is very '
