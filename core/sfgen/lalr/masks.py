@@ -255,7 +255,7 @@ class Masks:
         while len(tokens.children):
             arguments: tuple[Any, ...] = (
                 node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, ends, safe.is_doubtful,
-                room.sets, room.marks, safe.starts, safe.terminals, self._labels, self._starts,
+                self._is_open, room.sets, room.marks, safe.starts, safe.terminals, self._labels, self._starts,
                 self._reader.tables.context_of, step, byte_classes, commit_starts, commit_labels, *trie,
                 *self._stack(room),
             )  # fmt: skip

@@ -240,9 +240,9 @@ def _commit(
 @kernel
 def read_behind(
     node: Int, label_starts: Int32s, children: Int32s, exit_labels: Int32s, mask: UInt32sOut, counts: Int64sOut,
-    ends_of: Int64sOut, is_doubtful: Flags, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s, reach: Int32s,
-    labels: Int32s, starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s, commit_starts: Int32s,
-    commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s,
+    ends_of: Int64sOut, is_doubtful: Flags, is_open: Flags, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s,
+    reach: Int32s, labels: Int32s, starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s,
+    commit_starts: Int32s, commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s,
     nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
     """Add the tokens in which a terminal ends: what is behind it is read with the parser's new stack.
@@ -259,6 +259,7 @@ def read_behind(
             control and the stack node that it leads to; all nodes are kept then. May have no room: there are none then.
         is_doubtful: From which controls a configuration may be alive also where the parser takes nothing in ``reach``,
             bool ``[controls]``.
+        is_open: See ``walk_lexeme``.
         sets: Two numbers of each configuration: control, node.
         marks: Three numbers of each depth: where its set begins and ends, how many nodes are made.
         reach_starts: This and ``reach``: see ``join_classes``.
@@ -287,6 +288,9 @@ def read_behind(
         if control < 0:
             continue
         at_gap = top[0]
+        # Tokens side by side mostly lead to the same configuration. Nodes above this one are made anew for each.
+        lasting = nodes.size // FIELDS + at_gap
+        asked_control, asked_node, alive = np.int64(-1), np.int64(-1), np.int64(0)
         for place in range(label_starts[number], label_starts[number + 1]):
             at = np.int64(children[place])
             stop, base = np.int64(ends[at]), 3 * np.int64(depths[at]) - 3
@@ -307,6 +311,8 @@ def read_behind(
                         sets[2 * last], sets[2 * last + 1] = after, sets[2 * each + 1]
                         last += 1
                     for commit in range(commit_starts[sets[2 * each]], commit_starts[sets[2 * each] + 1]):
+                        if not is_open[np.int64(commit_labels[commit]) * width + byte]:
+                            continue
                         if 2 * last + 4 > sets.size:
                             return TOO_MANY
                         last = _commit(
@@ -322,10 +328,13 @@ def read_behind(
                 token = first_tokens[at]
                 if token < _NO_TOKEN:
                     for each in range(end, last):
-                        alive = _is_alive(
-                            sets[2 * each], sets[2 * each + 1], reach_starts, reach, nodes, made, top, actions, gotos,
-                            rules, sizes,
-                        )  # fmt: skip
+                        is_asked = sets[2 * each] == asked_control and sets[2 * each + 1] == asked_node
+                        if not is_asked or asked_node >= lasting:
+                            asked_control, asked_node = sets[2 * each], sets[2 * each + 1]
+                            alive = _is_alive(
+                                asked_control, asked_node, reach_starts, reach, nodes, made, top, actions, gotos, rules,
+                                sizes,
+                            )  # fmt: skip
                         if alive != 0:
                             mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
                             counts[DEEPEST] = max(counts[DEEPEST], _of_node(sets[2 * each + 1], DEPTH, nodes, made))
