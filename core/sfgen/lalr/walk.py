@@ -242,8 +242,9 @@ def read_behind(
     node: Int, label_starts: Int32s, children: Int32s, exit_labels: Int32s, mask: UInt32sOut, counts: Int64sOut,
     ends_of: Int64sOut, is_doubtful: Flags, is_open: Flags, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s,
     reach: Int32s, labels: Int32s, starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s,
-    commit_starts: Int32s, commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s,
-    nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
+    commit_starts: Int32s, commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s,
+    first_tokens: UInt32s, nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s,
+    rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
     """Add the tokens in which a terminal ends: what is behind it is read with the parser's new stack.
 
