@@ -13,6 +13,7 @@ from sfgen import arguments
 from sfgen.grammar.any_order import texts_read, with_name, with_text
 from sfgen.grammar.distances import FAR, Distances, distances_of
 from sfgen.grammar.network import DEAD, Network
+from sfgen.grammar.only_step import only_step
 from sfgen.grammar.openings import Push
 from sfgen.grammar.rule_automata import COUNTS, UNBOUNDED
 from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
@@ -88,15 +89,7 @@ class Reader:
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """The byte that must follow, where there is one only, and the position after it."""
-        alive = self._alive(position)
-        label = next(alive, None)
-        if label is None:
-            return None
-        byte = self._classes.find(label)
-        if self._classes.rfind(label) != byte or next(alive, None) is not None:
-            return None
-        after = self.read(position, bytes([byte]))
-        return None if after is None else (bytes([byte]), after)
+        return only_step(position, self._alive(position), self._classes, self.read)
 
     def _alive(self, position: Position) -> Iterator[int]:
         """The byte classes that can be read at a position; one by one, for mostly the first two tell enough."""

@@ -6,6 +6,7 @@ at once (see ``sfgen.lalr.walk``).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import InternalError
+from sfgen.grammar.only_step import only_step
 from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
@@ -175,31 +177,23 @@ class Reader:
         position = None if data is None else self.read(self.start, data)
         return position is not None and self.accepts(position)
 
-    def labels(self, position: Position) -> list[int]:
-        """The byte classes that can be read at a position, ascending."""
-        found = set[int]()
+    def _alive(self, position: Position) -> Iterator[int]:
+        """The byte classes that can be read at a position; one by one, for mostly the first two tell enough."""
+        labels = set[int]()
         for configuration in position:
             for control, _ in (configuration, *self.commits(configuration)):
-                found |= {label for label, after in enumerate(self._step[control]) if after != NO_STATE}
-        return sorted(label for label in found if self._read_byte(position, label))
-
-    def _read_byte(self, position: Position, label: int) -> Position | None:
-        return self.read(position, bytes([self._classes.find(label)]))
+                labels |= {label for label, after in enumerate(self._step[control]) if after != NO_STATE}
+        for label in sorted(labels):
+            if self.read(position, bytes([self._classes.find(label)])) is not None:
+                yield label
 
     def is_final(self, position: Position) -> bool:
         """Whether nothing can follow: the text must end."""
-        return not self.labels(position)
+        return next(self._alive(position), None) is None
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """The byte that must follow, where there is one only, and the position after it."""
-        labels = self.labels(position)
-        if len(labels) != 1:
-            return None
-        byte = self._classes.find(labels[0])
-        if self._classes.rfind(labels[0]) != byte:
-            return None
-        after = self._read_byte(position, labels[0])
-        return None if after is None else (bytes([byte]), after)
+        return only_step(position, self._alive(position), self._classes, self.read)
 
     def distance(self, position: Position) -> int:
         """The fewest bytes to the end; ``FAR`` where the bytes that may be used are not enough."""

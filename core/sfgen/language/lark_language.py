@@ -91,6 +91,10 @@ class LarkLanguage:
         """Reads all of lark's texts."""
         return _reader(self._grammar, make_lexer(self._grammar.tables, None))
 
+    @cached_property
+    def _unlimited_rules(self) -> OpenRules:
+        return OpenRules(self._unlimited)
+
     # ---- texts -----------------------------------------------------------------------------------------------------
 
     def accepts(self, text: str | bytes) -> bool:
@@ -209,7 +213,7 @@ class LarkLanguage:
     def walk(self, text: str) -> Walk:
         """Read a text as far as it goes, with any blanks that lark reads."""
         text = arguments.text("text", text)
-        rules = OpenRules(self._unlimited)
+        rules = self._unlimited_rules
         position, read = self._unlimited.start, 0
         stretches = list[Stretch]()
         for character in text:

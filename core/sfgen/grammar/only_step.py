@@ -1,0 +1,32 @@
+"""The byte that must follow at a position, from the byte classes that can be read there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+Position = TypeVar("Position")
+
+
+def only_step(
+    position: Position,
+    labels: Iterator[int],
+    classes: bytes,
+    read: Callable[[Position, bytes], Position | None],
+) -> tuple[bytes, Position] | None:
+    """The byte that must follow, where there is one only, and the position after it.
+
+    Args:
+        position: The position.
+        labels: The byte classes that can be read there; no more than two are asked for.
+        classes: The class of each byte.
+        read: The position after some bytes.
+    """
+    label = next(labels, None)
+    if label is None:
+        return None
+    byte = classes.find(label)
+    if classes.rfind(label) != byte or next(labels, None) is not None:
+        return None
+    after = read(position, bytes([byte]))
+    return None if after is None else (bytes([byte]), after)
