@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sfgen_cli.once import DEMONSTRATION
+from sfgen_cli.shell.once import DEMONSTRATION
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -15,8 +15,8 @@ from typer import Abort
 from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
 from sfgen.errors import SfgenError
-from sfgen_cli import completion, process, usage
-from sfgen_cli.output import CannotWrite, ReaderGone, complain
+from sfgen_cli.shell import completion, process, usage
+from sfgen_cli.shell.output import CannotWrite, ReaderGone, complain
 
 _ANSWERING = "check"  # the command whose exit code 1 is an answer, as grep's, so that what failed has 2
 

@@ -7,15 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from sfgen_cli import completion
-from sfgen_cli.command_classes import Command, Group
 from sfgen_cli.commands.ban import ban
 from sfgen_cli.commands.check import check
 from sfgen_cli.commands.gen import gen
 from sfgen_cli.commands.index import index
 from sfgen_cli.commands.models import models
 from sfgen_cli.commands.replay import replay
-from sfgen_cli.help import paragraphs
+from sfgen_cli.shell import completion
+from sfgen_cli.shell.command_classes import Command, Group
+from sfgen_cli.shell.help import paragraphs
 
 _HELP = """Make a language model write only what a pattern allows, and never write certain words.
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sfgen.ban import scan
-from sfgen_cli.request import Request
+from sfgen_cli.run.request import Request
 
 Sfgen = Callable[..., Any]
 

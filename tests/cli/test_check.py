@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, Match, scan
-from sfgen_cli.findings import Finding, findings
+from sfgen_cli.report.findings import Finding, findings
 
 Sfgen = Callable[..., Any]
 COMMAND = [sys.executable, "-m", "sfgen_cli"]

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfgen import Dfa
-from sfgen_cli.matching import Matching, texts_of_lines
+from sfgen_cli.report.matching import Matching, texts_of_lines
 
 Sfgen = Callable[..., Any]
 COMMAND = [sys.executable, "-m", "sfgen_cli"]

@@ -18,7 +18,7 @@ import pytest
 from error_case import Terminal
 
 from sfgen.ban import scan
-from sfgen_cli.request import Request
+from sfgen_cli.run.request import Request
 
 Sfgen = Callable[..., Any]
 GEN = ["gen", "-m", "uniform"]

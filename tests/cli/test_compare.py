@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sfgen import Result, RolledBack, Vocabulary
-from sfgen_cli import compare
+from sfgen_cli.run import compare
 
 Sfgen = Callable[..., Any]
 COMPARE = ["ban", "--compare", "--words", "talk,listen"]

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from terminal import Terminal, in_a_terminal, plain
 
-from sfgen_cli.progress import PREPARING
+from sfgen_cli.shell.progress import PREPARING
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "sfgen_cli"]
@@ -132,7 +132,7 @@ def test_standard_streams_may_be_closed(closed: str, pattern: str, expected: tup
 
 def test_no_file_takes_the_place_of_a_closed_stream() -> None:
     """What a library says to stderr must not end up in the file that was opened next."""
-    script = "from sfgen_cli.process import prepare; prepare(); print(open(__import__('os').devnull).fileno())"
+    script = "from sfgen_cli.shell.process import prepare; prepare(); print(open(__import__('os').devnull).fileno())"
     done = shell(f'"{sys.executable}" -c "{script}" <&- 2>&-')
     assert int(done.stdout) > 2
 

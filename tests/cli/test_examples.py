@@ -13,7 +13,7 @@ import typer
 from typed import typed
 
 from sfgen_cli.app import app
-from sfgen_cli.help import examples
+from sfgen_cli.shell.help import examples
 
 Sfgen = Callable[..., Any]
 GROUP: Any = typer.main.get_command(app)

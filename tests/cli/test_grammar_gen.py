@@ -15,7 +15,7 @@ from random_models import save as save_model
 from terminal import in_a_terminal, plain
 
 from sfgen import Grammar
-from sfgen_cli.trace import read_trace
+from sfgen.trace import read_trace
 
 Sfgen = Callable[..., Any]
 SELECT = r"""root ::= "SELECT " name (", " name)* where? ";"

@@ -15,8 +15,8 @@ import typer
 from rich.cells import cell_len
 
 from sfgen_cli.app import app
-from sfgen_cli.help import _name, examples
-from sfgen_cli.most_used import MOST_USED
+from sfgen_cli.shell.help import _name, examples
+from sfgen_cli.shell.most_used import MOST_USED
 
 Sfgen = Callable[..., Any]
 GROUP: Any = typer.main.get_command(app)

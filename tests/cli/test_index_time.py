@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from sfgen_cli import stopwatch
-from sfgen_cli.stopwatch import Stopwatch
+from sfgen_cli.shell import stopwatch
+from sfgen_cli.shell.stopwatch import Stopwatch
 
 # The clock stands still, but for 100 seconds that each kernel takes to be loaded, and 0.25 that is building.
 PROGRAM = """
 import sys
 from sfgen import kernels
-from sfgen_cli import stopwatch
+from sfgen_cli.shell import stopwatch
 now = 0.0
 def tick(seconds):
     global now
@@ -50,7 +50,7 @@ def test_loading_is_not_building() -> None:
 IMPORTS = """
 import sys
 from sfgen import kernels
-from sfgen_cli import stopwatch
+from sfgen_cli.shell import stopwatch
 now = 0.0
 class Time:
     perf_counter = staticmethod(lambda: now)

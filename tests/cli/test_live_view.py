@@ -22,13 +22,13 @@ from sfgen import BannedWords, Dfa, Event, Index, RolledBack, Sampler, TextRelea
 from sfgen.decoding import BlockClosed, BlockMoved, Candidate, Finished, Outlook, Result, Watch
 from sfgen.decoding.events import FinishReason
 from sfgen.errors import SfgenError
-from sfgen_cli import sections
-from sfgen_cli.following import Following
-from sfgen_cli.live import STEP_KEYS, LiveView
-from sfgen_cli.moment import Moment, Token
-from sfgen_cli.rows import columns, decoded, visible
-from sfgen_cli.scene import Scene
-from sfgen_cli.screen import rows_more
+from sfgen.trace.scene import Scene
+from sfgen_cli.live import sections
+from sfgen_cli.live.following import Following
+from sfgen_cli.live.moment import Moment, Token
+from sfgen_cli.live.rows import columns, decoded, visible
+from sfgen_cli.live.screen import rows_more
+from sfgen_cli.live.view import STEP_KEYS, LiveView
 
 _PARTS = ["a", " talk", "e", "…", "'", '"', "x" * 90, "[bold]", "[/]", "日本", "👍🏽", "👩\u200d👧", "שלום", "سلام",
           "\n", "\t", "\x07", "\x1b[2J", "\x9b", "\u0301", "\u0e31", "\u200b", "\u200d", "\u2028", "\u202e", "\u2066",

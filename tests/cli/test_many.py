@@ -14,7 +14,7 @@ from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless
 
 import sfgen
 from sfgen_cli.__main__ import run
-from sfgen_cli.many_input import LONGEST_LINE
+from sfgen_cli.batch.input import LONGEST_LINE
 
 Sfgen = Callable[..., Any]
 UNIFORM = ["-m", "uniform", "-r", "[a-z]{3}"]

@@ -15,7 +15,7 @@ from programs import needs
 from rendered import rendered
 from rich.text import Text
 
-from sfgen_cli.picture import svg
+from sfgen_cli.live.picture import svg
 
 COLUMN = 12.04  # the width of a column in the font that librsvg finds, about
 

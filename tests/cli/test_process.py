@@ -48,7 +48,7 @@ def test_importing_the_library_imports_nothing_heavy() -> None:
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, as Linux has it")
 def test_numpy_starts_no_threads() -> None:
     script = (
-        "import os, sys; from sfgen_cli.process import import_numpy; import_numpy(); import numpy; "
+        "import os, sys; from sfgen_cli.shell.process import import_numpy; import_numpy(); import numpy; "
         "print(len(os.listdir('/proc/self/task')), 'OPENBLAS_NUM_THREADS' in os.environ)"
     )
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}

@@ -17,7 +17,7 @@ from sfgen import kernels
 from sfgen.delays import Delay, delayed
 from sfgen.models.uniform import UniformModel
 from sfgen_cli.__main__ import run
-from sfgen_cli.progress import PREPARING, progress
+from sfgen_cli.shell.progress import PREPARING, progress
 
 
 class Terminal(io.StringIO):

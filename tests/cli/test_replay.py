@@ -14,10 +14,10 @@ from traces import ban_run, frame, is_a_picture, write_runs
 
 from sfgen import TokenChosen
 from sfgen.errors import SfgenError
-from sfgen_cli.live import LiveView
-from sfgen_cli.picture import svg
-from sfgen_cli.scene import Scene
-from sfgen_cli.trace import TraceFile, read_trace, tracing
+from sfgen.trace import TraceFile, read_trace, tracing
+from sfgen.trace.scene import Scene
+from sfgen_cli.live.picture import svg
+from sfgen_cli.live.view import LiveView
 
 Sfgen = Callable[..., Any]
 BAN = ["ban", "--words", "talk,listen"]

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from traces import Run, ban_run, frame, is_a_picture, runs, write_runs
 
 from sfgen.errors import SfgenError
-from sfgen_cli.live import LiveView
-from sfgen_cli.picture import svg
-from sfgen_cli.trace import parse_trace, read_trace
+from sfgen.trace import parse_trace, read_trace
+from sfgen_cli.live.picture import svg
+from sfgen_cli.live.view import LiveView
 
 Sfgen = Callable[..., Any]
 

@@ -43,5 +43,5 @@ def test_traced_as_json_and_in_a_batch(sfgen: Sfgen, tmp_path: Path) -> None:
 def test_shown_live(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
     common = ["gen", "--regex", PATTERN, "--seed", "4", "A person: "]
     plain = sfgen(*common).out
-    monkeypatch.setattr("sfgen_cli.generation.wants_live", lambda request: True)  # as on a terminal
+    monkeypatch.setattr("sfgen_cli.run.generation.wants_live", lambda request: True)  # as on a terminal
     assert sfgen(*common).out == plain

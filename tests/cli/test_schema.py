@@ -18,7 +18,7 @@ from random_models import save as save_model
 from terminal import in_a_terminal, plain
 
 from sfgen import JsonSchema
-from sfgen_cli.trace import read_trace
+from sfgen.trace import read_trace
 
 Sfgen = Callable[..., Any]
 COMMAND = [sys.executable, "-m", "sfgen_cli"]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from many_prompts import SmallModel
 
 import sfgen as library
-import sfgen_cli.seeds
 from sfgen import Sampler
-from sfgen_cli.seeds import first_seed, sampler_of
+from sfgen.jobs import seeds
+from sfgen.jobs.seeds import first_seed, sampler_of
 
 Sfgen = Callable[..., Any]
 README = Path(__file__).parents[2] / "README.md"
@@ -99,4 +99,4 @@ def test_the_formula_is_written_down_once_in_each_place(sfgen: Sfgen, monkeypatc
     for text in (readme, sfgen("gen", "--help-all").out, sfgen("ban", "--help-all").out):
         assert text.count("S + (i − 1)·N + j") == 1
         assert "S + i·N" not in text
-    assert "S + (i - 1) * N + j" in str(sfgen_cli.seeds.__doc__)
+    assert "S + (i - 1) * N + j" in str(seeds.__doc__)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen_cli.app import app
-from sfgen_cli.usage import SAME_MEANING, near_names, options_of
+from sfgen_cli.shell.usage import SAME_MEANING, near_names, options_of
 
 Sfgen = Callable[..., Any]
 

@@ -21,16 +21,16 @@ import pytest
 from hypothesis import given, settings
 from traces import Run, runs, write_runs
 
-import sfgen_cli.trace
+import sfgen.trace
 from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Index, Sampler, Vocabulary, load_model, stream
 from sfgen.decoding import Candidate, Outlook, Result, Watch
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import SfgenError
-from sfgen_cli.scene import Scene
-from sfgen_cli.trace import Failure, TraceError, TraceFile, read_trace, tracing
-from sfgen_cli.trace.events import EVENTS
-from sfgen_cli.trace.values import from_json, to_json
+from sfgen.trace import Failure, TraceError, TraceFile, read_trace, tracing
+from sfgen.trace.events import EVENTS
+from sfgen.trace.scene import Scene
+from sfgen.trace.values import from_json, to_json
 
 Sfgen = Callable[..., Any]
 COMMAND = [sys.executable, "-m", "sfgen_cli"]
@@ -357,7 +357,7 @@ _SECTIONS = {
 
 def documented() -> dict[str, dict[str, tuple[bool, str]]]:
     """Section → key → whether it may be missing, and its type."""
-    text = sfgen_cli.trace.__doc__ or ""
+    text = sfgen.trace.__doc__ or ""
     sections = re.findall(r"^\*\*(.+?)\*\*[^\n]*::\n\n((?:    .*\n)+)", text, flags=re.MULTILINE)
     return {
         title: {

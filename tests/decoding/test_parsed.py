@@ -12,7 +12,7 @@ from sfgen import Finished, JsonSchema, Result, Sampler, load_model, stream
 from sfgen.decoding import batch_of, drive_batch, prepare
 from sfgen.errors import NotAnInstance
 from sfgen.index import Chain, Index
-from sfgen_cli.trace.values import from_json, to_json
+from sfgen.trace.values import from_json, to_json
 
 
 @dataclass

@@ -11,10 +11,10 @@ from pathlib import Path
 from sfgen import BannedWords, Dfa, Event, Index, RolledBack, TokenChosen, load_model, stream
 from sfgen.automata.walk import walk
 from sfgen.decoding import BlockClosed
-from sfgen_cli.live import LiveView
-from sfgen_cli.path import PathPicture
-from sfgen_cli.picture import svg
-from sfgen_cli.scene import Scene
+from sfgen.trace.scene import Scene
+from sfgen_cli.live.picture import svg
+from sfgen_cli.live.view import LiveView
+from sfgen_cli.report.path import PathPicture
 
 FOLDER = Path(__file__).parent
 FLOAT = r"([0-9]+)?\.[0-9]+"

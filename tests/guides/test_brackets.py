@@ -22,10 +22,10 @@ from sfgen.decoding import RolledBack, prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import GenerationError, LimitTooSmall, SfgenError
-from sfgen_cli.live import LiveView
-from sfgen_cli.picture import svg
-from sfgen_cli.scene import Scene
-from sfgen_cli.trace import TraceFile, read_trace, tracing
+from sfgen.trace import TraceFile, read_trace, tracing
+from sfgen.trace.scene import Scene
+from sfgen_cli.live.picture import svg
+from sfgen_cli.live.view import LiveView
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 WORDS = [("ab",), ("ba", "[["), ("b]", " a", "()"), ("<bold>",), ("(", "aé"), ("</bold>",)]

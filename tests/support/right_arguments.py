@@ -197,7 +197,7 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.models.transformers_model.TransformersModel.source": lambda: LoadedModel(tiny().model, RIGHT["tokenizer"]()),
     "sfgen.reference.guide.ReferenceGuide.index": lambda: reference.NaiveIndex("ab+", vocabulary()),
     "sfgen.reference.sub_sequences.map_states_to_vocab.vocabulary": lambda: ["a", "b"],
-    "sfgen_cli.trace.reading.read_trace.path": lambda: _trace(),
+    "sfgen.trace.reading.read_trace.path": lambda: _trace(),
 }
 """The same where the name means something else."""
 

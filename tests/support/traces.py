@@ -27,9 +27,9 @@ from sfgen import (
 )
 from sfgen.decoding import BlockClosed, Candidate, Outlook, Watch
 from sfgen.errors import SfgenError
-from sfgen_cli.live import LiveView
-from sfgen_cli.scene import Scene
-from sfgen_cli.trace import TraceFile, tracing
+from sfgen.trace import TraceFile, tracing
+from sfgen.trace.scene import Scene
+from sfgen_cli.live.view import LiveView
 
 # Not st.text(), which makes one alphabet of both, in which what is special is rare.
 TEXTS = st.lists(

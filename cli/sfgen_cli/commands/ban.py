@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli import options
-from sfgen_cli.constraints import ConstraintOptions, read_bans
-from sfgen_cli.flatten import Named, flattened
-from sfgen_cli.generation import run
-from sfgen_cli.many_options import ManyOptions
-from sfgen_cli.once import tell_of_demonstration
-from sfgen_cli.prompts import read_prompt, reader_of_stdin
-from sfgen_cli.request import Request
+from sfgen_cli.options import shared as options
+from sfgen_cli.options.batch import ManyOptions
+from sfgen_cli.options.constraints import ConstraintOptions, read_bans
+from sfgen_cli.options.prompts import read_prompt, reader_of_stdin
+from sfgen_cli.run.generation import run
+from sfgen_cli.run.request import Request
+from sfgen_cli.shell.flatten import Named, flattened
+from sfgen_cli.shell.once import tell_of_demonstration
 
 _INSTEAD = "Instead of a text"
 
@@ -87,20 +87,20 @@ def ban(
     banned = read_bans(bans, quiet=generation.quiet)
     assert banned is not None, "there are words or patterns"
     if many.input is not None:
-        from sfgen_cli.many import run_many
+        from sfgen_cli.batch.run import run_many
 
         run_many(Request("", ConstraintOptions(), banned, generation), many)
         tell_of_demonstration(generation)
         return
     if routes:
-        from sfgen_cli.routes import write_routes
+        from sfgen_cli.report.routes import write_routes
 
         write_routes(banned.words, generation, max_routes)
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
     request = Request(text, ConstraintOptions(), banned, generation)
     if compare:
-        from sfgen_cli.compare import write_comparison
+        from sfgen_cli.run.compare import write_comparison
 
         write_comparison(request)
     else:

@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from sfgen.errors import InputError, UsageError, caret_lines
-from sfgen_cli import options
-from sfgen_cli.checked_texts import Source, sources
-from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_bans, read_constraint
-from sfgen_cli.flatten import Named, flattened
-from sfgen_cli.grammar_options import GrammarOptions
-from sfgen_cli.output import ReaderGone, complain, note, visible, write, write_json
-from sfgen_cli.progress import progress
-from sfgen_cli.prompts import reader_of_stdin, without_newline
-from sfgen_cli.usage import quoted
+from sfgen.printable import visible
+from sfgen_cli.options import shared as options
+from sfgen_cli.options.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_bans, read_constraint
+from sfgen_cli.options.grammar import GrammarOptions
+from sfgen_cli.options.prompts import reader_of_stdin, without_newline
+from sfgen_cli.report.checked_texts import Source, sources
+from sfgen_cli.shell.flatten import Named, flattened
+from sfgen_cli.shell.output import ReaderGone, complain, note, write, write_json
+from sfgen_cli.shell.progress import progress
+from sfgen_cli.shell.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
-    from sfgen_cli.findings import Finding
-    from sfgen_cli.grammar_check import GrammarMatching
-    from sfgen_cli.matching import Complaint, Matching
-    from sfgen_cli.validating import Validating
+    from sfgen_cli.report.findings import Finding
+    from sfgen_cli.report.grammar_check import GrammarMatching
+    from sfgen_cli.report.matching import Complaint, Matching
+    from sfgen_cli.report.validating import Validating
 
     Comparing: TypeAlias = Matching | Validating | GrammarMatching
 
@@ -178,16 +179,16 @@ def _nothing_to_look_for(files: list[str]) -> UsageError:
 def _matching(constraint: ConstraintOptions, *, quiet: bool) -> Comparing:
     with progress(quiet=quiet) as say:
         if constraint.grammar is not None:
-            from sfgen_cli.grammar_check import GrammarMatching
+            from sfgen_cli.report.grammar_check import GrammarMatching
 
             say("reading the grammar")
             return GrammarMatching(constraint.grammar.read())
         if constraint.schema is None:
-            from sfgen_cli.matching import Matching
+            from sfgen_cli.report.matching import Matching
 
             say("reading the pattern")
             return Matching(constraint.dfa())
-        from sfgen_cli.validating import Validating
+        from sfgen_cli.report.validating import Validating
 
         say("reading the schema")
         validating = Validating(constraint.schema, constraint.schema_dir)
@@ -284,7 +285,7 @@ class _Check:
         if not source.is_read_by_line(asked_for=self.by_line):
             yield _Text(self.count + 1, source, None, lines)
             return
-        from sfgen_cli.matching import texts_of_lines
+        from sfgen_cli.report.matching import texts_of_lines
 
         for number, text in enumerate(texts_of_lines(lines), 1):
             if source.is_json_lines and self.matching is not None and not text.strip():
@@ -329,7 +330,7 @@ class _Check:
         return is_good
 
     def _findings(self, text: _Text) -> Iterator[Finding]:
-        from sfgen_cli.findings import findings
+        from sfgen_cli.report.findings import findings
 
         for finding in findings(text.lines, self.banned) if self.banned is not None else ():
             yield finding if text.line is None else dataclasses.replace(finding, line=text.line)

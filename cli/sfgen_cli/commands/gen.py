@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from sfgen_cli import options
-from sfgen_cli.constraints import read_bans, read_constraint
-from sfgen_cli.flatten import Named, flattened
-from sfgen_cli.generation import run
-from sfgen_cli.grammar_options import WrittenGrammarOptions
-from sfgen_cli.many_options import ManyOptions
-from sfgen_cli.once import tell_of_demonstration
-from sfgen_cli.output import note
-from sfgen_cli.prompts import pattern_hint, read_prompt, reader_of_stdin
-from sfgen_cli.request import Request
-from sfgen_cli.schema_options import SchemaOptions
+from sfgen_cli.options import shared as options
+from sfgen_cli.options.batch import ManyOptions
+from sfgen_cli.options.constraints import read_bans, read_constraint
+from sfgen_cli.options.grammar import WrittenGrammarOptions
+from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin
+from sfgen_cli.options.schema import SchemaOptions
+from sfgen_cli.run.generation import run
+from sfgen_cli.run.request import Request
+from sfgen_cli.shell.flatten import Named, flattened
+from sfgen_cli.shell.once import tell_of_demonstration
+from sfgen_cli.shell.output import note
 
 
 @flattened
@@ -90,7 +90,7 @@ def gen(
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)
     request = Request("", constraint, banned, generation, engine, not no_fast_forward)
     if many.input is not None:
-        from sfgen_cli.many import run_many
+        from sfgen_cli.batch.run import run_many
 
         run_many(request, many)
         tell_of_demonstration(generation)

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli import options, process
-from sfgen_cli.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_constraint
-from sfgen_cli.flatten import flattened
-from sfgen_cli.grammar_options import WrittenGrammarOptions
-from sfgen_cli.index_options import DEFAULT_FILE, Looks, Vocabularies
-from sfgen_cli.output import note, stderr_is_a_terminal, write, write_json
-from sfgen_cli.progress import PREPARING, progress
-from sfgen_cli.prompts import reader_of_stdin
-from sfgen_cli.schema_options import SchemaOptions
-from sfgen_cli.stopwatch import Stopwatch
-from sfgen_cli.usage import quoted
+from sfgen_cli.options import shared as options
+from sfgen_cli.options.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_constraint
+from sfgen_cli.options.grammar import WrittenGrammarOptions
+from sfgen_cli.options.index import DEFAULT_FILE, Looks, Vocabularies
+from sfgen_cli.options.prompts import reader_of_stdin
+from sfgen_cli.options.schema import SchemaOptions
+from sfgen_cli.shell import process
+from sfgen_cli.shell.flatten import flattened
+from sfgen_cli.shell.output import note, stderr_is_a_terminal, write, write_json
+from sfgen_cli.shell.progress import PREPARING, progress
+from sfgen_cli.shell.stopwatch import Stopwatch
+from sfgen_cli.shell.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen import Dfa
@@ -109,14 +110,14 @@ def index(
     vocabularies.check()
     shown = constraint if constraint or save else ConstraintOptions(index_file=file)
     if shown.grammar is not None or (shown.index_file is not None and shown.read_grammar is not None):
-        from sfgen_cli.grammar_index import run_grammar
+        from sfgen_cli.report.grammar_index import run_grammar
 
         if looks.form == "schema":
             raise _no_schema()
         run_grammar(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
         return
     if shown.schema is not None or (shown.index_file is not None and shown.json_schema is not None):
-        from sfgen_cli.schema_index import run_schema
+        from sfgen_cli.report.schema_index import run_schema
 
         run_schema(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
         return
@@ -157,7 +158,7 @@ def index(
         note(f"sfgen: {len(built.dfa):,} states over {len(tokens):,} tokens", quiet=quiet)
         if looks.form == "json":
             from sfgen.index.export import heading, rows
-            from sfgen_cli.index_output import write_index
+            from sfgen_cli.report.index_output import write_index
 
             write_index({**heading(built), "saved": str(destination)}, rows(built, ids=looks.ids))
         else:
@@ -205,7 +206,7 @@ def _check_file(file: Path) -> None:
 def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, quiet: bool) -> None:
     """Show the index, or one state of it. ``is_loaded``: it was read from a file."""
     from sfgen.index.export import heading, rows
-    from sfgen_cli import index_output, tables
+    from sfgen_cli.report import index_output, tables
 
     if looks.state is not None and not looks.state < len(built.dfa):
         raise UsageError(
@@ -235,7 +236,7 @@ def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, q
 
 def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
     """Show what does not depend on a vocabulary."""
-    from sfgen_cli import index_output, path
+    from sfgen_cli.report import index_output, path
 
     json = looks.form == "json"
     if looks.path is not None:
@@ -269,7 +270,7 @@ def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
         vocabularies.refuse("--engine fsm --format table")
         write(fsm_table(reference_fsm(pattern)))
         return
-    from sfgen_cli import index_output
+    from sfgen_cli.report import index_output
 
     built = FsmIndex(pattern, vocabularies.load())
     rows = index_output.fsm_rows(built, ids=looks.ids)
@@ -287,7 +288,7 @@ def _build(index: DfaIndex, *, quiet: bool) -> None:
     from rich.progress import Progress
 
     from sfgen.kernels import told_of_compiling
-    from sfgen_cli.screen import stderr_console
+    from sfgen_cli.live.screen import stderr_console
 
     with Progress(console=stderr_console(), transient=True) as bar:
         task = bar.add_task("building the index", total=len(index.dfa))

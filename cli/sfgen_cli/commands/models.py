@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfgen.errors import UsageError
+from sfgen.printable import visible
 from sfgen.sizes import size_in_words
-from sfgen_cli.output import visible, write, write_json
+from sfgen_cli.shell.output import write, write_json
 
 if TYPE_CHECKING:
     from sfgen.models.inventory import FoundModel

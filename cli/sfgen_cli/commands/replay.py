@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli import options
-from sfgen_cli.keyboard import check_stepping, is_watched
-from sfgen_cli.output import complain, note, on_one_line, write
+from sfgen.printable import on_one_line
+from sfgen_cli.options import shared as options
+from sfgen_cli.shell.keyboard import check_stepping, is_watched
+from sfgen_cli.shell.output import complain, note, write
 
 if TYPE_CHECKING:
-    from sfgen_cli.trace import Recording, Trace
+    from sfgen.trace import Recording, Trace
 
 LONGEST_PAUSE = 1.0  # seconds; a run may have waited for longer, and nobody wants to wait for that again
 _PICTURE = "Picture"
@@ -113,7 +114,7 @@ def _check(file: Path, slow: int | None, svg: Path | None, at: int | None, *, st
 
 
 def _read(file: Path) -> Trace:
-    from sfgen_cli.trace import TraceError, parse_trace, read_trace
+    from sfgen.trace import TraceError, parse_trace, read_trace
 
     if str(file) != _STDIO:
         return read_trace(file)
@@ -153,7 +154,7 @@ class _NoEndError(Exception):
 
 
 def _show(recording: Recording, slow: int | None, *, step: bool) -> None:
-    from sfgen_cli.live import live_view
+    from sfgen_cli.live.view import live_view
 
     moments = [0.0, *(seconds for seconds, _ in recording.events)]
     pauses = [min(max(0.0, after - before), LONGEST_PAUSE) for before, after in pairwise(moments)]
@@ -170,9 +171,9 @@ def _show(recording: Recording, slow: int | None, *, step: bool) -> None:
 
 def _draw(recording: Recording, path: Path, at: int | None) -> None:
     """Write the picture of one step."""
-    from sfgen_cli.live import LiveView
-    from sfgen_cli.picture import svg
-    from sfgen_cli.trace import TraceError, refuse_to_replace
+    from sfgen.trace import TraceError, refuse_to_replace
+    from sfgen_cli.live.picture import svg
+    from sfgen_cli.live.view import LiveView
 
     view = LiveView(recording.scene)
     for seconds, event in recording.events[: _events_until(recording, at)]:

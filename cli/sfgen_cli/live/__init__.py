@@ -1,0 +1,1 @@
+"""The live view: what happens, drawn while it happens."""

@@ -1,0 +1,189 @@
+"""What is known of a run at one moment: every event passes through here, so taking note of one is cheap."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from sfgen import Event, RolledBack, TextReleased, TokenChosen
+from sfgen.decoding import BlockClosed, BlockMoved, Finished, Outlook, Watch
+from sfgen.decoding.events import FinishReason
+from sfgen.trace.scene import Scene
+
+HISTORY = 5
+"""Rollbacks that are kept in mind."""
+
+STRUCK_FOR = 4
+"""Tokens for which the text that was taken back is still shown where it stood."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Token:
+    """A token of the text. Two are never equal, so that a token that is still there says the same of all before it.
+
+    Attributes:
+        token_id: The token.
+        data: Its bytes.
+        offset: Bytes of the text before it.
+        forced: Whether nothing else could stand there.
+    """
+
+    token_id: int
+    data: bytes
+    offset: int
+    forced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A rollback.
+
+    Attributes:
+        number: Counted from 1.
+        event: What happened.
+        forbidden: The bytes of the token that may not stand there again; ``None`` if they are not known.
+    """
+
+    number: int
+    event: RolledBack
+    forbidden: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The last time that the model was asked.
+
+    Attributes:
+        position: Index of the token that it was asked for.
+        token_id: The token that was chosen.
+        outlook: What it found likely.
+    """
+
+    position: int
+    token_id: int
+    outlook: Outlook
+
+
+@dataclass(slots=True)
+class Moment:
+    """A run at one moment.
+
+    Attributes:
+        scene: What was known before.
+        events: How many there were; changes with each.
+        seconds: When the last one was.
+        tokens: The tokens that stand.
+        states: What the guide says of its position before the first token, after it, after the second …
+        last: The last event that changed the text.
+        finish_reason: Why it has ended; ``None`` if it has not.
+        asked: The last question to the model that is known.
+        watch: What the ban has under way after the last token.
+        closed: So many tokens stay.
+        released: So many bytes were let go in a stream.
+        struck: The last rollback, while its text is still shown.
+        history: The last rollbacks and moved blocks, the latest first.
+        rollbacks: How many there were.
+        undone: The tokens that they took back.
+        forced: Tokens of the text that were forced.
+        forward_passes: How often the model was asked.
+    """
+
+    scene: Scene
+    events: int = 0
+    seconds: float = 0.0
+    tokens: list[Token] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
+    last: TokenChosen | RolledBack | None = None
+    finish_reason: FinishReason | None = None
+    asked: Asked | None = None
+    watch: Watch | None = None
+    closed: int = 0
+    released: int = 0
+    struck: RolledBack | None = None
+    history: deque[Undone | BlockMoved] = field(default_factory=lambda: deque(maxlen=HISTORY))
+    rollbacks: int = 0
+    undone: int = 0
+    forced: int = 0
+    forward_passes: int = 0
+
+    @property
+    def data(self) -> bytes:
+        """The text so far."""
+        return b"".join(token.data for token in self.tokens)
+
+    @property
+    def length(self) -> int:
+        """Bytes of the text so far."""
+        return self.offset(len(self.tokens))
+
+    def offset(self, position: int) -> int:
+        """Bytes of the text before a token; of all of it if the text does not reach so far."""
+        if position < len(self.tokens):
+            return self.tokens[position].offset
+        return self.tokens[-1].offset + len(self.tokens[-1].data) if self.tokens else 0
+
+    @property
+    def has_states(self) -> bool:
+        """Whether the guide's position changes; that of free text is always 0."""
+        return any(state != "0" for state in self.states)
+
+    @property
+    def held_from(self) -> int:
+        """The byte from which on the text may still be taken back."""
+        if self.finish_reason is not None:
+            return self.length
+        if self.scene.is_ban:
+            return max(self.offset(self.closed), self.released)
+        return self.released or self.length  # only a stream that ends at a stop string holds text back
+
+    def take(self, event: Event, seconds: float) -> None:
+        """Take note of one event."""
+        self.events += 1
+        self.seconds = max(self.seconds, seconds)
+        match event:
+            case TokenChosen():
+                self._chosen(event)
+            case RolledBack():
+                self._rolled_back(event)
+            case BlockClosed(position):
+                self.closed = position
+            case BlockMoved(position):
+                self.closed = position
+                self.history.appendleft(event)
+            case TextReleased(text):
+                # A replacement character may stand for one byte: what is held back is told too long, never too short.
+                self.released += len(text.encode("utf-8", "replace")) - 2 * text.count("\ufffd")
+            case Finished(result):
+                self.finish_reason, self.struck = result.finish_reason, None
+                self.forward_passes = max(self.forward_passes, result.forward_passes)
+
+    def _chosen(self, event: TokenChosen) -> None:
+        self._cut(event.position)
+        self.tokens.append(Token(event.token_id, event.data, self.length, event.forced))
+        self.states = self.states or [str(event.state)]
+        self.states.append(str(event.next_state) if event.described is None else event.described)
+        self.forced += event.forced
+        self.forward_passes = max(self.forward_passes, event.forward_passes)
+        self.last, self.watch = event, event.watch
+        if event.outlook is not None:
+            self.asked = Asked(event.position, event.token_id, event.outlook)
+        if self.struck is not None and event.position >= self.struck.position + STRUCK_FOR:
+            self.struck = None
+
+    def _rolled_back(self, event: RolledBack) -> None:
+        there = self.tokens[event.place] if event.place < len(self.tokens) else None
+        forbidden = there.data if there is not None and there.token_id == event.forbidden else None
+        self._cut(event.position)
+        self.rollbacks += 1
+        self.undone += len(event.token_ids)
+        self.history.appendleft(Undone(self.rollbacks, event, forbidden))
+        self.last, self.struck, self.watch = event, event, None
+
+    def _cut(self, position: int) -> None:
+        """Take back the tokens from ``position`` on."""
+        if position < len(self.tokens):
+            self.released = min(self.released, self.tokens[position].offset)
+            self.forced -= sum(token.forced for token in self.tokens[position:])
+            del self.tokens[position:]
+        self.closed = min(self.closed, position)
+        del self.states[position + 1 :]

@@ -1,0 +1,358 @@
+"""What the live view says of a moment: each function writes the rows of one section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfgen import RolledBack, TokenChosen
+from sfgen.automata.label import CUT
+from sfgen.decoding import BlockMoved, Candidate
+from sfgen.decoding.events import FinishReason
+from sfgen_cli.live.moment import Asked, Moment, Undone
+from sfgen_cli.live.rows import (
+    Piece,
+    Row,
+    columns,
+    decoded,
+    fitted,
+    fitted_row,
+    flowed,
+    on_one_line,
+    quoted,
+    visible,
+    wrapped,
+)
+
+# Each can be told from the others without colour too.
+FORCED = "italic green"
+CHOSEN = ("bold", "cyan")  # one token after the other
+HELD = "dim"
+OPEN = "underline yellow"
+STRUCK = "strike red"
+BACK = "red"
+_FORBIDDEN = "red"
+_CURSOR = ("▏", "bold")
+_UNDO = "↶"
+
+_BLOCK = 32  # tokens by which the beginning of a long text moves on, so that its rows do not change at each token
+_STATES_SHOWN = 12
+_WORDS_SHOWN = 8
+_ENDS: dict[FinishReason, str] = {
+    "complete": "nothing but the end could follow",
+    "end_token": "the model ended the text",
+    "stop": "a stop string was whole",
+    "limit": "the limit of tokens was reached",
+}
+
+
+def title(moment: Moment, width: int) -> list[Row]:
+    """What runs."""
+    scene = moment.scene
+    parts = [on_one_line(scene.model), f"{scene.vocabulary_size:,} tokens in the vocabulary"]
+    if scene.seed is not None:
+        parts.insert(1, f"seed {scene.seed}")
+    return flowed([[(part, "dim")] for part in parts], width)[:1]
+
+
+def choices(moment: Moment, width: int) -> list[Row]:
+    """The texts that it is one of."""
+    several = moment.scene.choices or ()
+    shown = " | ".join(on_one_line(choice) for choice in several[: width // 2])
+    return [fitted_row([(shown + (f" | {CUT}" if len(several) > width // 2 else ""), "")], width)]
+
+
+def named(name: str, width: int) -> list[Row]:
+    """The schema or the grammar that the text is written by."""
+    return [fitted_row([(on_one_line(name), "")], width)]
+
+
+def where(moment: Moment, width: int) -> list[Row]:
+    """Where in the document or in rules the text stands, and what is expected or written there."""
+    if moment.finish_reason is not None:
+        what = "document" if moment.scene.schema is not None else "text"
+        return [fitted_row([(f"the {what} is complete", "dim")], width)]
+    way, colon, expected = on_one_line(moment.states[-1]).partition(": ")
+    most = width // 2
+    if columns(way) > most:  # the end of the way tells more than its beginning
+        while columns(way) > most - 1:
+            way = way[1:]
+        way = CUT + way
+    return [fitted_row([(way, "bold"), (colon + expected, "")], width)]
+
+
+def banned(moment: Moment, width: int) -> list[Row]:
+    """What the text must not contain."""
+    several = (*moment.scene.words, *moment.scene.banned_patterns)
+    shown = ", ".join(on_one_line(word) for word in several[: width // 2])
+    return [fitted_row([(shown, "")], width)]
+
+
+def text(moment: Moment, width: int, most: int) -> list[Row]:
+    """The end of the prompt and the text so far, token by token; what may still be taken back is dimmed."""
+    first = _first_shown(moment, width * most)
+    pieces: list[Piece] = []
+    if first == 0 and moment.scene.prompt:
+        prompt = on_one_line(moment.scene.prompt[-2 * width :])
+        rest = prompt[-(width // 2) :]
+        pieces.append(((CUT if rest != moment.scene.prompt else "") + rest, "dim"))
+    struck_at = len(moment.tokens) if moment.struck is None else max(first, moment.struck.position)
+    pieces += _tokens(moment, first, struck_at)
+    if moment.struck is not None:
+        pieces.append((f"{_UNDO}{_text_of(moment.struck.data)}", STRUCK))
+        pieces += _tokens(moment, struck_at, len(moment.tokens))
+    return wrapped([*pieces, _CURSOR], width)[-most:]
+
+
+def _first_shown(moment: Moment, size: int) -> int:
+    """The first token of the part of the text that is looked at; it stays the same for a while."""
+    least = moment.length - size * 5 // 4  # more bytes than columns
+    first = len(moment.tokens)
+    while first > 0 and moment.tokens[first - 1].offset >= least and len(moment.tokens) - first < size:
+        first -= 1
+    return first // _BLOCK * _BLOCK
+
+
+def _tokens(moment: Moment, first: int, end: int) -> list[Piece]:
+    held_from = moment.held_from
+    open_from = moment.watch.open_from if moment.watch is not None else None
+    if open_from is None:
+        open_from = moment.length
+    parts: list[tuple[bytes, str]] = []
+    for position, token in enumerate(moment.tokens[first:end], first):
+        style = FORCED if token.forced else CHOSEN[position % 2]
+        if token.offset >= held_from:
+            style = f"{style} {HELD}"
+        border = max(0, open_from - token.offset)
+        if border < len(token.data):
+            parts.append((token.data[:border], style))
+            parts.append((token.data[border:], f"{style} {OPEN}"))
+        else:
+            parts.append((token.data, style))
+    return visible(decoded(parts))
+
+
+def _text_of(data: bytes) -> str:
+    return on_one_line("".join(piece for piece, _ in decoded([(data, "")])))
+
+
+def step(moment: Moment, width: int) -> list[Row]:
+    """What happened last."""
+    event = moment.last
+    parts: list[Row]
+    match event:
+        case TokenChosen():
+            parts = (
+                [
+                    [
+                        (
+                            fitted(
+                                f"state {' → '.join(moment.states[event.position : event.position + 2])}", width // 2
+                            ),
+                            "green",
+                        )
+                    ]
+                ]
+                if moment.has_states and not moment.scene.tells_where
+                else []
+            )
+            token = [(f"token {event.token_id} ", "green"), (fitted(quoted(event.data), width // 2), "bold")]
+            allowed = f"{event.allowed:,} of {moment.scene.vocabulary_size:,} allowed"
+            if event.forced:
+                parts += [token, [("forced", FORCED), (f", {allowed}", "green")]]
+            else:
+                parts += [token, [(allowed, "green")]]
+            if event.probability is not None:
+                parts.append([(f"drawn with {_percent(event.probability)}", "green")])
+        case RolledBack():
+            parts = [[(f"{_UNDO} back to place {event.position}", BACK)]]
+            if moment.has_states and not moment.scene.tells_where:
+                parts.append([(f"state {event.state}", BACK)])
+        case None:
+            parts = [] if moment.finish_reason else [[("waiting for the model", "green")]]
+    if moment.finish_reason is not None:
+        parts.append([(f"done: {_ENDS[moment.finish_reason]}", "bold green")])
+    return flowed(parts, width)
+
+
+def trail(moment: Moment, width: int) -> list[Row]:
+    """The last states, as many as there is room for."""
+    names = [on_one_line(state) for state in moment.states[-_STATES_SHOWN:]]
+    if moment.finish_reason is not None:
+        names.append("end")
+    shown: list[str] = []
+    left = width - columns(f"{CUT} → ")
+    for name in reversed(names):
+        left -= columns(name) + 3
+        if left < -3:
+            break
+        shown.insert(0, name)
+    if len(shown) < len(names) or len(moment.states) > _STATES_SHOWN:
+        shown.insert(0, CUT)
+    return [fitted_row([(" → ".join(shown), "dim")], width)]
+
+
+# ---- what the model finds likely -------------------------------------------------------------------------------------
+
+
+def likely(moment: Moment, asked: Asked, width: int, *, side_by_side: bool) -> list[Row]:
+    """The likeliest tokens with bars, before and after the mask; dimmed if that was a question before the last step."""
+    outlook = asked.outlook
+    is_past = asked.position != len(moment.tokens) - 1 or not isinstance(moment.last, TokenChosen)
+    took = f"after the mask, which took {_percent(outlook.removed)}"
+    if not moment.scene.is_constrained:
+        rows = _column("the model's best", outlook.before, asked.token_id, width)
+    elif side_by_side:
+        half = (width - 2) // 2
+        before = _column("before the mask", outlook.before, asked.token_id, half)
+        after = _column(took, outlook.after, asked.token_id, half)
+        rows = [_padded(left, half + 2) + right for left, right in zip(before, after, strict=True)]
+    else:
+        rows = _column(took, outlook.after, asked.token_id, width)
+        rows += _column("before the mask", outlook.before, asked.token_id, width)
+    return [[(part, f"{style} dim") for part, style in row] for row in rows] if is_past else rows
+
+
+_BEST = 5
+
+
+def _column(heading: str, candidates: Sequence[Candidate], chosen: int, width: int) -> list[Row]:
+    rows: list[Row] = [fitted_row([(heading, "dim")], width)]
+    is_after = heading.startswith("after")
+    bar = max(4, min(24, (width - 10) * 2 // 5))
+    for candidate in candidates[:_BEST]:
+        share = candidate.after if is_after else candidate.before
+        is_forbidden = not is_after and not candidate.after > 0
+        sign, style = (
+            ("✗", _FORBIDDEN) if is_forbidden else ("▸", "bold") if candidate.token_id == chosen else (" ", "")
+        )
+        colour = _FORBIDDEN if is_forbidden else "green" if is_after else "cyan"
+        rows.append(
+            [
+                (f"{sign} {_percent(share):>7} ", style),
+                (_bar(share, bar, "░" if is_forbidden else "█"), colour),
+                (" " + fitted(_name(candidate), max(1, width - 11 - bar)), STRUCK if is_forbidden else style),
+            ]
+        )
+    return rows + [[]] * (1 + _BEST - len(rows))
+
+
+def _padded(row: Row, width: int) -> Row:
+    return [*row, (" " * (width - sum(columns(part) for part, _ in row)), "")]
+
+
+def _name(candidate: Candidate) -> str:
+    if candidate.is_end:
+        return "⟨end⟩"
+    return f"⟨token {candidate.token_id}⟩" if candidate.data is None else quoted(candidate.data)
+
+
+def _bar(share: float, width: int, full: str) -> str:
+    """A bar with eighths of a column, in ``width`` columns; something is seen of all that is above nothing."""
+    eighths = round(min(1.0, share) * width * 8) if share > 0 else 0
+    if full != "█":
+        return (full * max(share > 0, round(eighths / 8))).ljust(width)
+    eighths = max(share > 0, eighths)
+    return (full * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()).ljust(width)
+
+
+def _percent(share: float) -> str:
+    """A share for people.
+
+    >>> [_percent(share) for share in (0, 0.00001, 0.4567, 1, float("nan"))]
+    ['0 %', '<0.1 %', '45.7 %', '100 %', '?']
+    """
+    if not share >= 0:
+        return "?"
+    if share == 0 or share >= 1:
+        return "100 %" if share else "0 %"
+    return f"{100 * share:.1f} %" if share >= 0.0005 else "<0.1 %"
+
+
+# ---- the ban ---------------------------------------------------------------------------------------------------------
+
+
+def ban(moment: Moment, width: int) -> list[Row]:
+    """What the matcher has under way, and how much is held back."""
+    parts: list[Row] = []
+    watch = moment.watch
+    held = 0 if moment.finish_reason is not None else len(moment.tokens) - moment.closed
+    if watch is not None and watch.open_from is not None:
+        begun = moment.data[max(0, watch.open_from) :]
+        shown = fitted(quoted(begun), width // 3)
+        before = f"{CUT} " if watch.open_from < 0 else ""  # it begins in the prompt
+        words = ", ".join(on_one_line(word) for word in watch.words[:_WORDS_SHOWN])
+        may = [(f"{before}{shown}", OPEN), (" may become ", ""), (words or "banned text", "bold")]
+        parts.append(fitted_row(may, width))
+    elif watch is not None and not held:  # else a match may just be complete
+        parts.append([("nothing banned is under way", "green")])
+    if held > 0:
+        parts.append([(f"{_counted(held, 'token')} held back", HELD)])
+    return flowed(parts, width)
+
+
+def history(moment: Moment, width: int, most: int) -> list[Row]:
+    """The last rollbacks, the latest first and in full."""
+    rows: list[Row] = []
+    for past in moment.history:
+        parts = _undone(past, width) if isinstance(past, Undone) else _moved(past)
+        shown = flowed(parts, width)
+        if rows:
+            shown = shown[:1]
+        rows += shown
+    return rows[:most]
+
+
+def _undone(past: Undone, width: int) -> list[Row]:
+    event = past.event
+    why = "nothing else could follow" if event.word is None else f"{fitted(repr_of(event.word), width // 3)} is banned"
+    if event.forbidden is None:
+        forbidden = "the end"
+    elif past.forbidden is None:
+        forbidden = f"token {event.forbidden}"
+    else:
+        forbidden = fitted(quoted(past.forbidden), width // 3)
+    others = f" and {event.ruled_out - 1:,} more" if event.ruled_out > 1 else ""
+    place = "there" if event.place == event.position else f"at place {event.place}"
+    return [
+        [(f"{_UNDO} {past.number} took back ", BACK), (fitted(quoted(event.data), width // 3), STRUCK)],
+        [(why, BACK)],
+        [(f"{_counted(len(event.token_ids), 'token')} from place {event.position}", BACK)],
+        [(f"{forbidden}{others} forbidden {place}", BACK)],
+    ]
+
+
+def _moved(event: BlockMoved) -> list[Row]:
+    return [
+        [(f"⇥ {_counted(event.tokens, 'token')} were too many to hold back: kept up to place {event.position}", "")]
+    ]
+
+
+def repr_of(word: str) -> str:
+    """A word in quotes."""
+    return quoted(word.encode("utf-8", "surrogatepass"))
+
+
+# ---- figures ---------------------------------------------------------------------------------------------------------
+
+
+def figures(moment: Moment, width: int) -> list[Row]:
+    """Tokens, time, and how often the model was asked."""
+    count, seconds = len(moment.tokens), moment.seconds
+    rate = f", {count / seconds:,.1f} a second" if seconds >= 0.05 and count else ""
+    parts: list[Row] = [[(f"{_counted(count, 'token')} in {seconds:,.1f} s{rate}", "")]]
+    asked: Row = []
+    if moment.forward_passes:
+        asked.append((f"{_counted(moment.forward_passes, 'question')} to the model", ""))
+    if moment.forced or moment.scene.is_guided:
+        saved = f"{moment.forced} saved" if asked else f"{_counted(moment.forced, 'question')} saved"
+        asked += [(", " if asked else "", ""), (saved, FORCED)]
+    if asked:
+        parts.append(asked)
+    if moment.rollbacks:
+        undone = f"{_counted(moment.rollbacks, 'rollback')} of {_counted(moment.undone, 'token')}"
+        parts.append([(undone, BACK)])
+    return flowed(parts, width)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

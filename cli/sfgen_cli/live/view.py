@@ -1,0 +1,135 @@
+"""The live view: what happens while it happens, on stderr. It reads events and changes nothing.
+
+It is drawn ten times a second from what was last seen, by a thread of its own, and erases itself at the end. What is
+known at a moment is in ``moment``, how it is drawn in ``frame``, the drawing itself in ``screen``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from sfgen import TextReleased
+from sfgen.decoding import BlockClosed, Finished
+from sfgen_cli.live.frame import Frame, Layout
+from sfgen_cli.live.moment import Moment
+from sfgen_cli.shell.keyboard import quiet_terminal
+
+if TYPE_CHECKING:
+    from sfgen import Event
+    from sfgen.trace.scene import Scene, View
+    from sfgen_cli.shell.keyboard import Keyboard
+
+STEP_KEYS = "any key: step · c: go on · q: stop"
+
+
+class LiveView:
+    """What is known so far, as a picture that any Rich console can print.
+
+    Args:
+        scene: What is known of the run.
+        hint: What a person can do now, under the picture.
+        patient: Take the time that a mark in a pattern with very many possibilities needs; otherwise there is none, so
+            that the text does not come later.
+    """
+
+    def __init__(self, scene: Scene, *, hint: str = "", patient: bool = True) -> None:
+        self.moment = Moment(scene)
+        self.hint = hint
+        self._layout = Layout(self.moment, patient=patient)
+        self._lock = threading.Lock()  # events come from one thread, and another one draws
+
+    def show(self, event: Event, seconds: float) -> None:
+        """Take note of one event."""
+        with self._lock:
+            self.moment.take(event, seconds)
+
+    def __rich__(self) -> Frame:
+        """The picture of the present moment."""
+        return Frame(self._draw)
+
+    @property
+    def version(self) -> tuple[int, str]:
+        """Changes when the picture may have changed."""
+        return self.moment.events, self.hint
+
+    def _draw(self, width: int, height: int) -> list[list[tuple[str, str]]]:
+        with self._lock:
+            return self._layout.rows(width, height, self.hint)
+
+
+class Paced:
+    """A view that rests at each step, for people to follow it.
+
+    It rests when the next step is already there, so that what belongs to a step is seen with it.
+
+    Args:
+        view: What is shown.
+        refresh: Draws it now.
+        rest: Returns when the next step may be shown.
+    """
+
+    def __init__(self, view: View, refresh: Callable[[], None], rest: Callable[[], None]) -> None:
+        self._view, self._refresh, self._rest = view, refresh, rest
+        self._is_shown = False  # whether there is a step that was not rested at
+
+    def show(self, event: Event, seconds: float) -> None:
+        """Rest at the step before, if this is the next, and take note of it."""
+        if not isinstance(event, TextReleased | BlockClosed):
+            self.rest()
+            self._is_shown = True
+        self._view.show(event, seconds)
+        if isinstance(event, Finished):
+            self.rest()
+
+    def rest(self) -> None:
+        """Draw the last step and rest at it, unless that was done."""
+        if self._is_shown:
+            self._is_shown = False
+            self._refresh()
+            self._rest()
+
+
+@contextlib.contextmanager
+def live_view(scene: Scene, *, slow: int = 0, step: bool = False) -> Iterator[View]:
+    """The view of a run on the terminal at stderr; erased at the end.
+
+    Args:
+        scene: What is known of the run.
+        slow: Milliseconds that each step stands.
+        step: Wait for a key at each step. ``keyboard.check_stepping`` tells before whether that can be.
+    """
+    from sfgen_cli.live.screen import Screen
+
+    is_paced = step or slow > 0
+    with quiet_terminal(keys=step) as keyboard:
+        view = LiveView(scene, hint=STEP_KEYS if keyboard else "", patient=is_paced)
+        with Screen(view) as screen:
+            if not is_paced:
+                yield view
+                return
+            paced = Paced(view, screen.refresh, _rest(view, keyboard, slow / 1000))
+            try:
+                yield paced
+            except Exception:
+                paced.rest()  # the last step before an error is the one to see
+                raise
+
+
+def _rest(view: LiveView, keyboard: Keyboard | None, seconds: float) -> Callable[[], None]:
+    """What is done at each step."""
+
+    def rest() -> None:
+        if keyboard is None or not view.hint:
+            time.sleep(seconds)
+            return
+        key = keyboard.key()
+        if key in ("q", "Q", "\x04"):
+            raise KeyboardInterrupt
+        if key in ("c", "C", ""):
+            view.hint = ""
+
+    return rest

@@ -1,0 +1,1 @@
+"""The options of the commands, and what is read from them."""

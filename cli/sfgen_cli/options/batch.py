@@ -1,0 +1,168 @@
+"""The options of many prompts at once, and what cannot stand beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from sfgen_cli.options.shared import GenerationOptions
+
+STDIN_OR_STDOUT = "-"
+
+_MANY = "Many prompts"
+_EXAMPLE = "For example: sfgen gen --input prompts.jsonl --output texts.jsonl"
+
+Input = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help='Prompts as JSON Lines: an object with "prompt" on each, and with "id" if you like; other keys are '
+        "ignored. [bold]-[/] is stdin. Writes a JSON object for each, in the same order; one that fails has "
+        '"error" in place of "text". With [bold]-n N[/] sample j of line i uses the seed '
+        "S + (i − 1)·N + j; lines count from 1, samples from 0.",
+        rich_help_panel=_MANY,
+    ),
+]
+Lines = Annotated[
+    bool, typer.Option("--lines", help="Each line of --input is a prompt, as it stands.", rich_help_panel=_MANY)
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Where the objects go; without it, to stdout.", rich_help_panel=_MANY),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on where an earlier run was cut off: what is in the file of --output already is compared with "
+        "--input and the options, and kept.",
+        rich_help_panel=_MANY,
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is in the file of --output.", rich_help_panel=_MANY)]
+BatchSize = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Work on so many texts at once. From a pipe so many are waited for before the first is begun.",
+        rich_help_panel=_MANY,
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Stop at the first record that is no prompt or fails. Without it they are reported, the others are "
+        "written, and the exit code is 1.",
+        rich_help_panel=_MANY,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ManyOptions:
+    """Many prompts in one run; each field is an option."""
+
+    input: Input = None
+    lines: Lines = False
+    output: Output = None
+    resume: Resume = False
+    force: Force = False
+    batch_size: BatchSize = 1
+    strict: Strict = False
+
+    def check(self, prompt: str | None, options: GenerationOptions, *, instead: str = "") -> None:
+        """Refuse what has no meaning together.
+
+        Args:
+            prompt: The argument of the command.
+            options: Its other options.
+            instead: The option, if one was given, that asks for something else than texts.
+
+        Raises:
+            UsageError: Which, and what to do instead.
+        """
+        if self.input is None:
+            self._check_without_input()
+            return
+        self._check_beside_input(prompt, options, instead)
+        self._check_resume(options)
+        self._check_files(options.trace)
+
+    def _check_without_input(self) -> None:
+        given = {
+            "--lines": self.lines,
+            "--output": self.output is not None,
+            "--resume": self.resume,
+            "--force": self.force,
+            "--batch-size": self.batch_size > 1,
+            "--strict": self.strict,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise UsageError(f"{name} needs --input: it is for many prompts", hint=_EXAMPLE)
+
+    def _check_beside_input(self, prompt: str | None, options: GenerationOptions, instead: str) -> None:
+        if prompt is not None or options.prompt_file is not None:
+            other = "a prompt" if prompt is not None else "--prompt-file"
+            raise UsageError(
+                f"{other} and --input cannot be used together: the prompts are in the file of --input",
+                hint="Leave one of them out.",
+            )
+        if options.echo:
+            raise UsageError(
+                "--echo and --input cannot be used together",
+                hint="Leave --echo out: each record has its prompt, as prompt.",
+            )
+        for name, given in (("--live", options.live), ("--slow", options.slow), ("--step", options.step)):
+            if given:
+                raise UsageError(
+                    f"{name} and --input cannot be used together: the live view shows one text",
+                    hint="Keep every step with --trace FILE, and look at it with sfgen replay.",
+                )
+        if instead:
+            raise UsageError(f"{instead} and --input cannot be used together", hint="Leave one of them out.")
+
+    def _check_resume(self, options: GenerationOptions) -> None:
+        for name, given in (("--resume", self.resume), ("--force", self.force)):
+            if given and self.writes_to_stdout:
+                raise UsageError(f"{name} needs --output FILE", hint=_EXAMPLE + f" {name}")
+        if not self.resume:
+            return
+        if self.force:
+            raise UsageError(
+                "--resume and --force cannot be used together: one keeps what is in the file, the other does not",
+                hint="Leave one of them out.",
+            )
+        if str(self.input) == STDIN_OR_STDOUT:
+            raise UsageError(
+                "--resume needs an --input that can be read from its beginning again, and stdin is read once",
+                hint="Put the prompts into a file.",
+            )
+        if options.trace is not None:
+            raise UsageError(
+                "--resume and --trace cannot be used together: the trace of the run that was cut off would be lost",
+                hint="Leave --trace out.",
+            )
+
+    def _check_files(self, trace: Path | None) -> None:
+        named = {"--input": self.input, "--output": self.output, "--trace": trace}
+        seen: dict[Path, str] = {}
+        for name, path in named.items():
+            if path is None or str(path) == STDIN_OR_STDOUT:
+                continue
+            other = seen.setdefault(path.resolve(), name)
+            if other != name and not path.is_char_device():
+                raise UsageError(f"{other} and {name} name the same file", hint="Give another one.")
+
+    @property
+    def writes_to_stdout(self) -> bool:
+        """Whether the records go to stdout."""
+        return self.output is None or str(self.output) == STDIN_OR_STDOUT

@@ -1,0 +1,317 @@
+"""From options to a constraint: a pattern, choices, a schema, a grammar or a saved one; and banned words."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfgen.errors import UsageError
+from sfgen.printable import visible
+from sfgen_cli.options.grammar import GrammarOptions, GrammarText
+from sfgen_cli.options.prompts import read_stdin, read_text
+from sfgen_cli.options.schema import SchemaOptions
+from sfgen_cli.options.schema_files import inferred, of_tools
+from sfgen_cli.shell.output import note
+from sfgen_cli.shell.usage import quoted
+
+if TYPE_CHECKING:
+    from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Vocabulary
+    from sfgen.protocols import GuideSource
+    from sfgen.schema.document import SchemaDocument
+    from sfgen.schema.pydantic_type import PydanticType
+    from sfgen_cli.options.shared import BanOptions, ReferenceName
+
+_STDIN = "-"
+_MOST_DOUBTS = 5  # about the lines of a words file that are told one by one
+
+
+@dataclass(frozen=True)
+class ConstraintOptions:
+    """What the text must match: exactly one of them, or none.
+
+    Attributes:
+        pattern: A regular expression.
+        choices: The texts to choose from.
+        index_file: A saved index.
+        schema: A JSON Schema: JSON, the short form, the name of a file or a Python type, as
+            ``sfgen.schema.read_schema`` takes it; or one that was made of a file and is read already.
+        schema_name: What people call it.
+        schema_option: The option that gave it.
+        schema_dir: The directory of other documents that it refers to.
+        writing: How the values of the schema are written.
+        grammar: A grammar that is not read yet.
+    """
+
+    pattern: str | None = None
+    choices: tuple[str, ...] | None = None
+    index_file: Path | None = None
+    schema: str | PydanticType | SchemaDocument | None = None
+    schema_name: str | None = None
+    schema_option: str = "--schema"
+    schema_dir: str | None = None
+    writing: SchemaOptions = field(default_factory=SchemaOptions)
+    grammar: GrammarText | None = None
+
+    def __bool__(self) -> bool:
+        given = (self.pattern, self.choices, self.index_file, self.schema, self.grammar)
+        return any(constraint is not None for constraint in given)
+
+    def dfa(self) -> Dfa:
+        """The automaton of the pattern or the choices."""
+        from sfgen import Dfa
+
+        if self.pattern is not None:
+            return Dfa.from_regex(self.pattern)
+        return Dfa.from_choices(self.choices or ())
+
+    @cached_property
+    def json_schema(self) -> JsonSchema | None:
+        """The schema, also where it is that of a saved file; ``None`` if there is none.
+
+        Raises:
+            SchemaError: It is no schema.
+            InputError: Its file, or the directory, cannot be read.
+            IndexFileError: There is no such saved file, or it is damaged.
+        """
+        if self.schema is not None:
+            return self.writing.read(self.schema, self.schema_dir)
+        if self.index_file is None:
+            return None
+        from sfgen.schema.file import saved_schema
+
+        return saved_schema(self.index_file)
+
+    @cached_property
+    def read_grammar(self) -> Grammar | None:
+        """The grammar, also where it is that of a saved file; ``None`` if there is none.
+
+        Raises:
+            GrammarError: It is no grammar, or one without any text.
+            GrammarTooLarge: It passes a limit.
+            UsageError: An option means nothing in its format.
+            IndexFileError: There is no such saved file, or it is damaged.
+        """
+        if self.grammar is not None:
+            return self.grammar.read()
+        if self.index_file is None:
+            return None
+        from sfgen.language.file import saved_grammar
+
+        return saved_grammar(self.index_file)
+
+    @property
+    def kind(self) -> str:
+        """What it is, in a word."""
+        if self.grammar is not None:
+            return "grammar"
+        return "pattern" if self.schema is None else "schema"
+
+    @property
+    def text_option(self) -> str:
+        """The option that gave the schema or the grammar."""
+        return self.schema_option if self.grammar is None else "--grammar"
+
+    @property
+    def schema_or_grammar(self) -> JsonSchema | Grammar | None:
+        """The schema or the grammar, also where it is that of a saved file; ``None`` if there is neither."""
+        return self.json_schema or self.read_grammar
+
+    def made(self) -> Dfa | JsonSchema | Grammar:
+        """What the text must match, without tokens."""
+        return self.schema_or_grammar or self.dfa()
+
+    def index(self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | None = None) -> Index | None:
+        """The index over a vocabulary; ``None`` for free text. ``made``: what ``made()`` gave, if it was asked before.
+
+        Raises:
+            IndexFileError: The saved file is damaged, or of another vocabulary.
+        """
+        if not self:
+            return None
+        from sfgen.index import Index, index_of
+
+        if self.index_file is None:
+            made = made or self.made()
+            return index_of(made, vocabulary) if self.schema_or_grammar is not None else Index(made, vocabulary)
+        if self.json_schema is not None:
+            from sfgen.schema.file import load
+
+            return index_of(load(self.index_file, vocabulary), vocabulary)
+        if self.read_grammar is not None:
+            from sfgen.language.file import load as load_grammar
+
+            return index_of(load_grammar(self.index_file, vocabulary), vocabulary)
+        return Index.load(self.index_file, vocabulary)
+
+    def reference_index(self, vocabulary: Vocabulary, engine: ReferenceName) -> GuideSource:
+        """The pattern, or the choices as alternatives, under one of the engines that are for comparison."""
+        from sfgen.reference import FsmIndex, NaiveIndex
+
+        pattern = "|".join(map(re.escape, self.choices or ())) if self.pattern is None else self.pattern
+        return NaiveIndex(pattern, vocabulary) if engine == "naive" else FsmIndex(pattern, vocabulary)
+
+
+def read_constraint(
+    regex: str | None,
+    regex_file: Path | None,
+    choices: list[str] | None,
+    choices_file: Path | None,
+    index_file: Path | None = None,
+    schema: str | None = None,
+    writing: SchemaOptions | None = None,
+    *,
+    schema_dir: str | None = None,
+    pydantic: str | None = None,
+    like: Path | None = None,
+    tools: Path | None = None,
+    grammar: GrammarOptions | None = None,
+) -> ConstraintOptions:
+    """The one constraint among the options. A schema or a grammar named ``-`` is read from stdin.
+
+    Raises:
+        UsageError: More than one, no choice in a list of choices, or no class where one is to be named.
+        InputError: A file cannot be read, or a module cannot be imported.
+        SchemaError: No schema can be made of the records or the tools.
+    """
+    at_most_one(
+        {
+            "--regex": regex,
+            "--regex-file": regex_file,
+            "--choices": choices or None,
+            "--choices-file": choices_file,
+            "--index": index_file,
+            "--schema": schema,
+            "--pydantic": pydantic,
+            "--like": like,
+            "--tools": tools,
+            "--grammar": grammar.grammar if grammar is not None else None,
+        }
+    )
+    if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
+        raise UsageError(
+            f"--index names a file that was saved, and {index_file} looks like a pattern",
+            hint=f"To match it: --regex {quoted(str(index_file), instead='PATTERN')}",
+        )
+    if regex_file is not None:
+        regex = read_text(regex_file).removesuffix("\n").removesuffix("\r")
+    texts: list[str] | None = None
+    if choices:
+        texts = [text for option in choices for text in split_choices(option)]
+    elif choices_file is not None:
+        texts = [line for line in read_text(choices_file).splitlines() if line]
+    if texts is not None and not texts:
+        raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
+    writing = writing or SchemaOptions()
+    named = {"--schema": schema, "--pydantic": pydantic, "--like": like, "--tools": tools}
+    option, name = next(((option, str(name)) for option, name in named.items() if name is not None), ("--schema", None))
+    writing.check(name)
+    if schema_dir is not None and schema is None:
+        raise UsageError(
+            "--schema-dir says where a schema refers to, and there is none",
+            hint="Leave it out, or give a schema with --schema.",
+        )
+    read: str | PydanticType | SchemaDocument | None = schema
+    if schema == _STDIN:
+        read = read_stdin()
+    elif pydantic is not None:
+        from sfgen_cli.options.python_types import python_type
+
+        read = python_type(pydantic)
+    elif like is not None:
+        read = inferred(like)
+    elif tools is not None:
+        read = of_tools(tools)
+    name = "stdin" if name == _STDIN else name
+    chosen = tuple(dict.fromkeys(texts)) if texts else None
+    text = None if grammar is None else grammar.text()
+    return ConstraintOptions(regex, chosen, index_file, read, name, option, schema_dir, writing, text)
+
+
+def looks_like_a_pattern_for_a_file(name: str) -> bool:
+    """Whether what should name a file was perhaps meant as a pattern: there is no such file, and letters mean more.
+
+    >>> [looks_like_a_pattern_for_a_file(name) for name in ("[a-z]+", "(hot|cold)", "no-such-file.txt")]
+    [True, True, False]
+    """
+    return bool(re.search(r"[][(){}|*+?^$\\]", name)) and not os.path.exists(name)
+
+
+def at_most_one(given: Mapping[str, object]) -> None:
+    """Refuse options that exclude each other: raise ``UsageError`` if more than one of the values is not ``None``."""
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Give one of them.")
+
+
+def split_choices(option: str) -> list[str]:
+    """The texts between the commas; ``\\,`` is a comma, ``\\\\`` a backslash.
+
+    >>> split_choices(r"hot,cold,a\\,b")
+    ['hot', 'cold', 'a,b']
+    """
+    pieces = re.findall(r"(?:\\.|[^\\,]|\\$)+", option, re.DOTALL)
+    return [re.sub(r"\\([\\,])", r"\1", piece) for piece in pieces]
+
+
+def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> BannedWords | None:
+    """The banned words and patterns of the options; ``None`` if none were given.
+
+    Args:
+        bans: The options.
+        prefix: What stands before their names in this command.
+        quiet: Whether doubtful lines of the words file are not told on stderr.
+
+    Raises:
+        UsageError: An option has no word in it, or says how words are banned where none are.
+        BannedWordsError: The list means nothing.
+        PatternError: A pattern cannot be read.
+        InputError: The file cannot be read.
+    """
+    if not bans:
+        _refuse_without_words(bans, prefix)
+        return None
+    from sfgen.ban import BannedWords, read_words, split_words
+
+    words = [word for option in bans.words or () for word in split_words(option)]
+    allowed = [word for option in bans.allow or () for word in split_words(option)]
+    if not words and bans.words_file is None and not bans.pattern:
+        raise UsageError(f"--{prefix}words names no word", hint=f"For example: --{prefix}words talk,listen")
+    if bans.allow and not allowed:
+        raise UsageError(f"--{prefix}allow names no word", hint=f"For example: --{prefix}allow 'small talk'")
+    if "" in (bans.pattern or ()):
+        raise UsageError(f"--{prefix}pattern is empty: it would ban every text", hint="Leave it out.")
+    if bans.words_file is not None:
+        doubts: list[str] = []
+        words += read_words(str(bans.words_file), doubts.append)
+        for doubt in doubts[:_MOST_DOUBTS]:
+            note(f"sfgen: {visible(doubt)}", quiet=quiet)
+        if len(doubts) > _MOST_DOUBTS:
+            note(f"sfgen: {len(doubts) - _MOST_DOUBTS} more lines of {bans.words_file} are in doubt", quiet=quiet)
+    return BannedWords(
+        words,
+        bans.pattern or (),
+        match=bans.match,
+        ignore_case=not bans.case_sensitive,
+        normalize=bans.normalize,
+        allow=allowed,
+    )
+
+
+def _refuse_without_words(bans: BanOptions, prefix: str) -> None:
+    given = {
+        "match": bans.match != "word",
+        "case-sensitive": bans.case_sensitive,
+        "normalize": bans.normalize,
+        "allow": bool(bans.allow),
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(
+                f"--{prefix}{name} says how words are banned, and none are",
+                hint=f"Add them, for example: --{prefix}words talk,listen",
+            )

@@ -1,0 +1,184 @@
+"""The options of ``--grammar``: which grammar, in which format, and from which rule on."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from sfgen.errors import InputError, UsageError
+from sfgen.printable import on_one_line
+from sfgen_cli.options.prompts import read_stdin, read_text
+from sfgen_cli.options.shared import CONSTRAINT
+
+if TYPE_CHECKING:
+    from sfgen import Grammar
+
+_STDIN = "-"
+_ENDINGS = (".gbnf", ".lark")
+_RULE = re.compile(r"^\s*(?:[A-Za-z0-9_-]+\s*::=|[?!]?[A-Za-z_][A-Za-z0-9_]*(?:\.-?[0-9]+)?\s*:(?![/\\]))")
+_WAYS = 'A grammar is a file, or the text itself: \'root ::= "yes" | "no"\'.'
+
+
+@dataclass(frozen=True)
+class GrammarOptions:
+    """Which grammar a text must be one of; each field is an option."""
+
+    grammar: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GRAMMAR",
+            help="A context-free grammar, in GBNF or for Lark: a file ([bold]-[/] is stdin), or the text itself. It is "
+            "a file if there is one of that name or if it ends in .gbnf or .lark; it is the text if it has several "
+            "lines or begins with a rule.",
+            rich_help_panel=CONSTRAINT,
+        ),
+    ] = None
+    grammar_start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="With --grammar: the rule that the whole text is a text of. Default: root in GBNF, start for Lark.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
+    grammar_format: Annotated[
+        Literal["lark", "gbnf"] | None,
+        typer.Option(
+            help="With --grammar: how it is written. Default: what the ending of the file says, else gbnf if there is "
+            "a rule with ::= in it.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
+
+    @property
+    def blanks(self) -> int | None:
+        """The most ignored characters in a row that are written; ``None``: nothing is said of that."""
+        return None
+
+    def check(self) -> None:
+        """Refuse them where there is no grammar: raise ``UsageError``."""
+        given = {
+            "--grammar-start": self.grammar_start,
+            "--grammar-format": self.grammar_format,
+            "--max-blanks": self.blanks,
+        }
+        for name, value in given.items():
+            if value is not None and self.grammar is None:
+                raise UsageError(
+                    f"{name} says how a grammar is read, and there is none",
+                    hint="Leave it out, or give a grammar with --grammar.",
+                )
+
+    def text(self) -> GrammarText | None:
+        """The text of the grammar, whether it is in a file, in stdin or on the command line; ``None`` without one.
+
+        Raises:
+            InputError: Its file cannot be read.
+        """
+        self.check()
+        given = self.grammar
+        if given is None:
+            return None
+        if given == _STDIN:
+            return GrammarText(read_stdin(), None, "stdin", self)
+        if not names_a_file(given):
+            return GrammarText(given, None, on_one_line(given), self)
+        try:
+            return GrammarText(read_text(Path(given)), given, given, self)
+        except InputError as error:
+            raise InputError(error.message, hint=error.hint or _WAYS) from None
+
+
+@dataclass(frozen=True)
+class WrittenGrammarOptions(GrammarOptions):
+    """The same, and how a text of the grammar is written."""
+
+    max_blanks: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="With a grammar for Lark: write at most so many ignored characters in a row, such as blanks. "
+            "Default: 1.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
+
+    @property
+    def blanks(self) -> int | None:
+        """The most ignored characters in a row that are written; ``None``: nothing is said of that."""
+        return self.max_blanks
+
+
+@dataclass(frozen=True)
+class GrammarText:
+    """A grammar that is not read yet.
+
+    Attributes:
+        text: The grammar.
+        file: Its file; ``None`` if it is not in a file.
+        name: What people call it.
+        options: How it is read.
+    """
+
+    text: str
+    file: str | None
+    name: str
+    options: GrammarOptions
+
+    def read(self) -> Grammar:
+        """Read it.
+
+        Raises:
+            GrammarError: It is no grammar, or one without any text.
+            GrammarTooLarge: It passes a limit.
+            UsageError: An option means nothing in its format.
+        """
+        from sfgen.language.source import GrammarSource
+
+        options = self.options
+        with told_in_options():
+            return GrammarSource(
+                self.text,
+                options.grammar_format,
+                options.grammar_start,
+                options.blanks,
+                origin=self.file,
+                directory=None if self.file is None else os.path.dirname(self.file) or os.curdir,
+            ).grammar()
+
+
+def names_a_file(text: str) -> bool:
+    """Whether what is given as a grammar names a file.
+
+    >>> [names_a_file(text) for text in ("sql.lark", "no-such", 'root ::= "a"', 'start: "a"', "a\\nb")]
+    [True, True, False, False, False]
+    """
+    if "\n" in text or "\r" in text:
+        return False
+    return text.endswith(_ENDINGS) or os.path.isfile(text) or not _RULE.match(text)
+
+
+@contextmanager
+def told_in_options() -> Iterator[None]:
+    """Raise the errors of the library about a grammar's options in the words of the command line."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(_in_options(error.message), hint=_in_options(error.hint)) from None
+
+
+def _in_options(text: str) -> str:
+    for name in ("grammar_start", "grammar_format", "max_blanks"):
+        text = text.replace(name, f"--{name.replace('_', '-')}")
+    return text

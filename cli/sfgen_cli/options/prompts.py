@@ -1,0 +1,149 @@
+"""Where the prompt comes from: the argument, a file, a pipe, several of them, or nowhere.
+
+What is piped in is read to its end, as ``cat`` and ``ssh`` do it, since nobody can know that a pipe that is still open
+is not meant: who calls sfgen from a program or in a loop of a shell gives it ``</dev/null``. A regular file that
+somebody else has begun to read is the exception: ``while read -r line; do sfgen gen "$line"; done < lines.txt`` is so
+common, and reading the rest of the lines into the first prompt so wrong, that it is left alone beside a prompt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from sfgen.errors import InputError, UsageError
+from sfgen_cli.shell.output import note
+
+_STDIN = "-"
+_PATIENCE = 3.0  # seconds without a byte, until a person is told what is waited for
+
+
+def reader_of_stdin(files: Mapping[str, Path | str | None], *, prompt: str | None = None) -> str:
+    """What is read from stdin by name; empty if nothing is.
+
+    Args:
+        files: What each option names.
+        prompt: The argument that may be a prompt.
+
+    Raises:
+        UsageError: Two of them are.
+    """
+    named = {"the prompt": prompt, **files}
+    readers = [name for name, file in named.items() if file is not None and str(file) == _STDIN]
+    if len(readers) > 1:
+        raise UsageError(
+            f"{readers[0]} and {readers[1]} cannot both come from stdin", hint="It is read once: give one as a file."
+        )
+    return readers[0] if readers else ""
+
+
+def read_prompt(argument: str | None, file: Path | None, *, reader: str = "", quiet: bool = False) -> str:
+    """The prompt: what is piped in, and after a blank line the argument or the file; what there is of them.
+
+    Args:
+        argument: The text itself; ``-`` is stdin alone, piped or not.
+        file: What has it; ``-`` as for the argument.
+        reader: The option that reads stdin, which is then no part of the prompt if that is another one.
+        quiet: Whether nobody is told that stdin is waited for.
+
+    Raises:
+        UsageError: Both an argument and a file.
+        InputError: The file or stdin cannot be read, or is no UTF-8.
+    """
+    if argument is not None and file is not None:
+        raise UsageError("the prompt was given twice: as an argument and as --prompt-file", hint="Give one of them.")
+    if _STDIN in (argument, str(file)):
+        return _piped(quiet=quiet)
+    own = ""
+    if argument is not None:
+        own = argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    elif file is not None:
+        own = without_newline(read_text(file))
+    piped = "" if reader or not _is_piped(beside_prompt=bool(own)) else _piped(quiet=quiet)
+    return "\n\n".join(part for part in (piped, own) if part)
+
+
+def _is_piped(*, beside_prompt: bool) -> bool:
+    """Whether stdin is meant for this command; see above."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return False
+    with contextlib.suppress(OSError, ValueError):  # a pipe has no position, and a replaced stdin no descriptor
+        return not (beside_prompt and os.lseek(sys.stdin.fileno(), 0, os.SEEK_CUR) > 0)
+    return True
+
+
+def _piped(*, quiet: bool) -> str:
+    if sys.stdin is not None and not sys.stdin.isatty():
+        with contextlib.suppress(OSError, ValueError):
+            if not select.select([sys.stdin.fileno()], [], [], _PATIENCE)[0]:
+                note("sfgen: waiting for the end of stdin, a part of the prompt (none with </dev/null)", quiet=quiet)
+    return without_newline(read_stdin())
+
+
+def read_text(file: Path) -> str:
+    """The text of a UTF-8 file, or of stdin for ``-`` (a byte order mark is dropped).
+
+    Raises:
+        InputError: It cannot be read, or is no UTF-8.
+    """
+    if str(file) == _STDIN:
+        return read_stdin()
+    try:
+        return _decoded(file.read_bytes(), str(file))
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from error
+
+
+def read_stdin() -> str:
+    """All of stdin as text; empty if it is closed.
+
+    Raises:
+        InputError: It cannot be read, or is no UTF-8.
+    """
+    if sys.stdin is None:
+        return ""
+    stream = getattr(sys.stdin, "buffer", None)
+    try:
+        return sys.stdin.read() if stream is None else _decoded(stream.read(), "stdin")
+    except OSError as error:
+        raise InputError(f"cannot read stdin: {error.strerror or error}") from error
+
+
+def looks_like_a_pattern(prompt: str) -> bool:
+    """Whether a prompt was perhaps meant as a pattern.
+
+    >>> [looks_like_a_pattern(text) for text in ("[0-9]{4}", r"\\d+", "It is (very) hot.", "What? No!")]
+    [True, True, False, False]
+    """
+    return bool(re.search(r"\\[dwsDWSbpP.]|\[[^\]\s]+\][+*?{]|\)[+*?{]|\w\{\d+(,\d*)?\}|\.[*+]", prompt))
+
+
+def pattern_hint(prompt: str) -> str:
+    """What to type if the prompt was meant as a pattern; empty if it does not look like one.
+
+    >>> pattern_hint("[0-9]{4}")
+    "the prompt looks like a pattern; to match it: sfgen gen --regex '[0-9]{4}'"
+    """
+    if not looks_like_a_pattern(prompt):
+        return ""
+    shown = shlex.quote(prompt) if len(prompt) <= 60 and prompt.isprintable() else "PATTERN"
+    return f"the prompt looks like a pattern; to match it: sfgen gen --regex {shown}"
+
+
+def _decoded(data: bytes, source: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(f"{source} is not UTF-8: line {line}, byte {error.start}") from error
+
+
+def without_newline(text: str) -> str:
+    """The text without the newline at its end, if it has one."""
+    return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text

@@ -1,0 +1,127 @@
+"""The options of ``--schema``: how the values of a schema are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from sfgen.errors import SchemaError, UsageError
+from sfgen_cli.options.shared import CONSTRAINT
+
+if TYPE_CHECKING:
+    from sfgen import JsonSchema
+    from sfgen.schema.document import SchemaDocument
+    from sfgen.schema.pydantic_type import PydanticType
+
+
+@dataclass(frozen=True)
+class SchemaOptions:
+    """What a schema leaves open about the text; each field is an option."""
+
+    spacing: Annotated[
+        Literal["spaced", "compact", "any"] | None,
+        typer.Option(
+            help="With --schema. spaced: a blank after each comma and colon; compact: none; any: the model chooses. "
+            "Default: spaced.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
+    indent: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="With --schema: each property and item on a line of its own, N blanks further in at each depth.",
+            rich_help_panel=CONSTRAINT,
+        ),
+    ] = None
+    property_order: Annotated[
+        Literal["schema", "any"] | None,
+        typer.Option(
+            help="With --schema. schema: properties stand in the order of the schema; any: the model chooses. "
+            "Default: schema.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
+    extra_properties: Annotated[
+        bool,
+        typer.Option(
+            "--extra-properties",
+            help="With --schema: let objects have properties that it neither names nor rules out. Without this an "
+            "object with properties has others only where additionalProperties allows them.",
+            rich_help_panel=CONSTRAINT,
+        ),
+    ] = False
+    require_all: Annotated[
+        bool,
+        typer.Option(
+            "--require-all", help="With --schema: write all properties that it names.", rich_help_panel=CONSTRAINT
+        ),
+    ] = False
+
+    def check(self, schema: str | None) -> None:
+        """Refuse them where there is no schema to write by: raise ``UsageError``."""
+        if self.given and schema is None:
+            name = next(iter(self.given)).replace("_", "-").replace("order", "property-order")
+            raise UsageError(
+                f"--{name} says how a schema is written, and there is none",
+                hint="Leave it out, or give a schema: --schema, --pydantic, --like or --tools.",
+            )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that were given, by the names that ``JsonSchema`` has for them."""
+        every = {
+            "spacing": self.spacing,
+            "indent": self.indent,
+            "order": self.property_order,
+            "extra_properties": self.extra_properties or None,
+            "require_all": self.require_all or None,
+        }
+        return {name: value for name, value in every.items() if value is not None}
+
+    def read(self, schema: str | PydanticType | SchemaDocument, schema_dir: str | None = None) -> JsonSchema:
+        """The schema with these options.
+
+        Args:
+            schema: The schema.
+            schema_dir: The directory of other documents that it refers to.
+
+        Raises:
+            SchemaError: It is no schema.
+            InputError: Its file or the directory cannot be read.
+            UsageError: Two options have no meaning together.
+        """
+        from sfgen import JsonSchema
+
+        with told_in_options():
+            return JsonSchema(schema, schema_dir=schema_dir, **self.given)
+
+
+@contextmanager
+def told_in_options() -> Iterator[None]:
+    """Raise the errors of the library about a schema in the words of the command line."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(in_options(error.message), hint=in_options(error.hint)) from None
+    except SchemaError as error:
+        raise type(error)(error.reason, error.pointer, details=error.details, hint=in_options(error.hint)) from None
+
+
+def in_options(text: str) -> str:
+    """What the library says of its parameters, in the words of the command line.
+
+    >>> in_options("require_all asks for all properties; spacing='any' leaves it open")
+    '--require-all asks for all properties; --spacing any leaves it open'
+    """
+    text = text.replace("spacing='any'", "--spacing any").replace("indent fixes", "--indent fixes")
+    text = text.replace("indent is at most", "--indent is at most")
+    text = text.replace("schema_dir", "--schema-dir")
+    return text.replace("require_all", "--require-all").replace("extra_properties", "--extra-properties")

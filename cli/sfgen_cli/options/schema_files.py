@@ -1,0 +1,44 @@
+"""Files that a schema is made of: records that it is inferred from, and lists of tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfgen_cli.options.prompts import read_stdin
+from sfgen_cli.shell import process
+
+if TYPE_CHECKING:
+    from sfgen.schema.document import SchemaDocument
+
+_STDIN = "-"
+
+
+def inferred(file: Path) -> SchemaDocument:
+    """The schema of the records in a file, or in stdin for ``-``.
+
+    Raises:
+        InputError: It cannot be read, is not JSON, or has no record.
+        SchemaTooLarge: A record passes a limit.
+    """
+    process.import_numpy()
+    from sfgen import schema_of
+    from sfgen.schema import read_schema
+    from sfgen.schema.records import records_of
+
+    if str(file) == _STDIN:
+        return read_schema(schema_of(*records_of(read_stdin(), "stdin")))
+    return read_schema(schema_of(file))
+
+
+def of_tools(file: Path) -> SchemaDocument:
+    """The schema of the calls of the tools in a file, or in stdin for ``-``.
+
+    Raises:
+        InputError: It cannot be read, or is not JSON.
+        SchemaError: They are no tools, or a schema is wrong.
+    """
+    process.import_numpy()
+    from sfgen.schema.from_tools import read_tools, read_tools_file
+
+    return read_tools(read_stdin(), "stdin") if str(file) == _STDIN else read_tools_file(file)

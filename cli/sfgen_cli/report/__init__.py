@@ -1,0 +1,1 @@
+"""What commands tell about indexes, files and texts that are there already."""

@@ -1,0 +1,109 @@
+"""What ``check`` reads: files, stdin, and texts on the command line; each as one text, or line by line."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from sfgen.errors import InputError, UsageError
+from sfgen.printable import on_one_line
+from sfgen_cli.shell.usage import quoted
+
+_STDIN = "-"
+_JSON_LINES = ".jsonl"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that holds texts.
+
+    Attributes:
+        file: The file as the user named it, ``-`` for stdin; ``None``: the text was on the command line.
+        text: That text.
+    """
+
+    file: str | None
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file, for people; empty for a text."""
+        return "stdin" if self.file == _STDIN else on_one_line(self.file or "")
+
+    def is_read_by_line(self, *, asked_for: bool) -> bool:
+        """Whether each of its lines is a text. ``asked_for``: lines are, where there are any."""
+        return self.file is not None and (asked_for or self.is_json_lines)
+
+    @property
+    def is_json_lines(self) -> bool:
+        """Whether the name says that each line is JSON."""
+        return PurePath(self.file or "").suffix == _JSON_LINES
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Iterable[bytes]]:
+        """Its bytes, cut after their newlines; of a pipe each line as soon as it is there.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        if self.file is None:
+            # The locale may have told Python of another encoding.
+            yield io.BytesIO(os.fsencode(self.text))
+            return
+        if self.file == _STDIN:
+            yield self._lines(_stdin())
+            return
+        try:
+            stream = open(self.file, "rb")  # noqa: SIM115
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+                raise InputError(f"cannot read {self.name}: {error.strerror}") from error
+            hint = f"If it is the text itself: sfgen check … --text {quoted(self.file, instead='TEXT')}"
+            raise InputError(f"no such file: {self.name or quoted('')}", hint=hint) from error
+        with stream:
+            yield self._lines(stream)
+
+    def _lines(self, stream: Iterable[bytes]) -> Iterator[bytes]:
+        try:
+            yield from stream
+        except OSError as error:
+            raise InputError(f"cannot read {self.name}: {error.strerror}") from error
+
+
+def sources(files: Sequence[str], texts: Sequence[str], *, reader: str) -> list[Source]:
+    """What there is to read: the files in order, then the texts; stdin if there is neither.
+
+    Args:
+        files: Names; ``-`` is stdin.
+        texts: Texts of the command line.
+        reader: The option that reads stdin for something else; empty if none does.
+
+    Raises:
+        UsageError: Stdin is a terminal that nobody asked for, or is wanted twice.
+    """
+    if not files and not texts:
+        if not reader and sys.stdin is not None and sys.stdin.isatty():
+            raise UsageError(
+                "no text to look at: no file, no --text and nothing piped in",
+                hint="For example: sfgen check --words talk,listen --text 'Can we talk?'",
+            )
+        files = [_STDIN]
+    if list(files).count(_STDIN) + bool(reader) > 1:
+        raise UsageError(
+            f"stdin can be read once only{f', and {reader} reads it' if reader else ''}",
+            hint="Name a file, or give the text itself with --text.",
+        )
+    return [*(Source(name) for name in files), *(Source(None, text) for text in texts)]
+
+
+def _stdin() -> Iterable[bytes]:
+    if sys.stdin is None:
+        return ()
+    stream = getattr(sys.stdin, "buffer", None)
+    return (line.encode() for line in sys.stdin) if stream is None else stream

@@ -1,0 +1,197 @@
+"""``sfgen index --grammar``: rules, terminals and states of a grammar; texts of it; a file to keep it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfgen.errors import line_with_caret
+from sfgen.language.language import where
+from sfgen.printable import on_one_line
+from sfgen_cli.options.index import DEFAULT_FILE
+from sfgen_cli.report.grammar_check import alternatives, failure_record, in_words
+from sfgen_cli.report.tables import cut, on_a_terminal, plain_or_boxed, show
+from sfgen_cli.report.text_source import with_vocabulary
+from sfgen_cli.shell.output import note, write, write_json
+from sfgen_cli.shell.progress import progress
+
+if TYPE_CHECKING:
+    from sfgen import Grammar, Vocabulary
+    from sfgen_cli.options.constraints import ConstraintOptions
+    from sfgen_cli.options.index import Looks, Vocabularies
+
+_CALLS_SHOWN = 8
+
+
+def run_grammar(
+    constraint: ConstraintOptions,
+    file: Path | None,
+    looks: Looks,
+    vocabularies: Vocabularies,
+    *,
+    save: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Show a grammar, or save it.
+
+    Args:
+        constraint: The grammar; empty where it is in a saved file.
+        file: Where to save it, or the saved file.
+        looks: What is looked at, and how it is shown.
+        vocabularies: What it is saved for, or what a saved one is for.
+        save: Whether it is saved.
+        force: Whether a file that holds something else is replaced.
+        quiet: Whether nothing but errors is told.
+
+    Raises:
+        SfgenError: It is no grammar, the file cannot be read or written, or an option has no meaning here.
+    """
+    from sfgen.language.file import load
+
+    looks.refuse_about_patterns("--grammar" if constraint else "a saved grammar", has_states=True)
+    with progress(quiet=quiet) as say:
+        grammar, vocabulary = with_vocabulary(
+            constraint, file, vocabularies, say, read=lambda: constraint.read_grammar, load=load, save=save
+        )
+    name = str(file) if constraint.grammar is None else constraint.grammar.name
+    json = looks.form == "json"
+    if save:
+        assert vocabulary is not None, "it is loaded where something is saved"
+        _save(grammar, vocabulary, file or DEFAULT_FILE, json=json, force=force, quiet=quiet)
+    elif looks.state is not None:
+        _show_state(grammar, looks.state, json=json)
+    elif looks.path is not None:
+        _show_path(grammar, name, looks.path, json=json)
+    elif looks.examples is not None:
+        _show_examples(grammar, looks.examples, json=json)
+    elif looks.is_graph:
+        from sfgen.language.rule_graph import rule_graph
+        from sfgen_cli.report.index_output import write_graph
+
+        write_graph(rule_graph(grammar, name, max_rules=looks.most_states), looks.form, quiet=quiet)
+    elif json:
+        write_json(_record(grammar, vocabulary))
+    else:
+        _rules_table(grammar, vocabulary, name, looks.most_states)
+
+
+def _save(grammar: Grammar, vocabulary: Vocabulary, file: Path, *, json: bool, force: bool, quiet: bool) -> None:
+    from sfgen.language.file import save
+
+    save(grammar, vocabulary, file, force=force)
+    rules = sum(rule.kind == "rule" for rule in grammar.rules())
+    note(f"sfgen: {rules:,} rule{'' if rules == 1 else 's'} for {len(vocabulary):,} tokens", quiet=quiet)
+    if json:
+        write_json({**_record(grammar, vocabulary), "saved": str(file)})
+    else:
+        write(f"{file}\n")
+
+
+def _record(grammar: Grammar, vocabulary: Vocabulary | None) -> dict[str, Any]:
+    """What ``--json`` prints of a grammar. Keys stay; more may be added."""
+    fields: dict[str, Any] = {**grammar.to_dict(), "states": grammar.states(), "rules": {}, "terminals": {}}
+    for rule in grammar.rules():
+        told = {"line": rule.line, "states": rule.states}
+        fields[f"{rule.kind}s"][rule.name] = {**told, "calls": list(rule.calls)} if rule.kind == "rule" else told
+    if vocabulary is not None:
+        fields["vocabulary"] = {"size": len(vocabulary), "fingerprint": vocabulary.fingerprint}
+    return {**fields, "shortest": grammar.shortest().decode()}
+
+
+def _rules_table(grammar: Grammar, vocabulary: Vocabulary | None, name: str, most: int) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    rules = grammar.rules()
+    terminals = [rule for rule in rules if rule.kind == "terminal"]
+    facts = {
+        "grammar": f"{on_one_line(name)}, {grammar.format}, from {grammar.start}",
+        "rules": f"{len(rules) - len(terminals):,}",
+        "terminals": f"{len(terminals):,}",
+        "states": f"{grammar.states():,}",
+    }
+    if grammar.max_blanks is not None:
+        facts["max blanks"] = str(grammar.max_blanks)
+    if vocabulary is not None:
+        facts["vocabulary"] = f"{len(vocabulary):,} tokens, fingerprint {vocabulary.fingerprint[:16]}"
+    facts["shortest"] = repr(grammar.shortest().decode())
+    table = Table(box=box.SIMPLE_HEAD if on_a_terminal() else None, pad_edge=False)
+    table.add_column("name", no_wrap=not on_a_terminal(), overflow="fold")
+    table.add_column("kind", no_wrap=True)
+    table.add_column("line", justify="right", no_wrap=True)
+    table.add_column("states", justify="right", no_wrap=True)
+    table.add_column("calls", no_wrap=not on_a_terminal(), overflow="fold")
+    for rule in rules[:most]:
+        calls = [on_one_line(call) for call in rule.calls[:_CALLS_SHOWN]]
+        line = "" if rule.line is None else str(rule.line)
+        said = Text(cut(calls, len(rule.calls), separator="  "))
+        table.add_row(Text(on_one_line(rule.name)), rule.kind, line, f"{rule.states:,}", said)
+    more = len(rules) - most
+    show(facts, table, f"… {more:,} more: --max-states shows more, --json all" if more > 0 else "")
+
+
+def _show_state(grammar: Grammar, number: int, *, json: bool) -> None:
+    """Show what may follow in one state."""
+    from rich.text import Text
+
+    state = grammar.state(number)
+    if json:
+        follows = [{"name": move.name, "target": move.target} for move in state.moves]
+        write_json({"state": number, "rules": list(state.rules), "may_end": state.may_end, "follows": follows})
+        return
+    facts = {
+        "state": f"{number} of {grammar.states():,}",
+        "rule": ", ".join(map(on_one_line, state.rules)),
+        "end": "the rule may end here" if state.may_end else "no",
+    }
+    table = plain_or_boxed("next", text="what may follow")
+    for move in state.moves:
+        table.add_row("" if move.target is None else str(move.target), Text(on_one_line(move.name)))
+    show(facts, table)
+
+
+def _show_examples(grammar: Grammar, count: int, *, json: bool) -> None:
+    """Write texts, as JSON objects, or one after the other; with an empty line between where they have lines."""
+    texts = grammar.examples(count)
+    if json:
+        for text in texts:
+            write_json({"text": text})
+    else:
+        between = "\n" if any("\n" in text.removesuffix("\n") for text in texts) else ""
+        write(between.join(text if text.endswith("\n") else f"{text}\n" for text in texts))
+
+
+def _show_path(grammar: Grammar, name: str, text: str, *, json: bool) -> None:
+    """Show in which rules a text is read, and where it fails."""
+    from rich.text import Text
+
+    walk = grammar.walk(text)
+    failure = walk.failure
+    if json:
+        steps = [
+            {"read": stretch.read, "rules": list(stretch.open_rules), "terminal": stretch.terminal or None}
+            for stretch in walk.stretches
+        ]
+        told = {"grammar": name, "text": text, "verdict": walk.verdict, "follows": list(walk.follows)}
+        write_json({**told, "failure": None if failure is None else failure_record(failure), "steps": steps})
+        return
+    facts = {"grammar": on_one_line(name), "text": repr(text)}
+    if failure is None:
+        follows = f"; {alternatives(walk.follows, may_end=False)} could follow" if walk.follows else ""
+        facts["verdict"] = f"a text of the grammar{follows}"
+    elif failure.at_end:
+        expected = alternatives(failure.expected, may_end=False)
+        facts["verdict"] = f"the start of a text of the grammar; {expected} must follow"
+    else:
+        at = f"line {failure.line}, column {failure.column}"
+        facts["verdict"] = f"no text of the grammar: it stops at {at}: {in_words(failure)}"
+    table = plain_or_boxed(end="read", text="rules")
+    table.add_column("terminal", no_wrap=True)
+    for stretch in walk.stretches:
+        table.add_row(Text(repr(stretch.read)), Text(where(stretch.open_rules)), Text(on_one_line(stretch.terminal)))
+    show(facts, table)
+    if failure is not None and not failure.at_end:
+        _, _, shown = line_with_caret(text, failure.position)
+        write("".join(f"{line}\n" for line in shown))

@@ -1,0 +1,192 @@
+"""The way of a text through the states of an automaton: as a table, as data, and as a moving marker.
+
+The moving marker is drawn on stderr, rests at each character, and erases itself; the table that stays goes to stdout.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from sfgen.printable import on_one_line, visible
+from sfgen_cli.live.marked import marked_pattern
+from sfgen_cli.report.tables import plain_or_boxed, show
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from sfgen import Dfa
+    from sfgen.automata.edges import WholeCharacters
+    from sfgen.automata.walk import Walk
+
+DEFAULT_REST = 300  # milliseconds at each character
+_STATES_SHOWN = 12
+_TEXT_SHOWN = 40  # characters before the marker
+_LABEL_WIDTH = 60
+
+
+def path_table(dfa: Dfa, walk: Walk) -> None:
+    """Write the states that a text walks through to stdout, one a line, and where it stops."""
+    from rich.text import Text
+
+    facts = {
+        "pattern": "(none)" if dfa.pattern is None else visible(dfa.pattern),
+        "text": repr(walk.text),
+        "verdict": verdict(walk),
+    }
+    table = plain_or_boxed("state", "read", "next", end="end", text="could follow")
+    for step in _steps(dfa, walk):
+        read = "" if step["read"] is None else repr(step["read"])
+        following = "" if step["next"] is None else str(step["next"])
+        end = "yes" if step["may_end"] else ""
+        table.add_row(str(step["state"]), Text(read), following, end, Text(step["expected"] or "nothing"))
+    show(facts, table)
+
+
+def path_record(dfa: Dfa, walk: Walk) -> dict[str, Any]:
+    """What ``index --path --json`` prints. Keys stay; more may be added."""
+    return {
+        "pattern": dfa.pattern,
+        "text": walk.text,
+        "verdict": walk.verdict,
+        "states": list(walk.states),
+        "stopped": walk.stopped,
+        "may_end": walk.may_end,
+        "steps": list(_steps(dfa, walk)),
+    }
+
+
+def verdict(walk: Walk) -> str:
+    """What became of the text, in words."""
+    from sfgen.automata.label import label
+
+    expected = label(walk.expected, width=_LABEL_WIDTH) if walk.expected else ""
+    must = " or ".join(filter(None, [expected, "the end of the text" if walk.may_end else ""]))
+    if walk.verdict == "match":
+        return "a match" + (f"; {expected} could follow" if expected else "")
+    if walk.stopped is None:
+        return f"the start of a match; {must} must follow"
+    where = f"{walk.text[walk.stopped]!r}, character {walk.stopped + 1}"
+    return f"not the start of a match: it stops at {where}; expected {must}"
+
+
+def _steps(dfa: Dfa, walk: Walk) -> list[dict[str, Any]]:
+    """For each state on the way what was read there, and what could have been."""
+    from sfgen.automata.label import label
+    from sfgen.automata.walk import Walker
+
+    walker = Walker(dfa)
+    steps: list[dict[str, Any]] = []
+    for place, state in enumerate(walk.states):
+        characters = walker.following(state)
+        steps.append(
+            {
+                "state": state,
+                "read": walk.text[place] if place < len(walk.text) else None,
+                "next": walk.states[place + 1] if place + 1 < len(walk.states) else None,
+                "may_end": bool(dfa.accepting[state]),
+                "expected": label(characters, width=_LABEL_WIDTH) if characters else None,
+            }
+        )
+    return steps
+
+
+def show_path_live(dfa: Dfa, walk: Walk, *, rest: int) -> None:
+    """Move a marker through pattern, text and table, resting ``rest`` milliseconds at each character."""
+    from rich.live import Live
+
+    from sfgen_cli.live.screen import stderr_console
+
+    picture = PathPicture(dfa, walk)
+    with Live(console=stderr_console(), transient=True, auto_refresh=False, vertical_overflow="crop") as live:
+        for place in range(len(walk.states)):
+            live.update(picture.at(place), refresh=True)
+            time.sleep(rest / 1000)
+
+
+@dataclass(frozen=True)
+class PathPicture:
+    """The frames of a walk.
+
+    Args:
+        dfa: The automaton.
+        walk: The way of the text.
+    """
+
+    dfa: Dfa
+    walk: Walk
+
+    def at(self, place: int) -> RenderableType:
+        """The frame after ``place`` characters."""
+        from rich.console import Group
+        from rich.panel import Panel
+        from rich.text import Text
+
+        walk = self.walk
+        is_last = place + 1 == len(walk.states)
+        said = verdict(walk) if is_last else f"state {walk.states[place]} reads {walk.text[place]!r}"
+        lines = [self._pattern(place), self._text(place), Text(), *self._table(place), Text(), Text(said, "green")]
+        return Panel(Group(*lines), title="walk", title_align="left", border_style="dim")
+
+    def _pattern(self, place: int) -> Text:
+        from rich.text import Text
+
+        return Text("pattern  ") + (self._marked[place] if self._marked else Text("(none)"))
+
+    @cached_property
+    def _marked(self) -> list[Text]:
+        """The pattern after each character, with what was read and what can be next; empty if there is none."""
+        from sfgen.regex.position_automaton import PatternPlaces
+
+        if (pattern := self.dfa.pattern) is None:
+            return []
+        places = PatternPlaces(pattern)
+        read = self.walk.text[: len(self.walk.states) - 1]
+        way = accumulate(read, places.step, initial=places.start)
+        return [marked_pattern(pattern, places.last_read(place), places.next(place)) for place in way]
+
+    @cached_property
+    def _edges(self) -> WholeCharacters:
+        from sfgen.automata.edges import WholeCharacters
+
+        return WholeCharacters(self.dfa)
+
+    @cached_property
+    def _states(self) -> list[int]:
+        return sorted(self._edges.reached())
+
+    def _text(self, place: int) -> Text:
+        from rich.text import Text
+
+        before, after = self.walk.text[:place], self.walk.text[place:]
+        text = Text("text     ")
+        text.append("…" if len(before) > _TEXT_SHOWN else "").append(on_one_line(before[-_TEXT_SHOWN:]), "bold")
+        text.append("▏" if self.walk.stopped != place else "✗", "red")
+        return text.append(on_one_line(after[:_TEXT_SHOWN]), "dim").append("…" if len(after) > _TEXT_SHOWN else "")
+
+    def _table(self, place: int) -> list[Text]:
+        """Some states around the present one, each with where its characters lead."""
+        from rich.text import Text
+
+        from sfgen.automata.label import label
+
+        walk = self.walk
+        present = walk.states[place]
+        taken = walk.states[place + 1] if place + 1 < len(walk.states) else None
+        states = self._states
+        first = max(0, min(states.index(present) - _STATES_SHOWN // 2, len(states) - _STATES_SHOWN))
+        lines = []
+        for state in states[first : first + _STATES_SHOWN]:
+            line = Text(no_wrap=True, overflow="ellipsis")
+            line.append(f"{'▸' if state == present else ' '} {state:>5} ", "bold" if state == present else "dim")
+            line.append("(end)  " if self.dfa.accepting[state] else "       ", "dim")
+            for edge in self._edges.edges(state):
+                moves = state == present and edge.target == taken
+                line.append(f"{label(edge.characters)} → {edge.target}", "reverse" if moves else "")
+                line.append("   ")
+            lines.append(line)
+        return lines

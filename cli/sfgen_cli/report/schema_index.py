@@ -1,0 +1,195 @@
+"""``sfgen index --schema``: the rules of a schema as a tree, data or a graph; texts of it; a file to keep it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfgen.printable import on_one_line, visible
+from sfgen_cli.options.index import DEFAULT_FILE
+from sfgen_cli.options.schema import in_options
+from sfgen_cli.report.tables import show
+from sfgen_cli.report.text_source import with_vocabulary
+from sfgen_cli.shell.output import note, write, write_json
+from sfgen_cli.shell.progress import progress
+
+if TYPE_CHECKING:
+    from sfgen import JsonSchema, Vocabulary
+    from sfgen.schema.walk import Walk
+    from sfgen_cli.options.constraints import ConstraintOptions
+    from sfgen_cli.options.index import Looks, Vocabularies
+
+
+def run_schema(
+    constraint: ConstraintOptions,
+    file: Path | None,
+    looks: Looks,
+    vocabularies: Vocabularies,
+    *,
+    save: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Show a schema, or save it.
+
+    Args:
+        constraint: The schema; empty where it is in a saved file.
+        file: Where to save it, or the saved file.
+        looks: What is looked at, and how it is shown.
+        vocabularies: What it is saved for, or what a saved one is for.
+        save: Whether it is saved.
+        force: Whether a file that holds something else is replaced.
+        quiet: Whether nothing but errors is told.
+
+    Raises:
+        SfgenError: It is no schema, the file cannot be read or written, or an option has no meaning here.
+    """
+    from sfgen.schema.file import load
+
+    def read() -> JsonSchema | None:
+        schema = constraint.json_schema
+        if schema is not None and looks.form != "schema":
+            _ = schema.network
+        return schema
+
+    looks.refuse_about_patterns(constraint.schema_option if constraint else "a saved schema", has_states=False)
+    with progress(quiet=quiet) as say:
+        schema, vocabulary = with_vocabulary(constraint, file, vocabularies, say, read=read, load=load, save=save)
+        if looks.form != "schema":
+            _ = schema.network
+    if looks.form == "schema":
+        from sfgen.schema.words import as_indented_json
+
+        write(f"{as_indented_json(schema.document.root)}\n")
+        return
+    name = constraint.schema_name or str(file)
+    for line in schema.notes:
+        note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
+    if save:
+        assert vocabulary is not None
+        _save(schema, vocabulary, file or DEFAULT_FILE, json=looks.form == "json", force=force, quiet=quiet)
+    elif looks.path is not None:
+        _show_path(schema, name, looks.path, json=looks.form == "json")
+    elif looks.examples is not None:
+        _show_examples(schema, looks.examples, json=looks.form == "json")
+    else:
+        _show_rules(schema, vocabulary, name, looks, quiet=quiet)
+
+
+def _save(schema: JsonSchema, vocabulary: Vocabulary, file: Path, *, json: bool, force: bool, quiet: bool) -> None:
+    from sfgen.schema.file import save
+
+    save(schema, vocabulary, file, force=force)
+    note(f"sfgen: {_rules(schema)} for {len(vocabulary):,} tokens", quiet=quiet)
+    if json:
+        write_json({**_record(schema, vocabulary), "saved": str(file)})
+    else:
+        write(f"{file}\n")
+
+
+def _show_rules(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, looks: Looks, *, quiet: bool) -> None:
+    """Show all rules: as a tree, as data, or as a graph."""
+    from sfgen.schema import tree
+
+    if looks.is_graph:
+        from sfgen_cli.report.index_output import write_graph
+
+        write_graph(tree.graph(schema.compiled, name, max_rules=looks.most_states), looks.form, quiet=quiet)
+    elif looks.form == "json":
+        write_json(_record(schema, vocabulary))
+    else:
+        _tree_table(schema, vocabulary, name, looks.most_states)
+
+
+def _tree_table(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, most: int) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from sfgen.schema.tree import tree
+    from sfgen_cli.report.tables import on_a_terminal
+
+    facts = {"schema": on_one_line(name), "rules": f"{len(schema.compiled.grammar.rules):,}"}
+    if vocabulary is not None:
+        facts["vocabulary"] = f"{len(vocabulary):,} tokens, fingerprint {vocabulary.fingerprint[:16]}"
+    facts["shortest"] = on_one_line(schema.shortest().decode())
+    table = Table(box=box.SIMPLE_HEAD if on_a_terminal() else None, pad_edge=False)
+    table.add_column("name", no_wrap=not on_a_terminal(), overflow="fold")
+    table.add_column("", no_wrap=True)
+    table.add_column("expected", no_wrap=not on_a_terminal(), overflow="fold")
+    branches = tree(schema.compiled)
+    for branch in branches[:most]:
+        needed = "" if branch.is_needed is None else "required" if branch.is_needed else "optional"
+        expected = branch.expected + (", as above" if branch.is_known else "")
+        table.add_row(Text("  " * branch.depth + on_one_line(branch.label)), needed, Text(on_one_line(expected)))
+    more = len(branches) - most
+    show(facts, table, f"… {more:,} more: --max-states shows more, --json all" if more > 0 else "")
+
+
+def _record(schema: JsonSchema, vocabulary: Vocabulary | None) -> dict[str, Any]:
+    """What ``--json`` prints of a schema. Keys stay; more may be added."""
+    from sfgen.schema import tree
+
+    fields: dict[str, Any] = {**schema.to_dict(), **tree.to_dict(schema.compiled)}
+    if vocabulary is not None:
+        fields["vocabulary"] = {"size": len(vocabulary), "fingerprint": vocabulary.fingerprint}
+    return {**fields, "shortest": schema.shortest().decode(), "notes": list(map(in_options, schema.notes))}
+
+
+def _show_examples(schema: JsonSchema, count: int, *, json: bool) -> None:
+    from sfgen.schema.examples import examples
+
+    for text in examples(schema, count):
+        if json:
+            write_json({"text": text})
+        else:
+            write(f"{text}\n")
+
+
+def _show_path(schema: JsonSchema, name: str, text: str, *, json: bool) -> None:
+    """Show where a text gets to."""
+    from rich.text import Text
+
+    from sfgen.schema.walk import walk
+    from sfgen_cli.report.tables import plain_or_boxed
+
+    way = walk(schema, text)
+    if json:
+        write_json(
+            {
+                "schema": name,
+                "text": text,
+                "verdict": way.verdict,
+                "stopped": way.stopped,
+                "may_end": way.may_end,
+                "follows": way.follows,
+                "steps": [
+                    {"path": stretch.path, "read": stretch.read, "expected": stretch.expected}
+                    for stretch in way.stretches
+                ],
+            }
+        )
+        return
+    table = plain_or_boxed(end="where", text="expected")
+    table.add_column("read", no_wrap=True)
+    for stretch in way.stretches:
+        read = Text(repr(stretch.read) if stretch.read else "")
+        table.add_row(Text(on_one_line(stretch.path)), Text(on_one_line(stretch.expected)), read)
+    show({"schema": on_one_line(name), "text": repr(text), "verdict": _verdict(way)}, table)
+
+
+def _verdict(way: Walk) -> str:
+    """What became of the text, in words."""
+    must = " or ".join(filter(None, [way.follows, "the end of the text" if way.may_end else ""]))
+    if way.verdict == "match":
+        return "a text of the schema" + (f"; {way.follows} could follow" if way.follows else "")
+    if way.stopped is None:
+        return f"the start of a text of the schema; {must} must follow"
+    last = way.stretches[-1]
+    where = f"{way.text[way.stopped]!r}, character {way.stopped + 1}, at {last.path}"
+    return f"not written by the schema: it stops at {where}; expected {on_one_line(last.expected)}: {must}"
+
+
+def _rules(schema: JsonSchema) -> str:
+    count = len(schema.compiled.grammar.rules)
+    return f"{count:,} rule{'' if count == 1 else 's'}"

@@ -1,0 +1,166 @@
+"""Tables for people: boxed on a terminal, plain in a pipe."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sfgen.printable import visible
+from sfgen_cli.shell.output import write
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from sfgen.index import DfaIndex
+    from sfgen.index.statistics import Statistics
+
+_TOKENS_SHOWN = 8  # of a state, in the table of all
+_TOKENS_OF_ONE_STATE = 40  # that lead to the same state
+_ENDS_SHOWN = 12
+_RUNS_SHOWN = 6
+_RUN_WIDTH = 24
+_PLAIN_WIDTH = 200
+_LABEL_WIDTH = 60
+
+
+def index_table(
+    index: DfaIndex, numbers: Statistics, origin: str, seconds: float, *, ids: bool, max_states: int
+) -> None:
+    """Write what an index is, and its states with their first tokens, to stdout.
+
+    Args:
+        index: The index.
+        numbers: What there is in it.
+        origin: Whether it was built or loaded.
+        seconds: How long that took.
+        ids: Whether tokens are named by their ids.
+        max_states: The most states that get a line.
+    """
+    from rich.text import Text
+
+    from sfgen.index.graph import token_labels
+
+    names = token_labels(index.vocabulary, ids=ids)
+    states = min(len(index.dfa), max_states)
+    reached = "all" if numbers.reached == numbers.states else f"{numbers.reached:,}"
+    ends = list(map(str, numbers.accepting[:_ENDS_SHOWN]))
+    runs = [repr(run if len(run) <= _RUN_WIDTH else run[:_RUN_WIDTH] + "…") for run in numbers.forced_runs]
+    facts = {
+        "pattern": "(none)" if index.dfa.pattern is None else visible(index.dfa.pattern),
+        "vocabulary": f"{len(index.vocabulary):,} tokens, fingerprint {index.vocabulary.fingerprint[:16]}",
+        "states": f"{numbers.states:,}, {reached} of them reached by tokens",
+        "transitions": f"{numbers.transitions:,}",
+        "end states": cut(ends, len(numbers.accepting)),
+        "forced runs": cut(runs[:_RUNS_SHOWN], len(runs)) or "none",
+        origin: f"in {_duration(seconds)}, {_size(numbers.nbytes)}",
+    }
+    table = plain_or_boxed("state", "tokens", end="end", text="token → next state")
+    end_tokens = index.vocabulary.end_token_ids
+    for state in range(states):
+        count = index.allowed_count(state) - (len(end_tokens) if index.is_accepting(state) else 0)
+        tokens = index.allowed_tokens(state)[: _TOKENS_SHOWN + len(end_tokens)].tolist()
+        first = [f"{names(token)} → {index.next_state(state, token)}" for token in tokens if token not in end_tokens][
+            :_TOKENS_SHOWN
+        ]
+        end = "yes" if index.is_accepting(state) else ""
+        table.add_row(str(state), f"{count:,}", end, Text(cut(first, count, separator="  ")))
+    more = len(index.dfa) - states
+    what = f"{more:,} more state{'' if more == 1 else 's'}"
+    show(facts, table, f"… {what}: --max-states shows more, --state N one, --json all" if more else "")
+
+
+def state_table(index: DfaIndex, state: int, *, ids: bool) -> None:
+    """Write what may follow in one state to stdout: a line for each state that can be next."""
+    import numpy as np
+    from rich.text import Text
+
+    from sfgen.automata.edges import following
+    from sfgen.automata.label import label
+    from sfgen.index.graph import token_labels
+
+    names = token_labels(index.vocabulary, ids=ids)
+    tokens, targets = index.transitions(state)
+    characters = following(index.dfa, state)
+    facts = {
+        "state": f"{state} of {len(index.dfa):,}",
+        "end": "the text may end here" if index.is_accepting(state) else "no",
+        "characters": label(characters, width=_LABEL_WIDTH) if characters else "none",
+        "tokens": f"{len(tokens):,} of {len(index.vocabulary):,}",
+    }
+    table = plain_or_boxed("next", "tokens", text="which")
+    for target in np.unique(targets).tolist():
+        leading = tokens[targets == target]
+        first = [names(token) for token in leading[:_TOKENS_OF_ONE_STATE].tolist()]
+        table.add_row(str(target), f"{len(leading):,}", Text(cut(first, len(leading), separator="  ")))
+    show(facts, table)
+
+
+def show(facts: Mapping[str, str], table: Table, last: str = "") -> None:
+    """Write facts, a table and perhaps a last line to stdout.
+
+    On a terminal they are as wide as that is. In a pipe lines are as long as they need to be, mostly, and have no
+    spaces at their ends.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    terminal = on_a_terminal()
+    console = Console(file=sys.stdout or io.StringIO(), width=None if terminal else _PLAIN_WIDTH, highlight=False)
+    with console.capture() as captured:
+        for name, fact in facts.items():
+            console.print(Text(f"{name:<12} {fact}"))
+        console.print(table)
+        if last:
+            console.print(Text(last))
+    text = captured.get()
+    if terminal:
+        sys.stdout.write(text)  # with the colours, and only what is fit to be seen
+    else:
+        write("".join(f"{line.rstrip()}\n" for line in text.splitlines()))
+
+
+def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
+    """An empty table with columns of numbers, one that says where the text may end, and one of text."""
+    from rich import box
+    from rich.table import Table
+
+    terminal = on_a_terminal()
+    table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False)
+    for number in numbers:
+        table.add_column(number, justify="right", no_wrap=True)
+    if end is not None:
+        table.add_column(end, no_wrap=True)
+    table.add_column(text, no_wrap=not terminal, overflow="fold")
+    return table
+
+
+def on_a_terminal() -> bool:
+    """Whether stdout is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def cut(shown: Sequence[str], total: int, *, separator: str = ", ") -> str:
+    """What is shown of a longer list, and how many more there are.
+
+    >>> cut(["a", "b"], 2), cut(["a", "b"], 1002)
+    ('a, b', 'a, b, … 1,000 more')
+    """
+    more = [f"… {total - len(shown):,} more"] if total > len(shown) else []
+    return separator.join([*shown, *more])
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _size(count: int) -> str:
+    """A number of bytes.
+
+    >>> _size(900), _size(12_345), _size(60_000_000)
+    ('900 bytes', '12.3 kB', '60.0 MB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

@@ -1,0 +1,1 @@
+"""One run of ``gen`` or ``ban``: what was asked for, and the texts."""

@@ -1,0 +1,142 @@
+"""``ban --compare``: the free text and the text without the words, of the same seed, side by side."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sfgen.errors import UsageError
+from sfgen.printable import visible
+from sfgen_cli.run.generation import Run, load
+from sfgen_cli.run.record import record
+from sfgen_cli.run.request import Request
+from sfgen_cli.shell.output import write, write_json
+from sfgen_cli.shell.progress import Say, progress
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from sfgen import Result, RolledBack, Sampler
+    from sfgen.protocols import Tokens
+
+_FREE = "free text"
+_LISTED = 20  # rollbacks, below the texts
+_MARKED = 3  # rollbacks at one place of the text
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of the two texts.
+
+    Attributes:
+        result: What came out.
+        record: Its record for ``--json``.
+        vocabulary: What its tokens write.
+    """
+
+    result: Result
+    record: dict[str, Any]
+    vocabulary: Tokens
+
+
+def write_comparison(request: Request) -> None:
+    """Generate each sample twice, free and with its bans, and write both."""
+    options = request.options
+    shown = {"--live": options.live, "--slow": options.slow, "--step": options.step, "--trace": options.trace}
+    for name, given in shown.items():
+        if given:
+            raise UsageError(f"--compare and {name} cannot be used together", hint="Leave one of them out.")
+    banned, samplers = load(request)
+    free = replace(banned, request=replace(request, banned=None))
+    for number, sampler in enumerate(samplers):
+        with progress(quiet=options.quiet) as say:
+            sides = (
+                _generate(free, sampler, "writing the free text", say),
+                _generate(banned, sampler, "writing the text without the words", say),
+            )
+        if options.json:
+            write_json({"free": sides[0].record, "banned": sides[1].record})
+            continue
+        if number:
+            write("\n")
+        before = request.prompt if options.echo else ""
+        if sys.stdout is not None and sys.stdout.isatty():
+            _write_table(before, *sides)
+        else:
+            write(_plain(before, *sides))
+
+
+def _generate(run: Run, sampler: Sampler, what: str, say: Say) -> _Side:
+    from sfgen.decoding import Finished
+
+    say(what)
+    started = time.perf_counter()
+    for event in run.events(sampler):
+        if isinstance(event, Finished):
+            result, seconds = event.result, time.perf_counter() - started
+            fields = record(run.request, result, seed=sampler.seed, seconds=seconds)
+            return _Side(result, fields, run.model.vocabulary)
+    raise AssertionError("the last event carries the result")
+
+
+def _plain(before: str, free: _Side, banned: _Side) -> str:
+    """Both texts under a line each that says which it is, and what was taken back."""
+    rollbacks = banned.result.rollbacks
+    lines = [f"--- {_FREE}", before + free.result.text, f"--- {_banned_title(banned)}", before + banned.result.text]
+    if rollbacks:
+        lines.append("--- taken back, before which token and why")
+        lines += [f"{event.position:5}  {visible(event.text)!r}  {_reason(event)}" for event in rollbacks[:_LISTED]]
+    if len(rollbacks) > _LISTED:
+        lines.append(f"…      {len(rollbacks) - _LISTED} more")
+    return "\n".join([*lines, ""])
+
+
+def _write_table(before: str, free: _Side, banned: _Side) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+    table.add_column(_FREE, ratio=1)
+    table.add_column(_banned_title(banned), ratio=1)
+    table.add_row(Text(visible(before + free.result.text)), Text(visible(before)) + _with_rollbacks(banned))
+    Console(file=sys.stdout, highlight=False).print(table)
+
+
+def _with_rollbacks(side: _Side) -> Text:
+    """The text; what was taken back stands where it was, struck out."""
+    from rich.text import Text
+
+    shown = Text()
+    written = 0
+    for place, events in sorted(_by_place(side).items()):
+        shown.append(visible(side.result.text[written:place]))
+        written = place
+        for event in events[:_MARKED]:
+            shown.append(visible(event.text), style="red strike")
+        if len(events) > _MARKED:
+            shown.append(f"(+{len(events) - _MARKED})", style="red")
+    shown.append(visible(side.result.text[written:]))
+    return shown
+
+
+def _by_place(side: _Side) -> dict[int, list[RolledBack]]:
+    """The rollbacks by the characters of the text that stand before the first token that was taken back."""
+    tokens = [side.vocabulary.tokens[token] or b"" for token in side.result.token_ids]
+    places: dict[int, list[RolledBack]] = {}
+    for event in side.result.rollbacks:
+        before = len(b"".join(tokens[: event.position]).decode("utf-8", "ignore"))
+        places.setdefault(min(before, len(side.result.text)), []).append(event)
+    return places
+
+
+def _banned_title(side: _Side) -> str:
+    count = len(side.result.rollbacks)
+    return f"without the words, {count} rollback{'' if count == 1 else 's'}"
+
+
+def _reason(event: RolledBack) -> str:
+    return "nothing else could follow" if event.word is None else visible(event.word)

@@ -1,0 +1,142 @@
+"""What ``gen`` or ``ban`` was asked for, before anything is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sfgen.errors import UsageError
+from sfgen_cli.options.constraints import ConstraintOptions
+from sfgen_cli.options.shared import EngineName, GenerationOptions, ReferenceName
+from sfgen_cli.shell.keyboard import check_stepping
+
+if TYPE_CHECKING:
+    from sfgen import BannedWords, Sampler
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a generating command was asked for.
+
+    Attributes:
+        prompt: The user's text.
+        constraint: What the text must match.
+        banned: What it must not contain.
+        options: The rest.
+        engine: How the pattern is followed; ``None``: it was not asked for, and the default is taken.
+        fast_forward: Whether text that must follow is not asked for.
+    """
+
+    prompt: str
+    constraint: ConstraintOptions
+    banned: BannedWords | None
+    options: GenerationOptions
+    engine: EngineName | None = None
+    fast_forward: bool = True
+
+    def check(self) -> None:
+        """Refuse options that have no meaning together.
+
+        Raises:
+            UsageError: Which, and what to do instead.
+        """
+        options = self.options
+        if options.json and options.echo:
+            raise UsageError(
+                "--json and --echo cannot be used together",
+                hint="Leave --echo out: the record has the prompt, as prompt.",
+            )
+        if options.live and options.quiet:
+            raise UsageError("--live and --quiet cannot be used together", hint="Leave one of them out.")
+        for name, given in (("--slow", options.slow), ("--step", options.step)):
+            if given and (options.quiet or options.live is False):
+                other = "--quiet" if options.quiet else "--no-live"
+                raise UsageError(f"{name} and {other} cannot be used together", hint="It slows the live view down.")
+        if options.step:
+            check_stepping()
+        if options.stop and self.constraint:
+            raise UsageError(
+                "--stop cannot be used with a pattern, choices, a schema, a grammar or an index: "
+                "they already say where the text ends",
+                hint="Leave --stop out, or let the pattern end there.",
+            )
+        if options.stop:
+            from sfgen.decoding.stops import StopStrings
+
+            StopStrings.of(options.stop)
+        self._check_engine()
+
+    def _check_engine(self) -> None:
+        if self.engine is not None and not self.constraint:
+            raise UsageError(
+                "--engine says how a pattern is followed, and there is none",
+                hint=f"For example: sfgen gen --engine {self.engine} --regex '[0-9]+\\.[0-9]'",
+            )
+        if not self.fast_forward and not self.constraint:
+            raise UsageError(
+                "--no-fast-forward says how a pattern is followed, and there is none",
+                hint="Leave it out, or give a pattern, choices or an index.",
+            )
+        if self.reference is None:
+            return
+        if self.constraint.kind != "pattern":
+            option = self.constraint.text_option
+            raise UsageError(
+                f"--engine {self.engine} and {option} cannot be used together: it follows patterns only",
+                hint="Leave --engine out.",
+            )
+        if self.constraint.index_file is not None:
+            raise UsageError(
+                f"--engine {self.engine} and --index cannot be used together: a saved index is one of the engine fast",
+                hint="Leave --engine out, or give the pattern itself with --regex.",
+            )
+
+    @property
+    def reference(self) -> ReferenceName | None:
+        """The engine that is there for comparison, if one was asked for."""
+        return None if self.engine == "fast" else self.engine
+
+    @cached_property
+    def pattern(self) -> str | None:
+        """The pattern that the text matches, also where it is that of a saved index.
+
+        Raises:
+            IndexFileError: There is no such index, or it is damaged.
+        """
+        if self.constraint.index_file is None or self.constraint.schema_or_grammar is not None:
+            return self.constraint.pattern
+        from sfgen.index.file import pattern_of
+
+        return pattern_of(self.constraint.index_file)
+
+    @property
+    def schema_name(self) -> str | None:
+        """What people call the schema that the text is written by; ``None`` if there is none."""
+        constraint = self.constraint
+        if constraint.schema is None and constraint.index_file is not None and constraint.json_schema is not None:
+            return str(constraint.index_file)
+        return constraint.schema_name
+
+    @property
+    def grammar_name(self) -> str | None:
+        """What people call the grammar that the text is one of; ``None`` if there is none."""
+        constraint = self.constraint
+        if constraint.grammar is not None:
+            return constraint.grammar.name
+        is_saved = constraint.index_file is not None and constraint.read_grammar is not None
+        return str(constraint.index_file) if is_saved else None
+
+    def samplers(self) -> list[Sampler]:
+        """How each sample is drawn."""
+        from sfgen import Sampler
+        from sfgen.jobs.seeds import sampler_of
+
+        options = self.options
+        temperature = options.temperature
+        if temperature is None:
+            by_chance = (options.seed, options.top_k, options.top_p, options.min_p)
+            temperature = 1.0 if options.samples > 1 or any(value is not None for value in by_chance) else 0.0
+        first = Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
+        numbers = range(options.samples)
+        return [sampler_of(first, sample=number, samples=options.samples) for number in numbers]

@@ -1,0 +1,130 @@
+"""How commands differ from Typer's: their help, their completion, and the environment's part in an error."""
+
+from __future__ import annotations
+
+import difflib
+from itertools import pairwise
+from typing import Any
+
+import typer
+from typer._click.core import ParameterSource
+from typer._click.exceptions import NoSuchOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from sfgen.errors import SfgenError, UsageError
+from sfgen_cli.shell import completion, help, usage
+
+
+class Command(TyperCommand):
+    """A command of sfgen."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.params.append(_help_all())
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help into the formatter."""
+        _write_help(self, ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The options that begin so."""
+        return completion.brief(super().shell_complete(ctx, incomplete))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments.
+
+        ``-regex`` is refused, which else would be ``-r egex``, and so is the empty name of a file, which else would be
+        that of the current folder.
+        """
+        options = usage.options_of(self)
+        files = {name for param in self.params if param.type.name == "path" for name in param.opts}
+        for before, argument in pairwise(["", *args]):
+            if argument == "--":
+                break
+            option, is_set, value = argument.partition("=")
+            named = option if is_set and not value else before if not argument else ""
+            if named in files:
+                raise UsageError(
+                    f"{named} names no file: its value is empty", hint="Is a variable of the shell not set?"
+                )
+            if usage.one_dash_too_few(argument, options) and not options.get(before):
+                raise NoSuchOption(argument, ctx=ctx)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it. An error about what came from the environment names the variable."""
+        try:
+            return super().invoke(ctx)
+        except SfgenError as error:
+            for param in self.params:
+                _explain(error, param, ctx)
+            raise
+
+
+class Group(TyperGroup):
+    """All commands of sfgen."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.params.append(_help_all())
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help into the formatter."""
+        _write_help(self, ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The commands and options that begin so."""
+        return completion.brief(super().shell_complete(ctx, incomplete))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read ``help`` and ``version`` as the options that they are elsewhere."""
+        while args and args[0] == "help":
+            args = [*args[1:], "--help"]
+        if args and args[0] == "version":
+            args = ["--version"]
+        return super().parse_args(ctx, args)
+
+
+def _write_help(command: Any, ctx: Any, formatter: Any) -> None:
+    ctx.color = help.in_colour()  # else Typer would take the colours out again where stdout is a pipe
+    formatter.write(help.page(command, ctx, whole=False))
+
+
+def _help_all() -> TyperOption:
+    """The option that shows all options; of the group, all of all commands."""
+    return TyperOption(
+        param_decls=[help.HELP_ALL],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_all,
+        help="Show all options, and all about them.",
+    )
+
+
+def _show_all(ctx: Any, param: Any, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    pages = [help.page(ctx.command, ctx, whole=True)]
+    for name, command in getattr(ctx.command, "commands", {}).items():
+        if not command.hidden:
+            pages.append(help.page(command, type(ctx)(command, info_name=name, parent=ctx), whole=True))
+    typer.echo("\n".join(pages), nl=False, color=help.in_colour())
+    ctx.exit()
+
+
+def _explain(error: SfgenError, param: Any, ctx: Any) -> None:
+    value = ctx.params.get(param.name)
+    if not isinstance(value, str | int) or f"{value}" not in error.message:
+        return
+    if param.name == "device" and error.message == f"no such device: {value}":
+        _suggest(error, value, completion.DEVICES)
+    if ctx.get_parameter_source(param.name) is ParameterSource.ENVIRONMENT and (
+        param.name in error.message or param.name == "model"
+    ):
+        error.message = f"{param.envvar}: {error.message}"
+
+
+def _suggest(error: SfgenError, value: Any, known: Any) -> None:
+    if near := difflib.get_close_matches(str(value).casefold(), known, n=1, cutoff=0.5):
+        error.hint = f"Did you mean {near[0]}? {error.hint}"

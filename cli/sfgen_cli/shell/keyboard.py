@@ -1,0 +1,156 @@
+"""The terminal's own keys, one at a time, also while stdin is a pipe; and the terminal as it was, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from sfgen.errors import UsageError
+from sfgen_cli.shell.output import stderr_is_a_terminal
+
+_CURSOR_SHOWN, _CURSOR_HIDDEN = b"\x1b[?25h", b"\x1b[?25l"
+_LEAVING = ("SIGHUP", "SIGTSTP")
+
+
+class Keyboard:
+    """The keys of a terminal that gives each as it is pressed.
+
+    Args:
+        descriptor: The terminal, open for reading.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting: list[str] = []
+
+    def key(self) -> str:
+        """Wait for a key: its character, or the whole sequence that an arrow or a function key sends.
+
+        Empty when the terminal has gone.
+        """
+        if not self._waiting:
+            select.select([self._descriptor], [], [])
+            pressed = os.read(self._descriptor, 1024).decode("utf-8", "replace")
+            self._waiting = [pressed] if pressed.startswith("\x1b") else list(pressed)
+        return self._waiting.pop(0) if self._waiting else ""
+
+
+def check_stepping() -> None:
+    """Refuse to wait for keys that cannot come.
+
+    Raises:
+        UsageError: There is no terminal, or not one that a view can be drawn on.
+    """
+    with contextlib.ExitStack() as stack:
+        found = _terminal(stack)
+    if found is None or not stderr_is_a_terminal() or not can_be_drawn_on():
+        raise UsageError(
+            "--step needs a terminal: it shows a step there and waits for a key",
+            hint="Use --slow MS to see the steps one after the other, or --trace FILE and sfgen replay FILE --step.",
+        )
+
+
+def can_be_drawn_on() -> bool:
+    """Whether the terminal can move its cursor, which it must for a picture that changes."""
+    return os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def is_watched(*, asked_for: bool) -> bool:
+    """Whether a view is drawn: on a terminal that can do it, and, if it was not asked for, where stdout goes there."""
+    if not stderr_is_a_terminal() or not can_be_drawn_on():
+        return False
+    return asked_for or (sys.stdout is not None and sys.stdout.isatty())
+
+
+@contextlib.contextmanager
+def quiet_terminal(*, keys: bool) -> Iterator[Keyboard | None]:
+    """The terminal without echo, so that what is typed does not tear the picture; as it was when this ends.
+
+    What was typed stays for the program that reads it next, unless it was asked for as a key.
+
+    Args:
+        keys: Give a keyboard; without it ``None`` is given, and a program in the background leaves the terminal alone.
+    """
+    with contextlib.ExitStack() as stack:
+        found = _terminal(stack)
+        if found is None or not (keys or _is_in_front(found)):
+            yield None
+            return
+        import termios
+
+        before = termios.tcgetattr(found)
+        wanted = termios.tcgetattr(found)
+        wanted[3] &= ~termios.ECHO
+        if keys:
+            wanted[3] &= ~termios.ICANON
+            wanted[6][termios.VMIN], wanted[6][termios.VTIME] = 1, 0
+
+        def enter() -> None:
+            termios.tcsetattr(found, termios.TCSADRAIN, wanted)
+
+        def leave() -> None:
+            termios.tcsetattr(found, termios.TCSADRAIN, before)
+
+        stack.callback(leave)
+        enter()
+        stack.enter_context(_restored_on_signals(found, enter, leave))
+        yield Keyboard(found) if keys else None
+
+
+def _terminal(stack: contextlib.ExitStack) -> int | None:
+    """The terminal that the program was started from, else the one at stderr, open until the stack is left."""
+    try:
+        import termios  # noqa: F401  (there are systems without)
+    except ImportError:
+        return None
+    for of_stderr in (False, True):
+        with contextlib.suppress(OSError):
+            name = os.ttyname(2) if of_stderr else "/dev/tty"
+            descriptor = os.open(name, os.O_RDWR | os.O_NOCTTY)
+            stack.callback(os.close, descriptor)
+            return descriptor
+    return None
+
+
+def _is_in_front(terminal: int) -> bool:
+    """Whether the program may change the terminal's modes; in the background it would be stopped for that."""
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _restored_on_signals(terminal: int, enter: Callable[[], None], leave: Callable[[], None]) -> Iterator[None]:
+    """Give the terminal back before a signal ends or suspends the program, and take it again when it goes on.
+
+    Ctrl-C and SIGTERM are not among them: they are exceptions, and pass through everything that cleans up.
+    """
+    before: dict[int, signal.Handlers] = {}
+
+    def left(number: int, frame: FrameType | None) -> None:
+        leave()
+        os.write(terminal, _CURSOR_SHOWN + b"\r\n")
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        # Only a program that was suspended comes here, when it goes on.
+        signal.signal(number, left)
+        enter()
+        os.write(terminal, _CURSOR_HIDDEN)
+
+    try:
+        for name in _LEAVING:
+            number = getattr(signal, name)
+            if signal.getsignal(number) == signal.SIG_DFL:  # what somebody ignores stays ignored
+                with contextlib.suppress(ValueError):  # only the main thread may
+                    signal.signal(number, left)
+                    before[number] = signal.SIG_DFL
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

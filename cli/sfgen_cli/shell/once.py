@@ -1,0 +1,53 @@
+"""What a person is told once: a file in the folder for the user's state says that it was told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from typer._click.core import ParameterSource
+from typer._click.globals import get_current_context
+
+from sfgen_cli.options.shared import GenerationOptions
+from sfgen_cli.shell.output import note, stderr_is_a_terminal
+
+DEMONSTRATION = "told-that-tiny-is-a-demonstration"
+"""The name of the file."""
+
+
+def tell_of_demonstration(options: GenerationOptions) -> None:
+    """Say on a terminal that ``tiny`` is a demonstration, if nobody chose it; and how to name another model.
+
+    Args:
+        options: Those of the command that has run.
+    """
+    if options.quiet or not stderr_is_a_terminal():
+        return
+    if get_current_context().get_parameter_source("model") is not ParameterSource.DEFAULT:
+        return
+    if _is_first_time(DEMONSTRATION):
+        note(
+            f"sfgen: this is by {options.model}, a small model that comes along as a demonstration (said once)\n"
+            "--model takes another: a directory, a name on the hub, or a .gguf file"
+        )
+
+
+def _is_first_time(name: str) -> bool:
+    """Whether this is asked for the first time; false where it cannot be kept, since it would be said each time."""
+    try:
+        folder = _state_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch(exist_ok=False)
+    except (OSError, RuntimeError):
+        return False
+    return True
+
+
+def _state_folder() -> Path:
+    """Where the XDG Base Directory Specification puts what a program remembers of its runs.
+
+    Raises:
+        RuntimeError: Nobody knows the home.
+    """
+    named = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(named) if os.path.isabs(named) else Path.home() / ".local" / "state") / "sfgen"

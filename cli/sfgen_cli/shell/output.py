@@ -1,0 +1,98 @@
+"""Where output goes: data to stdout, words for people to stderr.
+
+Data are UTF-8 and exact wherever they go but to a terminal. There what could drive the terminal is shown as an escape
+(``sfgen.printable``).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from sfgen.printable import json_text, on_one_line, visible
+
+_LONGEST_LINE = 300  # of what is said about an error
+
+
+class CannotWrite(OSError):
+    """What is written to stdout cannot be taken, as on a full disk."""
+
+
+class ReaderGone(BrokenPipeError):
+    """The reader of stdout has gone, of a command whose exit code is an answer; ``exit_code``: what is known of it."""
+
+    def __init__(self, *, exit_code: int) -> None:
+        super().__init__()
+        self.exit_code = exit_code
+
+
+def write(text: str) -> None:
+    """Write data to stdout, as UTF-8 whatever the locale says, and let go of it at once.
+
+    On a terminal control characters are shown as escapes, so that generated text cannot drive the terminal.
+
+    Raises:
+        CannotWrite: It cannot be taken.
+        BrokenPipeError: The reader has gone.
+    """
+    if sys.stdout is None:  # closed by the caller
+        return
+    if sys.stdout.isatty():
+        text = visible(text)
+    stream = getattr(sys.stdout, "buffer", None)
+    try:
+        if stream is None:  # a replaced stdout that takes text only
+            sys.stdout.write(text)
+        else:
+            stream.write(text.encode("utf-8", "replace"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if stream is not None:
+            _discard(1)
+        raise CannotWrite(error.errno, error.strerror) from error
+
+
+def write_json(value: Any) -> None:
+    """Write one JSON object on one line."""
+    write(json_text(value) + "\n")
+
+
+def stderr_is_a_terminal() -> bool:
+    """Whether a person may be watching: what moves is shown only then."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def note(text: str, *, quiet: bool = False) -> None:
+    """Tell a person something on stderr, if that can be; who does not hear it misses no data."""
+    if quiet or sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        _discard(2)
+
+
+def complain(message: str, lines: Iterable[str]) -> None:
+    """Tell a person what went wrong, then what helps; each on one line whatever the user's own words in it are."""
+    note("\n".join([f"sfgen: {_line(message)}", *(_line(line) for line in lines if line)]))
+
+
+def _line(text: str) -> str:
+    """The text on one line; of one that is too long the middle is left out.
+
+    >>> _line("two\\nlines")
+    'two\\\\nlines'
+    """
+    if len(text) > _LONGEST_LINE:
+        text = f"{text[: _LONGEST_LINE * 2 // 3]} … {text[-_LONGEST_LINE // 3 :]}"
+    return on_one_line(text)
+
+
+def _discard(descriptor: int) -> None:
+    """Send what is still to come nowhere: Python writes what is left over when it ends, and would complain again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

@@ -1,0 +1,69 @@
+"""What takes a while, said on a terminal while it does."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from sfgen.delays import Delay, told_of_delays
+from sfgen.printable import visible
+from sfgen.sizes import size_in_words
+from sfgen_cli.shell.output import note, stderr_is_a_terminal
+
+Say = Callable[[str], None]
+
+PREPARING = "preparing sfgen for this machine (once)"
+"""What is said while kernels are compiled."""
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool) -> Iterator[Say]:
+    """A line on stderr, where that is a terminal, that says what is being done and for how many seconds already.
+
+    It is erased at the end. The function that the ``with`` statement gives sets what it says. While kernels are
+    compiled, which happens once on a machine, or something large is imported or downloaded, it says that. A download is
+    also told in a line of its own that stays, before it begins, and where stderr is no terminal too.
+    """
+    if quiet:
+        yield lambda what: None
+        return
+    if not stderr_is_a_terminal():
+        with told_of_delays(_announce):
+            yield lambda what: None
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    from sfgen.kernels import told_of_compiling
+    from sfgen_cli.live.screen import stderr_console
+
+    console = stderr_console()
+    spinner, dots = ("dots", "…") if console.encoding.startswith("utf") else ("line", "...")
+    columns = (SpinnerColumn(spinner), TextColumn(f"{{task.description}}{dots} {{task.elapsed:.0f}} s", markup=False))
+    with Progress(*columns, console=console, transient=True) as shown:
+        task = shown.add_task("starting", total=None)
+        step = "starting"
+
+        def show(what: str) -> None:
+            shown.update(task, description=visible(what), refresh=True)
+
+        def say(what: str) -> None:
+            nonlocal step
+            step = what
+            show(step)
+
+        def wait(delay: Delay | None) -> None:
+            if delay is not None and delay.is_download:
+                shown.console.print(visible(_announcement(delay)), markup=False, highlight=False, soft_wrap=True)
+            show(step if delay is None else delay.what)
+
+        with told_of_compiling(lambda begins: show(PREPARING if begins else step)), told_of_delays(wait):
+            yield say
+
+
+def _announce(delay: Delay | None) -> None:
+    if delay is not None and delay.is_download:
+        note(visible(_announcement(delay)))
+
+
+def _announcement(delay: Delay) -> str:
+    return f"sfgen: {delay.what}" + ("" if delay.size is None else f" ({size_in_words(delay.size)})")

@@ -1,0 +1,1 @@
+"""Jobs: many prompts in one run, with records, seeds and resume."""

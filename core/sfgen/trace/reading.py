@@ -1,0 +1,269 @@
+"""Read a trace. What is in it may come from anybody: it is either what a run can have written, or an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from sfgen import arguments
+from sfgen.errors import SfgenError
+from sfgen.printable import on_one_line
+from sfgen.trace.errors import TraceError
+from sfgen.trace.scene import Scene
+from sfgen.trace.values import MalformedError, found, from_json, take, wrong
+from sfgen.trace.writing import VERSION
+
+if TYPE_CHECKING:
+    from sfgen import Event, Result, RolledBack, TokenChosen
+
+LONGEST_LINE = 64 * 1024 * 1024
+"""Bytes; no run writes as much on one."""
+
+_LONGEST_RUN = 1e9  # seconds
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The error that a run ended in, as it was told."""
+
+    message: str
+    details: tuple[str, ...] = ()
+    hint: str = ""
+
+    @property
+    def error(self) -> SfgenError:
+        """The same as an error; nothing in it can drive a terminal or fill it."""
+        message, hint = on_one_line(self.message), on_one_line(self.hint)
+        return SfgenError(message, details=tuple(map(on_one_line, self.details[:4])), hint=hint)
+
+
+@dataclass
+class Recording:
+    """One sample of a trace.
+
+    Attributes:
+        sample: Its number.
+        scene: What was known before the first event.
+        events: Each event with its time in seconds, in order.
+        failure: The error that it ended in.
+    """
+
+    sample: int
+    scene: Scene
+    events: list[tuple[float, Event]] = field(default_factory=list)
+    failure: Failure | None = None
+
+    @property
+    def result(self) -> Result | None:
+        """What came out; ``None`` if the run was killed or failed."""
+        from sfgen.decoding import Finished
+
+        last = self.events[-1][1] if self.events else None
+        return last.result if isinstance(last, Finished) else None
+
+    @property
+    def text(self) -> str:
+        """What the run wrote: the text with a newline; before the end what had been released."""
+        from sfgen import TextReleased
+
+        if self.result is not None:
+            return f"{self.result.text}\n"
+        return "".join(event.text for _, event in self.events if isinstance(event, TextReleased))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All that a trace has.
+
+    Attributes:
+        recordings: Its samples, in the order in which they began.
+        cut_line: The number of the last line if only the beginning of it is there, since the run was killed.
+    """
+
+    recordings: tuple[Recording, ...]
+    cut_line: int | None = None
+
+
+def read_trace(path: Path | str) -> Trace:
+    """Read a whole trace.
+
+    Raises:
+        TraceError: It cannot be read, is no trace, or is damaged; names the line.
+    """
+    path = arguments.path("path", path, error=TraceError)
+    try:
+        with path.open("rb") as stream:
+            return parse_trace(stream, str(path))
+    except OSError as error:
+        raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from error
+
+
+def parse_trace(stream: BinaryIO, name: str) -> Trace:
+    """The same from an open stream; ``name`` is what errors call it."""
+    arguments.given("stream", stream, "an open file", "readline")
+    arguments.text("name", name)
+    samples: dict[int, _Sample] = {}
+    for number, line in _lines(stream, name):
+        try:
+            fields = _object(line)
+        except _NoObjectError as error:
+            if not samples:
+                raise _foreign(name, number, str(error)) from None
+            if not line.endswith(b"\n"):
+                return _trace(samples, cut_line=number)
+            raise TraceError(f"{name}, line {number}: {error}") from None
+        try:
+            if "trace" in fields:
+                _begin(fields, samples)
+            elif samples:
+                _sample_of(fields, samples).take(fields)
+            else:
+                raise _foreign(name, number, 'there is no "trace" in it')
+        except MalformedError as error:
+            raise TraceError(f"{name}, line {number}: {error}", hint=error.hint) from None
+    if not samples:
+        raise TraceError(f"{name} is empty: there is no trace in it")
+    return _trace(samples)
+
+
+def _trace(samples: dict[int, _Sample], cut_line: int | None = None) -> Trace:
+    return Trace(tuple(sample.recording for sample in samples.values()), cut_line)
+
+
+def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise _foreign(name, number, f"it is longer than {LONGEST_LINE:,} bytes")
+        if line.strip():
+            yield number, line
+
+
+class _NoObjectError(Exception):
+    """A line that is not a JSON object."""
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        raise _NoObjectError(f"not UTF-8 at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise _NoObjectError(f"no JSON: {error.msg} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise _NoObjectError("JSON that is nested too deeply") from None
+    except ValueError:  # of a whole number
+        raise _NoObjectError("a number with too many digits") from None
+    if not isinstance(value, dict):
+        raise _NoObjectError(f"expected an object, found {found(value)}")
+    return value
+
+
+def _foreign(name: str, number: int, problem: str) -> TraceError:
+    return TraceError(
+        f"{name} is no trace of sfgen: line {number}: {problem}", hint="A trace is what gen and ban write with --trace."
+    )
+
+
+def _begin(fields: dict[str, Any], samples: dict[int, _Sample]) -> None:
+    """Take note of the first line of a sample."""
+    version = take(fields, "trace", int)
+    if version != VERSION:
+        made_by = on_one_line(str(fields.get("sfgen", "another version")))[:40]
+        raise MalformedError(
+            "trace",
+            f"a trace of version {version}, and this sfgen reads version {VERSION}",
+            hint=f"It was written by sfgen {made_by}.",
+        )
+    number = take(fields, "sample", int)
+    if number in samples:
+        raise MalformedError("sample", f"sample {number} began before")
+    samples[number] = _Sample(Recording(number, from_json(Scene, fields)))
+
+
+def _sample_of(fields: dict[str, Any], samples: dict[int, _Sample]) -> _Sample:
+    number = take(fields, "sample", int)
+    if number not in samples:
+        raise MalformedError("sample", f"sample {number} did not begin")
+    return samples[number]
+
+
+class _Sample:
+    """A recording while it is read, with what is needed to tell whether an event can follow."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self._tokens: list[tuple[int, bytes]] = []
+        self._size = 0  # bytes
+        self._is_over = False
+
+    def take(self, fields: dict[str, Any]) -> None:
+        """Take note of a line that is not the first."""
+        from sfgen.trace.events import EVENTS
+
+        name = take(fields, "event", str)
+        seconds = fields.get("seconds")
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= _LONGEST_RUN:
+            raise wrong("seconds", "a number of seconds", seconds)
+        if self._is_over:
+            raise MalformedError("event", f"sample {self.recording.sample} ended before")
+        if name == "error":
+            self.recording.failure = from_json(Failure, fields)
+            self._is_over = True
+        elif name in EVENTS:
+            event: Event = from_json(EVENTS[name], fields)
+            self._follow(event)
+            self.recording.events.append((float(seconds), event))
+        else:
+            raise MalformedError("event", f"there is no event {found(name)}")
+
+    def _follow(self, event: Event) -> None:
+        """Take note of the tokens that stand; an event that cannot follow them is refused."""
+        from sfgen import RolledBack, TokenChosen
+        from sfgen.decoding import BlockClosed, BlockMoved, Finished
+
+        count = len(self._tokens)
+        if isinstance(event, TokenChosen):
+            if event.position != count:
+                raise MalformedError("position", f"{event.position}, and {count} tokens stand before it")
+            self._tokens.append((event.token_id, event.data))
+            self._size += len(event.data)
+            self._check_vocabulary(event)
+            if event.watch is not None and (event.watch.open_from or 0) > self._size:
+                raise MalformedError("watch.open_from", f"{event.watch.open_from}, and the text has {self._size} bytes")
+        elif isinstance(event, RolledBack):
+            taken = self._tokens[event.position :]
+            if not taken or event.token_ids != tuple(token for token, _ in taken):
+                raise MalformedError("token_ids", f"not the tokens that stand from position {event.position} on")
+            if event.data != b"".join(data for _, data in taken):
+                raise MalformedError("data", "not what the tokens are that were taken back")
+            _check_rollback(event, "")
+            del self._tokens[event.position :]
+            self._size -= len(event.data)
+        elif isinstance(event, BlockMoved | BlockClosed):
+            if event.position > count:
+                raise MalformedError("position", f"{event.position}, and {count} tokens stand")
+        elif isinstance(event, Finished):
+            for index, rollback in enumerate(event.result.rollbacks):
+                _check_rollback(rollback, f"result.rollbacks[{index}].")
+            self._is_over = True
+
+    def _check_vocabulary(self, event: TokenChosen) -> None:
+        """No token beyond the vocabulary, nor more tokens than it has."""
+        size = self.recording.scene.vocabulary_size
+        if event.token_id >= size:
+            raise MalformedError("token_id", f"{event.token_id}, and the vocabulary has {size} tokens")
+        if event.allowed > size:
+            raise MalformedError("allowed", f"{event.allowed}, and the vocabulary has {size} tokens")
+
+
+def _check_rollback(event: RolledBack, path: str) -> None:
+    """What can be told of a rollback by itself."""
+    if not event.token_ids:
+        raise MalformedError(f"{path}token_ids", "no token was taken back")
+    if event.place < event.position:
+        raise MalformedError(f"{path}place", f"{event.place}, which is before the position {event.position}")
