@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler
-from sfgen.decoding import batch_of, drive_batch
-from sfgen.decoding.generation import prepare
+from sfgen.decoding import batch_of, drive_batch, prepare
 
 from .bans import counted, phrases, ratios
 from .gpu_model import described, random_llama

@@ -284,7 +284,7 @@ def test_the_view_of_a_real_run(seed: int, strategy: str, guided: bool) -> None:
         for seconds, event in zip(
             count(),
             stream(model, "a", index=index, banned=BannedWords(["ab", "b"]), sampler=Sampler(1.0, seed), max_tokens=9,
-                   strategy=strategy, look=True),  # type: ignore[arg-type]
+                   strategy=strategy, observe=True),  # type: ignore[arg-type]
         ):  # fmt: skip
             view.show(event, float(seconds))
             drawn(view, 30 + seed % 80, 12)

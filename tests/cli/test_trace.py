@@ -105,7 +105,7 @@ def random_run(seed: int) -> tuple[Scene, Iterator[Event]]:
         max_block=random.choice([1, 3, 32]),
         max_rollbacks=random.choice([1, 5, 50]),
         hold=random.random() < 0.5,
-        look=True,
+        observe=True,
     )
     return Scene("", "scripted", len(vocabulary), pattern=pattern, words=words), events
 
@@ -321,7 +321,7 @@ def test_a_killed_run_leaves_a_trace(tmp_path: Path) -> None:
 
 def test_cut_anywhere_it_can_be_read(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
-    events = list(stream(load_model("tiny"), "Can we talk?", banned=BannedWords(["talk"]), max_tokens=6, look=True))
+    events = list(stream(load_model("tiny"), "Can we talk?", banned=BannedWords(["talk"]), max_tokens=6, observe=True))
     with TraceFile(whole) as file, tracing(file, Scene("聊", "tiny", 4096)) as tracer:
         for event in events:
             tracer.show(event, 0.5)

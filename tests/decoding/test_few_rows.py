@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from scripted import ScriptedModel, ScriptedSession, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TokenChosen, Vocabulary
-from sfgen.decoding import forward_passes, mask_prefetch
+from sfgen.decoding import forward_passes, mask_prefetch, prepare, stream
 from sfgen.decoding.batch import batch_of, drive_batch
-from sfgen.decoding.generation import prepare, stream
 from sfgen.errors import DeadEnd, GenerationError, ModelError
 from sfgen.protocols import Scores, ScoresRows
 
@@ -91,36 +90,36 @@ def test_who_looks_on_and_when_masks_are_made_changes_nothing(
     seed: int, pattern: str | None, words: tuple[str, ...], strategy: str, sampler: Sampler, few: int, *,
     masks_take_time: bool,
 ) -> None:  # fmt: skip
-    def told(*, look: bool, take_time: bool) -> list[Event | str]:
+    def told(*, observe: bool, take_time: bool) -> list[Event | str]:
         with circumstances(few=few, masks_take_time=take_time):
             return without_outlook(
                 stream(
                     model_of(seed), [0], index=INDEX[pattern] if pattern else None,
                     banned=BannedWords(words, match="substring") if words else None,
-                    sampler=sampler, max_tokens=12, strategy=strategy, max_rollbacks=50, look=look,  # type: ignore[arg-type]
+                    sampler=sampler, max_tokens=12, strategy=strategy, max_rollbacks=50, observe=observe,  # type: ignore[arg-type]
                 )
             )  # fmt: skip
 
     try:
-        expected = told(look=False, take_time=False)
+        expected = told(observe=False, take_time=False)
     except GenerationError:  # no such text is possible
         return
-    assert told(look=True, take_time=masks_take_time) == expected
-    assert told(look=False, take_time=masks_take_time) == expected
+    assert told(observe=True, take_time=masks_take_time) == expected
+    assert told(observe=False, take_time=masks_take_time) == expected
 
 
 def test_the_few_are_those_that_decide() -> None:
     """Greedy, a pattern of two letters: the highest of the scores that were asked for alone."""
     model = model_of(3)
-    for look in (False, True):
+    for observe in (False, True):
         chosen = next(
             event
-            for event in stream(model, [0], index=Index(Dfa.from_regex("a|b"), VOCABULARY), look=look)
+            for event in stream(model, [0], index=Index(Dfa.from_regex("a|b"), VOCABULARY), observe=observe)
             if isinstance(event, TokenChosen)
         )
         scores = model.score((0,))
         assert chosen.token_id == int(np.argmin(scores[:2]))
-        if look:
+        if observe:
             assert chosen.outlook is not None
             assert chosen.outlook.before[0].token_id == int(np.argmax(scores)), "told of all tokens"
 
@@ -141,8 +140,8 @@ def test_a_batch_writes_what_each_text_writes_alone(seed: int, few: int, rows: i
 
     with circumstances(few=few, masks_take_time=False):
         expected = dict(enumerate(map(alone, tasks)))
-        for look in (False, True):
-            loops = (prepare(model, **task, look=look) for task in tasks)
+        for observe in (False, True):
+            loops = (prepare(model, **task, observe=observe) for task in tasks)
             told = drive_batch(loops, batch_of(model, rows), rows)
             results = {number: event.result.token_ids for number, event in told if isinstance(event, Finished)}
             assert results == expected
@@ -159,7 +158,7 @@ def test_a_session_without_the_means_is_asked_for_all() -> None:
     assert isinstance(TwistedSession(random_scores(3, 0)), ScoresRows)
     model = ScriptedModel(VOCABULARY, random_scores(len(VOCABULARY), 1))
     model.session = lambda: Half(model.score)  # type: ignore[method-assign]
-    assert list(stream(model, [0], index=INDEX["[ab]{2,9}c"], look=True))
+    assert list(stream(model, [0], index=INDEX["[ab]{2,9}c"], observe=True))
 
 
 def test_masks_that_take_time_are_there_to_be_tested() -> None:

@@ -68,7 +68,7 @@ def test_likeliest_tokens_before_and_after_the_mask(pattern: str, seed: int, tie
     guide = index.guide(8)
     told: list[int] = []
     asked = 0
-    for event in stream(model, [0], index=index, sampler=sampler, max_tokens=8, look=True):
+    for event in stream(model, [0], index=index, sampler=sampler, max_tokens=8, observe=True):
         if not isinstance(event, TokenChosen):
             continue
         allowed = guide.allowed_tokens().tolist()
@@ -101,7 +101,7 @@ def test_the_likeliest_of_many_tokens(size: int, seed: int, ties: bool, excess: 
 def test_infinite_scores_share_all_probability() -> None:
     model = ScriptedModel(VOCABULARY, lambda tokens: np.array([0, 0, 0, np.inf, 0, np.inf, 0, -np.inf, 0, 0.0]))
     index = Index(Dfa.from_regex("(a|b)b"), VOCABULARY)
-    first = next(event for event in stream(model, [0], index=index, look=True) if isinstance(event, TokenChosen))
+    first = next(event for event in stream(model, [0], index=index, observe=True) if isinstance(event, TokenChosen))
     assert first.outlook is not None
     assert [(seen.token_id, seen.before) for seen in first.outlook.before[:3]] == [(3, 0.5), (5, 0.5), (0, 0.0)]
     assert first.outlook.removed == 1.0
@@ -115,7 +115,7 @@ def test_a_ban_is_followed(toy: Toy, strategy: StrategyName, sampler: Sampler, h
     matcher = toy.banned.matcher(toy.tokens[toy.prompt])
     start = matcher.mark()
     for event in stream(
-        toy.model, [0], banned=toy.banned, sampler=sampler, max_tokens=8, strategy=strategy, hold=hold, look=True
+        toy.model, [0], banned=toy.banned, sampler=sampler, max_tokens=8, strategy=strategy, hold=hold, observe=True
     ):
         if isinstance(event, RolledBack):
             before = (*tokens[: event.position], *event.token_ids)
@@ -146,16 +146,23 @@ def test_a_ban_is_followed(toy: Toy, strategy: StrategyName, sampler: Sampler, h
 @settings(max_examples=150, deadline=None)
 @given(toy=TOYS, strategy=st.sampled_from(STRATEGIES), sampler=st.sampled_from(SAMPLERS), hold=st.booleans())
 def test_to_look_on_changes_nothing(toy: Toy, strategy: StrategyName, sampler: Sampler, hold: bool) -> None:
-    def events(*, look: bool) -> list[Event]:
+    def events(*, observe: bool) -> list[Event]:
         told = stream(
-            toy.model, [0], banned=toy.banned, sampler=sampler, max_tokens=8, strategy=strategy, hold=hold, look=look
+            toy.model,
+            [0],
+            banned=toy.banned,
+            sampler=sampler,
+            max_tokens=8,
+            strategy=strategy,
+            hold=hold,
+            observe=observe,
         )
         return [
             dataclasses.replace(event, outlook=None, watch=None) if isinstance(event, TokenChosen) else event
             for event in told
         ]
 
-    assert events(look=True) == events(look=False)
+    assert events(observe=True) == events(observe=False)
 
 
 @settings(max_examples=150, deadline=None)

@@ -28,13 +28,13 @@ def main() -> None:
     size = len(model.vocabulary)
 
     index = Index(Dfa.from_regex(RECORD), model.vocabulary)
-    events = stream(model, "A person: ", index=index, look=True)
+    events = stream(model, "A person: ", index=index, observe=True)
     view = LiveView(Scene("A person: ", "tiny", size, pattern=RECORD))
     show_until(view, events, lambda event: isinstance(event, TokenChosen) and event.position == 5)
     draw("gen", svg(view, "sfgen gen --regex … 'A person: '", name="gen"))
 
     banned = BannedWords(["talk", "listen"])
-    events = stream(model, "Can we talk?", banned=banned, look=True)
+    events = stream(model, "Can we talk?", banned=banned, observe=True)
     view = LiveView(Scene("Can we talk?", "tiny", size, words=banned.words))
     show_until(view, events, lambda event: isinstance(event, RolledBack) and event.word == "talk")
     show_until(view, events, lambda event: isinstance(event, BlockClosed))

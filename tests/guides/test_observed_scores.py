@@ -77,7 +77,7 @@ def test_the_last_scores_of_each_token(seed: int, wanted: list[Text], at_once: b
     for text in wanted:
         seen: dict[int, Scores] = {}
         try:
-            loop = prepare(model, text.prompt, **text.options(), observe_scores=seen.__setitem__)
+            loop = prepare(model, text.prompt, **text.options()).observe_scores(seen.__setitem__)
         except SfgenError:  # everything is banned
             continue
         loops.append(loop)
@@ -99,7 +99,7 @@ def test_the_last_scores_of_each_token(seed: int, wanted: list[Text], at_once: b
         for index in range(len(event.result.token_ids)):
             assert np.array_equal(seen[index], model.score((*prompt, *event.result.token_ids[:index])))
         alone: dict[int, Scores] = {}
-        loop = prepare(model, text.prompt, **text.options(), observe_scores=alone.__setitem__)
+        loop = prepare(model, text.prompt, **text.options()).observe_scores(alone.__setitem__)
         assert list(drive(loop, model))[-1] == event
         assert alone.keys() == seen.keys()
         assert all(np.array_equal(alone[index], seen[index]) for index in seen)

@@ -17,8 +17,7 @@ from random_models import ARCHITECTURES, random_model
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate, load_model
 from sfgen.ban import scan
-from sfgen.decoding import batch_of, drive_batch
-from sfgen.decoding.generation import prepare
+from sfgen.decoding import batch_of, drive_batch, prepare
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import ModelError
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor, GuidedLogitsProcessor

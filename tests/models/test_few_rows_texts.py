@@ -13,8 +13,8 @@ import pytest
 from attention_models import batch_for, model_of
 
 from sfgen import Dfa, Finished, Index, Sampler, Vocabulary
+from sfgen.decoding import prepare, stream
 from sfgen.decoding.batch import batch_of, drive_batch
-from sfgen.decoding.generation import prepare, stream
 from sfgen.models.partial_lm_head import PartialLmHead
 from sfgen.models.transformers_batch import TransformersBatch
 from sfgen.models.transformers_session import TransformersSession
@@ -75,15 +75,15 @@ def test_with_or_without_an_observer_alone_or_together(name: str, rows: int, twi
         for number in range(7)
     ]
 
-    def alone(task: dict[str, Any], *, look: bool) -> tuple[int, ...]:
-        return next(e.result.token_ids for e in stream(model, **task, look=look) if isinstance(e, Finished))
+    def alone(task: dict[str, Any], *, observe: bool) -> tuple[int, ...]:
+        return next(e.result.token_ids for e in stream(model, **task, observe=observe) if isinstance(e, Finished))
 
-    expected = dict(enumerate(alone(task, look=False) for task in tasks))
+    expected = dict(enumerate(alone(task, observe=False) for task in tasks))
     assert twisted
-    assert dict(enumerate(alone(task, look=True) for task in tasks)) == expected
-    for look in (False, True):
+    assert dict(enumerate(alone(task, observe=True) for task in tasks)) == expected
+    for observe in (False, True):
         twisted.clear()
-        told = drive_batch((prepare(model, **task, look=look) for task in tasks), batch_of(model, rows), rows)
+        told = drive_batch((prepare(model, **task, observe=observe) for task in tasks), batch_of(model, rows), rows)
         found = {number: event.result.token_ids for number, event in told if isinstance(event, Finished)}
         assert found == expected
         assert twisted, "the batch was never asked for few rows"

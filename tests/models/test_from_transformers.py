@@ -18,8 +18,7 @@ from spread import spread
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, from_transformers, generate, stream
 from sfgen.ban import scan
-from sfgen.decoding import batch_of, drive_batch
-from sfgen.decoding.generation import prepare
+from sfgen.decoding import batch_of, drive_batch, prepare
 from sfgen.errors import ModelError, SfgenError, VocabularyError
 from sfgen.models.separate_rows import SeparateRows
 from sfgen.models.transformers_batch import TransformersBatch

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate, load_model
+from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch
-from sfgen.decoding.generation import prepare
 from sfgen.errors import UsageError
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS

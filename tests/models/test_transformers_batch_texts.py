@@ -13,8 +13,8 @@ from banned_text import BannedText
 from random_models import ARCHITECTURES, random_model
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, generate
+from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch
-from sfgen.decoding.generation import prepare
 from sfgen.models.separate_rows import SeparateRows
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.transformers_batch import KNOWN, TransformersBatch, reads_rows_at_once

@@ -314,6 +314,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "Mapping[str, Any]": _is(Mapping),
     "Found": lambda value: False,
     "Gbnf": lambda value: False,
+    "GenerationConfig": _is(sfgen.GenerationConfig),
     "GuideSource": _is(sfgen.Index),
     "Index": _is(sfgen.Index),
     "Iterable[Loop]": _all(_is(Loop)),

@@ -170,7 +170,7 @@ def write_runs(path: Path, written: Sequence[Run]) -> None:
 def ban_run() -> Run:
     """A run with rollbacks."""
     model, banned = load_model("tiny"), BannedWords(["talk", "listen"])
-    events = list(stream(model, "Can we talk?", banned=banned, look=True, max_tokens=16))
+    events = list(stream(model, "Can we talk?", banned=banned, observe=True, max_tokens=16))
     return (
         Scene("Can we talk?", "tiny", len(model.vocabulary), words=banned.words),
         [(place / 1000, event) for place, event in enumerate(events)],

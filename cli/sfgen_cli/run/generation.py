@@ -64,12 +64,10 @@ class Run:
 
     def loop(self, sampler: Sampler) -> Loop:
         """The loop of one sample, for a driver to run. What can be known to be impossible is raised here."""
-        from sfgen.decoding.generation import prepare
+        from sfgen.decoding import GenerationConfig, prepare
 
         options = self.request.options
-        return prepare(
-            self.model,
-            self.prompt,
+        config = GenerationConfig(
             index=self.index,
             banned=self.request.banned,
             sampler=sampler,
@@ -80,8 +78,9 @@ class Run:
             max_block=options.max_block,
             fast_forward=self.request.fast_forward,
             hold=not self.streams,
-            look=wants_live(self.request) or options.trace is not None,
+            observe=wants_live(self.request) or options.trace is not None,
         )
+        return prepare(self.model, self.prompt, config)
 
     def scene(self, sampler: Sampler) -> Scene:
         """What views are told of one sample before it begins."""

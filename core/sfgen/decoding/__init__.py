@@ -3,11 +3,12 @@
 ``protocols`` says what the loop asks of each; ``loop`` is the generator; ``sequence`` one text with all that walks
 along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
 ``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
-``top_logprobs`` what the model found likely; ``verify`` the last look at the text; ``generation`` runs the loop for one
-text, ``batch`` for several in lock-step.
+``top_logprobs`` what the model found likely; ``verify`` the last look at the text; ``config`` the parameters of a
+generation, ``prepare`` makes the loop of them; ``generation`` runs it for one text, ``batch`` several in lock-step.
 """
 
 from sfgen.decoding.batch import batch_of, drive_batch
+from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.events import (
     Ask,
     AskAgain,
@@ -23,7 +24,8 @@ from sfgen.decoding.events import (
     TokenChosen,
     Watch,
 )
-from sfgen.decoding.generation import generate, prepare, stream
+from sfgen.decoding.generation import generate, stream
+from sfgen.decoding.prepare import prepare
 from sfgen.decoding.sampler import Sampler
 from sfgen.protocols import Batch, Guide, GuideSource, Model, Session
 
@@ -36,6 +38,7 @@ __all__ = [
     "Candidate",
     "Event",
     "Finished",
+    "GenerationConfig",
     "Guide",
     "GuideSource",
     "Model",

@@ -109,7 +109,7 @@ def _to_next_question(
 ) -> Generator[tuple[int, Event | SfgenError], None, bool]:
     """Pass a loop's events on until it asks; false if it is over instead.
 
-    What it asks again is answered at once, for nothing is read: who looks on does not change who reads with whom.
+    What it asks again is answered at once, for nothing is read: who observes does not change who reads with whom.
     """
     answer, row.answer, row.question = row.answer, None, None
     while True:

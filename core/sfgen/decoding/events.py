@@ -117,10 +117,10 @@ class TokenChosen:
             truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily.
         forward_passes: How often the model was asked until now.
         outlook: What the model found likely here; ``None`` if it was not asked, gives the scores of a few tokens only,
-            or nobody looks.
-        watch: What the ban has under way after the token; ``None`` without a ban, or if nobody looks.
+            or nobody observes.
+        watch: What the ban has under way after the token; ``None`` without a ban, or if nobody observes.
         described: What the guide says of its position after the token; ``None`` if that is just the number of the
-            state, or if nobody looks.
+            state, or if nobody observes.
     """
 
     position: int

@@ -33,12 +33,12 @@ class ForwardPasses:
 
     Args:
         text: The text.
-        look: Whether the top log-probabilities of all tokens are wanted besides.
-        observe: Called with the index of a token and the unmasked scores of all tokens there; see ``prepare``.
+        top_logprobs: Whether the top log-probabilities of all tokens are wanted besides.
+        observe: Called with the index of a token and the unmasked scores of all tokens there; see ``Loop``.
     """
 
     text: Text
-    look: bool = False
+    top_logprobs: bool = False
     observe: Callable[[int, Scores], None] | None = None
     cursor: Questions = field(default_factory=Questions)
 
@@ -66,7 +66,7 @@ class ForwardPasses:
         if asked is None and 1 < allowed.size <= FEW:
             scores = yield from self._ask_again(allowed, every)
         node.scores = scores if scores.size == allowed.size else scores.take(allowed)
-        if not self.look:
+        if not self.top_logprobs:
             return
         if every.size < len(self.text.vocabulary):
             every = yield from self._ask_again(None, every)

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sfgen import arguments
 from sfgen.decoding import mask_prefetch
 from sfgen.decoding.ban import Ban
 from sfgen.decoding.detokenizer import Release, is_whole
@@ -64,9 +65,8 @@ class Loop:
         draws: The choices.
         constrained: Whether the guide has a pattern, so that the limit never cuts.
         hold: Let nothing go before the end, so that a rollback may go back as far as it takes.
-        look: Somebody looks on: tell what the model finds likely, and what the ban has under way.
+        observe: Somebody observes: tell what the model finds likely, and what the ban has under way.
         check: Called with the finished bytes; raises if they break a promise.
-        observe_scores: Called with the index of a token and the unmasked scores of all tokens there; see ``prepare``.
         value: Tells what the finished bytes stand for; ``None``: nothing but text.
         parser: Makes an instance of a Python type from them; ``None``: there is no type.
     """
@@ -75,9 +75,8 @@ class Loop:
     draws: Draws
     constrained: bool
     hold: bool = False
-    look: bool = False
+    observe: bool = False
     check: Callable[[bytes], None] | None = None
-    observe_scores: Callable[[int, Scores], None] | None = None
     value: Callable[[bytes], Any] | None = None
     parser: Callable[[bytes], Any] | None = None
 
@@ -85,11 +84,26 @@ class Loop:
         self.ban = self.text.ban
         self.path = self.text.path
         self.end_tokens = frozenset(self.text.vocabulary.end_token_ids)
-        self.passes = ForwardPasses(self.text, self.look, self.observe_scores)
+        self.passes = ForwardPasses(self.text, self.observe)
         self.release = Release()
         self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
         self.rollbacks: list[RolledBack] = []
         self.moved_blocks = 0
+
+    def observe_scores(self, observer: Callable[[int, Scores], None]) -> Loop:
+        """Let an observer see the model's scores, which takes those of all tokens at each step; for before ``run``.
+
+        Args:
+            observer: Called with the index of each token of the text, forced ones too, and the model's scores of all
+                tokens there, unmasked, float ``[len(vocabulary)]``. Of several calls for an index the last one counts:
+                tokens may be taken back.
+
+        Returns:
+            This loop.
+        """
+        arguments.function("observer", observer)
+        self.passes.observe = observer
+        return self
 
     def run(self) -> Steps:
         """Yield questions and events until the text is finished; the generator's value is the result.
@@ -186,8 +200,8 @@ class Loop:
                 probability,
                 self.passes.count,
                 self._outlook(node),
-                self._watch() if self.look else None,
-                self._description() if self.look else None,
+                self._watch() if self.observe else None,
+                self._description() if self.observe else None,
             )
         if not rejected:
             if reason is None:
@@ -200,7 +214,7 @@ class Loop:
     # ---- banned text -----------------------------------------------------------------------------------------------
 
     def _watch(self) -> Watch | None:
-        """What the ban has under way, for those who look on."""
+        """What the ban has under way, for observers."""
         return None if self.ban is None else Watch(self.ban.matcher.open_from(), self.ban.matcher.under_way())
 
     def _outlook(self, node: Node) -> Outlook | None:

@@ -40,24 +40,32 @@ def vocabulary_of(model: Model) -> Vocabulary:
     return arguments.instance("model.vocabulary", model.vocabulary, Vocabulary)
 
 
+def check_index(index: object) -> None:
+    """Refuse what is no index, no constraint and no pattern.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    if index is None or isinstance(index, str):
+        return
+    hint = (
+        "Of a compiled pattern give its .pattern; a saved index is read with sfgen.Index.load(path, model.vocabulary)."
+    )
+    arguments.given("index", index, "an index, a Dfa or a pattern", "refusal", hint=hint)
+    if hasattr(index, "vocabulary"):
+        arguments.given("index", index, "an index, a Dfa or a pattern", "guide", hint=hint)
+
+
 def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabulary) -> GuideSource | None:
     """Return an index as it is; index a pattern or another constraint over the model's vocabulary.
 
     Raises:
-        UsageError: It is none of these.
         SfgenError: As ``Dfa.from_regex`` and ``Index``.
     """
     if index is None:
         return None
-    if not isinstance(index, str):
-        hint = (
-            "Of a compiled pattern give its .pattern; a saved index is read with "
-            "sfgen.Index.load(path, model.vocabulary)."
-        )
-        arguments.given("index", index, "an index, a Dfa or a pattern", "refusal", hint=hint)
-        if hasattr(index, "vocabulary"):
-            arguments.given("index", index, "an index, a Dfa or a pattern", "guide", hint=hint)
-            return cast("GuideSource", index)
+    if hasattr(index, "vocabulary"):
+        return cast("GuideSource", index)
     from sfgen.index import Index, index_of
 
     try:

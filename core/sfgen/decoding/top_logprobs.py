@@ -1,4 +1,4 @@
-"""What a model would have written at some place, and what the mask made of it: for views, and only when one looks.
+"""What a model would have written at some place, and what the mask made of it: for views, and only when one observes.
 
 A softmax over all tokens is what the loop otherwise never needs. It is taken once for each answer of the model; what
 may stand at a place can change after that, when banned words rule tokens out.

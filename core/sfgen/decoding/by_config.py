@@ -1,0 +1,71 @@
+"""Functions that take a configuration, or its fields by name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from sfgen import arguments
+from sfgen.decoding.config import GenerationConfig
+from sfgen.decoding.plain_forms import model_of
+from sfgen.protocols import Model
+
+Fields = ParamSpec("Fields")
+Made = TypeVar("Made")
+Given = TypeVar("Given", covariant=True)
+
+
+class ByConfig(Protocol[Fields, Given]):
+    """A function of a model, a prompt and a configuration; fields of it can be given by name, too."""
+
+    def __call__(
+        self,
+        model: Model | str | Path,
+        prompt: str | Sequence[int] = "",
+        config: GenerationConfig | None = None,
+        *args: Fields.args,
+        **changes: Fields.kwargs,
+    ) -> Given:
+        """Call it; fields that are named stand before those of ``config``."""
+
+
+def by_config(
+    make: Callable[Fields, GenerationConfig],
+) -> Callable[[Callable[[Model, str | Sequence[int], GenerationConfig], Made]], ByConfig[Fields, Made]]:
+    """Let a function take the fields of the configuration by name, which are written down once so; and a
+    model by its name.
+
+    Args:
+        make: The class of the configuration, whose parameters these are.
+    """
+
+    def decorate(
+        function: Callable[[Model, str | Sequence[int], GenerationConfig], Made],
+    ) -> ByConfig[Fields, Made]:
+        @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+        def call(
+            model: Model | str | Path,
+            prompt: str | Sequence[int] = "",
+            config: GenerationConfig | None = None,
+            *args: Fields.args,
+            **changes: Fields.kwargs,
+        ) -> Made:
+            model = model_of(model)
+            if config is None:
+                config = make(*args, **changes)
+            else:
+                named: dict[str, Any] = dict(changes)
+                config = replace(arguments.instance("config", config, GenerationConfig), **named)
+            return function(model, prompt, config)
+
+        own = inspect.signature(call, follow_wrapped=False).parameters
+        fields = inspect.signature(make).parameters
+        shown = [own["model"], own["prompt"], own["config"], *fields.values()]
+        call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        return call
+
+    return decorate

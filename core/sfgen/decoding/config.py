@@ -1,0 +1,87 @@
+"""The parameters of a generation, written down once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+from sfgen import arguments
+from sfgen.decoding.plain_forms import banned_of, check_index
+from sfgen.decoding.sampler import Sampler
+from sfgen.decoding.stops import StopStrings
+from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
+from sfgen.errors import UsageError
+from sfgen.protocols import Constraint, GuideSource
+
+if TYPE_CHECKING:
+    from sfgen.ban import BannedWords
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationConfig:
+    """How a text is generated. ``generate``, ``stream``, jobs, records and traces all read this one description.
+
+    Plain forms are read once: a list of words becomes ``BannedWords``, one stop string the list of it. Equal ones are
+    equal, and one can be pickled if what it holds can be.
+
+    Args:
+        index: What the text must match: an ``Index``, or another source of guides (``sfgen.index.Chain``, an engine of
+            ``sfgen.reference``), or a constraint (a pattern, a ``Dfa``, a ``JsonSchema``, a ``Grammar``), which becomes
+            an ``Index`` over the model's vocabulary; free text without.
+        banned: Words that the text must not contain, read by itself and read after the prompt: a ``BannedWords``, or a
+            list of words.
+        sampler: How tokens are chosen; greedy without.
+        stop: The text ends before the first of these that would be in it, or before this one text; see
+            ``sfgen.decoding.stops``. Not with an index.
+        max_tokens: The most tokens to generate; the end token does not count.
+        strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
+            ``sfgen.decoding.strategies``.
+        max_rollbacks: After so many rollbacks generation fails.
+        max_block: Under ``resample``, the tokens that are drawn again as one; what is longer is no exact draw.
+        fast_forward: Text that must follow needs no forward pass: its tokens are those that the tokenizer would write,
+            and are read together with the next forward pass. Without it the model chooses among all spellings of such
+            text, token by token.
+        hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
+            was released stays, and if nothing clean can follow it, that is an error.
+        observe: Somebody observes: the ``TokenChosen`` events tell what the model found likely and which banned words
+            are partial matches, which takes all scores of every step. The text is the same as without.
+
+    Raises:
+        UsageError: An argument of another kind, or out of its range; a stop string is empty, there are stop strings
+            beside an index, or no strategy has that name.
+        SfgenError: As ``BannedWords`` for a list of words.
+
+    >>> GenerationConfig(stop=".", max_tokens=9).stop
+    ('.',)
+    """
+
+    index: GuideSource | Constraint | str | None = None
+    banned: BannedWords | Iterable[str] | None = None
+    sampler: Sampler | None = None
+    stop: str | Iterable[str] = ()
+    max_tokens: int = 256
+    strategy: StrategyName = "resample"
+    max_rollbacks: int = 10_000
+    max_block: int = MAX_BLOCK
+    fast_forward: bool = True
+    hold: bool = False
+    observe: bool = False
+
+    def __post_init__(self) -> None:
+        def keep(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        check_index(self.index)
+        keep("banned", banned_of(self.banned))
+        keep("stop", arguments.texts("stop", self.stop))
+        if self.sampler is not None:
+            arguments.instance("sampler", self.sampler, Sampler)
+        arguments.one_of("strategy", self.strategy, get_args(StrategyName))
+        keep("max_block", arguments.whole_number("max_block", self.max_block, least=1))
+        keep("max_tokens", arguments.whole_number("max_tokens", self.max_tokens, least=0))
+        keep("max_rollbacks", arguments.whole_number("max_rollbacks", self.max_rollbacks, least=0))
+        for name in ("fast_forward", "hold", "observe"):
+            keep(name, arguments.flag(name, getattr(self, name)))
+        if StopStrings.of(self.stop).strings and self.index is not None:
+            raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
