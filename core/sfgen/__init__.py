@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     )
     from sfgen.errors import SfgenError
     from sfgen.index import Index
+    from sfgen.jobs import Job
     from sfgen.language.grammar import Grammar
     from sfgen.models import load_model
     from sfgen.models.from_transformers import from_transformers
+    from sfgen.models.spec import ModelSpec
     from sfgen.protocols import Guide
     from sfgen.schema.from_examples import schema_of
     from sfgen.schema.from_tools import tools_schema
@@ -48,7 +50,9 @@ _HOME = {
     "Grammar": "sfgen.language.grammar",
     "Guide": "sfgen.protocols",
     "Index": "sfgen.index",
+    "Job": "sfgen.jobs",
     "JsonSchema": "sfgen.schema.json_schema",
+    "ModelSpec": "sfgen.models.spec",
     "Result": "sfgen.decoding",
     "RolledBack": "sfgen.decoding",
     "Sampler": "sfgen.decoding",
@@ -74,7 +78,9 @@ __all__ = [
     "Grammar",
     "Guide",
     "Index",
+    "Job",
     "JsonSchema",
+    "ModelSpec",
     "Result",
     "RolledBack",
     "Sampler",

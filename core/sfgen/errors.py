@@ -16,6 +16,9 @@
     │   └── NothingBanned     a list without a word in it (exit code 2)
     ├── ModelError            a model that is missing, cannot be loaded, or gives unusable scores
     ├── InputError            a prompt or a file that cannot be read
+    ├── OutputError           an output file of a job that cannot be written: carries its path
+    │   ├── OutputExists      one that holds something already
+    │   └── ForeignOutput     one of another job, or of other prompts
     ├── GenerationError       generation that cannot go on
     │   ├── DeadEnd           nothing that the vocabulary can write continues the text
     │   └── LimitTooSmall     fewer tokens allowed than the shortest match needs
@@ -30,6 +33,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from pathlib import Path
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LONGEST_REASON = 200  # characters of somebody else's message that are shown
@@ -172,6 +176,31 @@ class ModelError(SfgenError):
 
 class InputError(SfgenError):
     """A prompt or a file that cannot be read."""
+
+
+class OutputError(SfgenError):
+    """An output file that cannot be written, or that is not of this job.
+
+    Args:
+        message: What was wrong.
+        hint: What to do instead.
+        path: The file.
+        lines_are_whole: Whether a later run can go on after the lines that are there.
+    """
+
+    def __init__(self, message: str, *, path: Path, hint: str = "", lines_are_whole: bool = False) -> None:
+        self.path = path
+        self.lines_are_whole = lines_are_whole
+        hint = hint or ("All lines before are whole: resume=True goes on after them." if lines_are_whole else "")
+        super().__init__(message, hint=hint)
+
+
+class OutputExists(OutputError):
+    """An output file that holds something already, and may neither be replaced nor gone on with."""
+
+
+class ForeignOutput(OutputError):
+    """An output file of another job, or of other prompts."""
 
 
 class GenerationError(SfgenError):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
 
 import sfgen
+from sfgen.jobs.prompts import LONGEST_LINE
 from sfgen_cli.__main__ import run
-from sfgen_cli.batch.input import LONGEST_LINE
 
 Sfgen = Callable[..., Any]
 UNIFORM = ["-m", "uniform", "-r", "[a-z]{3}"]
@@ -36,7 +36,7 @@ def prompts(tmp_path: Path) -> Callable[..., Path]:
 def small(monkeypatch: pytest.MonkeyPatch) -> SmallModel:
     """The model of every run."""
     model = SmallModel()
-    monkeypatch.setattr(sfgen, "load_model", lambda *_, **__: model)
+    monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: model)
     return model
 
 
@@ -358,7 +358,7 @@ def test_a_batch_changes_nothing(
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SFGEN_SEED", raising=False)
         for rows in (1, size):
-            patch.setattr(sfgen, "load_model", lambda *_, **__: SmallModel(len(lines)))
+            patch.setattr("sfgen.models.load_model", lambda *_, **__: SmallModel(len(lines)))
             output = folder / f"{rows}.jsonl"
             common = ["-q", "-n", str(samples), "--input", str(file), "--output", str(output)]
             code = run([*command, *drawn, *common, "--batch-size", str(rows)])

@@ -49,7 +49,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> SmallModel:
     """The model of every run."""
     monkeypatch.delenv("SFGEN_SEED", raising=False)
     model = SmallModel()
-    monkeypatch.setattr(sfgen, "load_model", lambda *_, **__: model)
+    monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: model)
     return model
 
 

@@ -26,7 +26,7 @@ LINES = [b'{"prompt": "a"}', b"", b"oops", b'{"prompt": "b c", "id": 1}']
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "load_model", lambda *_, **__: SmallModel())
+    monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: SmallModel())
 
 
 def formula(seed: int, line: int, samples: int, sample: int) -> int:

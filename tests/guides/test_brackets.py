@@ -202,7 +202,7 @@ def test_a_trace_and_the_live_view(seed: int, strategy: StrategyName, tmp_path: 
         "index": INDEX,
         "banned": banned(words),
         "strategy": strategy,
-        "look": True,
+        "observe": True,
         "max_tokens": 60,
     }
     with TraceFile(path) as file, tracing(file, scene) as tracer:
@@ -234,7 +234,7 @@ def test_a_trace_and_the_live_view(seed: int, strategy: StrategyName, tmp_path: 
 
 def test_the_live_view_shows_what_is_taken_back() -> None:
     words, shown = ("a)", "(a", "[b"), list[str]()
-    options: dict[str, Any] = {"index": INDEX, "banned": banned(words), "look": True, "max_tokens": 60}
+    options: dict[str, Any] = {"index": INDEX, "banned": banned(words), "observe": True, "max_tokens": 60}
     for seed in range(10):
         view = LiveView(Scene("a", "scripted", len(VOCABULARY), words=words))
         for number, event in enumerate(stream(BracketModel(seed), "a", sampler=Sampler(1.0, seed), **options)):

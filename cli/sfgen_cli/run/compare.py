@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
 from sfgen.printable import visible
-from sfgen_cli.run.generation import Run, load
-from sfgen_cli.run.record import record
+from sfgen_cli.run.generation import load
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell.output import write, write_json
-from sfgen_cli.shell.progress import Say, progress
+from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from sfgen import Result, RolledBack, Sampler
+    from sfgen.decoding.loop import Loop
+    from sfgen.jobs import LoadedJob
     from sfgen.protocols import Tokens
 
 _FREE = "free text"
@@ -48,14 +49,14 @@ def write_comparison(request: Request) -> None:
     for name, given in shown.items():
         if given:
             raise UsageError(f"--compare and {name} cannot be used together", hint="Leave one of them out.")
-    banned, samplers = load(request)
-    free = replace(banned, request=replace(request, banned=None))
-    for number, sampler in enumerate(samplers):
+    banned, texts = load(request)
+    free = replace(banned, job=replace(banned.job, config=replace(banned.job.config, banned=None)))
+    for number, (sampler, loop) in enumerate(texts):
         with progress(quiet=options.quiet) as say:
-            sides = (
-                _generate(free, sampler, "writing the free text", say),
-                _generate(banned, sampler, "writing the text without the words", say),
-            )
+            say("writing the free text")
+            free_side = _generate(free, request.prompt, sampler, free.loop(request.prompt, sampler))
+            say("writing the text without the words")
+            sides = (free_side, _generate(banned, request.prompt, sampler, loop))
         if options.json:
             write_json({"free": sides[0].record, "banned": sides[1].record})
             continue
@@ -68,16 +69,16 @@ def write_comparison(request: Request) -> None:
             write(_plain(before, *sides))
 
 
-def _generate(run: Run, sampler: Sampler, what: str, say: Say) -> _Side:
+def _generate(loaded: LoadedJob, prompt: str, sampler: Sampler, loop: Loop) -> _Side:
     from sfgen.decoding import Finished
+    from sfgen.jobs.record import record
 
-    say(what)
     started = time.perf_counter()
-    for event in run.events(sampler):
+    for event in loaded.events(loop):
         if isinstance(event, Finished):
             result, seconds = event.result, time.perf_counter() - started
-            fields = record(run.request, result, seed=sampler.seed, seconds=seconds)
-            return _Side(result, fields, run.model.vocabulary)
+            fields = record(loaded.job, prompt, result, seed=sampler.seed, seconds=seconds)
+            return _Side(result, fields, loaded.model.vocabulary)
     raise AssertionError("the last event carries the result")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from sfgen_cli.shell.keyboard import check_stepping
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Sampler
+    from sfgen.jobs import ConstraintFacts, Job
 
 
 @dataclass(frozen=True)
@@ -127,16 +128,46 @@ class Request:
         is_saved = constraint.index_file is not None and constraint.read_grammar is not None
         return str(constraint.index_file) if is_saved else None
 
-    def samplers(self) -> list[Sampler]:
-        """How each sample is drawn."""
+    @property
+    def facts(self) -> ConstraintFacts:
+        """What records say of the constraint."""
+        from sfgen.jobs import ConstraintFacts
+
+        constraint = self.constraint
+        return ConstraintFacts(
+            pattern=self.pattern,
+            choices=constraint.choices,
+            schema=constraint.json_schema,
+            schema_name=self.schema_name,
+            grammar=constraint.read_grammar,
+            grammar_name=self.grammar_name,
+            engine=self.reference,
+        )
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """How the first sample is drawn."""
         from sfgen import Sampler
-        from sfgen.jobs.seeds import sampler_of
 
         options = self.options
         temperature = options.temperature
         if temperature is None:
             by_chance = (options.seed, options.top_k, options.top_p, options.min_p)
             temperature = 1.0 if options.samples > 1 or any(value is not None for value in by_chance) else 0.0
-        first = Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
-        numbers = range(options.samples)
-        return [sampler_of(first, sample=number, samples=options.samples) for number in numbers]
+        return Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
+
+    def job(self) -> Job:
+        """What the library is asked to do, but for the index, which needs the model's vocabulary."""
+        from sfgen import GenerationConfig, Job, ModelSpec
+
+        options = asdict(self.options)
+        named = {field.name: options[field.name] for field in fields(GenerationConfig) if field.name in options}
+        named |= {"stop": options["stop"] or (), "sampler": self.sampler, "banned": self.banned}
+        of_model = {field.name: options[field.name] for field in fields(ModelSpec) if field.name in options}
+        return Job(
+            ModelSpec(name=self.options.model, **of_model),
+            GenerationConfig(**named, fast_forward=self.fast_forward),
+            samples=self.options.samples,
+            chat=self.options.chat,
+            facts=self.facts,
+        )

@@ -1,1 +1,22 @@
-"""Jobs: many prompts in one run, with records, seeds and resume."""
+"""Jobs: many prompts in one run, with records, seeds and resume.
+
+``job`` says what is done with each prompt; ``prompts`` reads them, ``output`` takes the records, ``lines`` says what
+each line is and compares those of an earlier run; ``seeds`` is the formula of the seeds, ``facts`` what is said of a
+constraint, ``record`` the record of one text; ``loaded`` is a job with its model, ``texts`` works on several texts at
+once, ``run`` writes them.
+
+**What is promised about equal results.** TO BE WRITTEN
+"""
+
+from sfgen.jobs.facts import ConstraintFacts
+from sfgen.jobs.job import Job
+from sfgen.jobs.loaded import LoadedJob
+from sfgen.jobs.run import JobRun, Summary
+
+__all__ = [
+    "ConstraintFacts",
+    "Job",
+    "JobRun",
+    "LoadedJob",
+    "Summary",
+]

@@ -1,74 +1,110 @@
-"""Prompts from JSON Lines or plain lines, one at a time: the input may be larger than memory, or not there yet."""
+"""Prompts from JSON Lines, plain lines or a list, one at a time: they may not fit in memory, or not be there yet."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import math
 import os
 import stat
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
+from sfgen import arguments
 from sfgen.errors import InputError
-from sfgen_cli.options.batch import STDIN_OR_STDOUT
-from sfgen_cli.options.prompts import without_newline
 
 LONGEST_LINE = 16 * 2**20
 """Bytes; a line that is longer is no record."""
 
 _KEYS_SHOWN = 3
 _DEPTH = 100
-_HINT = "--input reads JSON Lines: an object on each line. Plain lines of text need --lines."
 _KINDS = {list: "an array", str: "a string", bool: "true or false", type(None): "null"}  # else a number
 
 
 @dataclass(frozen=True)
-class Entry:
+class PromptRecord:
     """A record of the input.
 
     Attributes:
         line: The number of its line, from 1 on.
         prompt: The prompt; ``None``: it has none.
-        name: Its ``id`` under that key, any JSON value; empty if it has none.
+        id: Its ``id`` under that key, any JSON value; empty if it has none.
         fault: Why it has no prompt.
-        hint: What to do about that, where there is something to say.
+        is_object: False where its line is no JSON object: perhaps all lines are plain text.
     """
 
     line: int
     prompt: str | None
-    name: Mapping[str, Any] = field(default_factory=dict)
+    id: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
-    hint: str = ""
+    is_object: bool = True
+
+    @property
+    def hint(self) -> str:
+        """What to do about the fault, where there is something to say."""
+        return "" if self.is_object else "Each line is a JSON object; where lines are plain text, say so: plain=True."
 
 
-class Source:
-    """The input of a run.
+class PromptSource(Protocol):
+    """Where prompts come from."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    def records(self) -> Iterator[PromptRecord]:
+        """The records, each as soon as it is there."""
+
+
+class Prompts:
+    """Prompts that are in memory; the first is said to stand in line 1.
 
     Args:
-        file: Its name; ``-`` is stdin.
+        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``.
+
+    >>> [record.prompt for record in Prompts(["a", {"prompt": "b", "id": 7}]).records()]
+    ['a', 'b']
+    """
+
+    name = "the prompts"
+
+    def __init__(self, prompts: Iterable[str | Mapping[str, Any]]) -> None:
+        self._prompts = arguments.items("prompts", prompts, "a list of texts or of dictionaries with a prompt")
+
+    def records(self) -> Iterator[PromptRecord]:
+        """The records, each as soon as it is asked for."""
+        for number, prompt in enumerate(self._prompts, 1):
+            if isinstance(prompt, str):
+                yield PromptRecord(number, prompt)
+            else:
+                yield _record_of(number, prompt)
+
+
+class PromptFile:
+    """Prompts of a file: an object on each line, or a prompt.
+
+    Args:
+        name: What people call it.
         stream: Its bytes.
         plain: Whether each line is a prompt, and not JSON.
     """
 
-    def __init__(self, file: Path, stream: BinaryIO, *, plain: bool) -> None:
-        self.name = "stdin" if str(file) == STDIN_OR_STDOUT else str(file)
+    def __init__(self, name: str, stream: BinaryIO, *, plain: bool = False) -> None:
+        self.name = name
         self._stream = stream
         self._plain = plain
 
-    def entries(self) -> Iterator[Entry]:
+    def records(self) -> Iterator[PromptRecord]:
         """The records, each as soon as its line is there. Blank lines are no records, unless lines are prompts."""
         for number, data in enumerate(self._lines(), 1):
             if data is None:
-                yield Entry(number, None, fault=f"longer than {LONGEST_LINE:,} bytes")
+                yield PromptRecord(number, None, fault=f"longer than {LONGEST_LINE:,} bytes")
                 continue
-            entry = _entry(number, data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data, plain=self._plain)
-            if entry is not None:
-                yield entry
+            record = _parsed(number, data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data, plain=self._plain)
+            if record is not None:
+                yield record
 
     def line_count(self) -> int | None:
         """The number of lines of a regular file; ``None`` for what can be read once only. For before the reading."""
@@ -102,57 +138,57 @@ class Source:
 
 
 @contextlib.contextmanager
-def opened(file: Path, *, plain: bool) -> Iterator[Source]:
-    """The input, open.
+def opened(file: Path, *, plain: bool = False) -> Iterator[PromptFile]:
+    """The prompts of a file, open.
+
+    Args:
+        file: The file.
+        plain: Whether each line is a prompt, and not JSON.
 
     Raises:
         InputError: It cannot be opened.
     """
-    if str(file) == STDIN_OR_STDOUT:
-        yield Source(file, _stdin(), plain=plain)
-        return
     try:
         stream = open(file, "rb")  # noqa: SIM115
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
     with stream:
-        yield Source(file, stream, plain=plain)
+        yield PromptFile(str(file), stream, plain=plain)
 
 
-def _stdin() -> BinaryIO:
-    if sys.stdin is None:  # closed by the caller
-        return io.BytesIO()
-    stream: BinaryIO | None = getattr(sys.stdin, "buffer", None)
-    return io.BytesIO(sys.stdin.read().encode("utf-8", "replace")) if stream is None else stream
-
-
-def _entry(number: int, data: bytes, *, plain: bool) -> Entry | None:
+def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        return Entry(number, None, fault=f"no UTF-8: byte {error.start + 1} of the line")
+        return PromptRecord(number, None, fault=f"no UTF-8: byte {error.start + 1} of the line")
     if plain:
-        return Entry(number, without_newline(text))
+        return PromptRecord(number, text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text)
     if not text.strip(" \t\r\n"):
         return None
     try:
         value = json.loads(text, parse_constant=_constant, parse_float=_float)
     except json.JSONDecodeError as error:
-        return Entry(number, None, fault=f"no JSON: {error.msg} at character {error.pos + 1}", hint=_HINT)
+        return PromptRecord(number, None, fault=f"no JSON: {error.msg} at character {error.pos + 1}", is_object=False)
     except ValueError as error:  # of the two functions, or a whole number of thousands of digits
-        return Entry(number, None, fault=f"JSON that cannot be kept: {str(error).partition(';')[0]}")
+        return PromptRecord(number, None, fault=f"JSON that cannot be kept: {str(error).partition(';')[0]}")
     except RecursionError:
-        return Entry(number, None, fault="JSON that is nested too deeply")
-    if not isinstance(value, dict):
-        return Entry(number, None, fault=f"no JSON object but {_KINDS.get(type(value), 'a number')}", hint=_HINT)
+        return PromptRecord(number, None, fault="JSON that is nested too deeply")
+    return _record_of(number, value)
+
+
+def _record_of(number: int, value: object) -> PromptRecord:
+    """The record of a value of JSON."""
+    if not isinstance(value, Mapping):
+        fault = f"no JSON object but {_KINDS.get(type(value), 'a number')}"
+        return PromptRecord(number, None, fault=fault, is_object=False)
     name = {"id": value["id"]} if "id" in value else {}
     if _is_deep(name):
-        return Entry(number, None, fault="JSON that is nested too deeply")
+        return PromptRecord(number, None, fault="JSON that is nested too deeply")
     fault = _fault(value)
-    return Entry(number, None, name, fault) if fault else Entry(number, value["prompt"], name)
+    return PromptRecord(number, None, name, fault) if fault else PromptRecord(number, value["prompt"], name)
 
 
-def _fault(value: dict[str, Any]) -> str:
+def _fault(value: Mapping[str, Any]) -> str:
     """What is wrong with the prompt of a record; empty if nothing is."""
     if "prompt" not in value:
         keys = ", ".join(json.dumps(key) for key in list(value)[:_KEYS_SHOWN])

@@ -1,8 +1,8 @@
-"""The lines that many prompts are answered with: what each of them says, and whether one that is there is of this run.
+"""The lines that many prompts are answered with: what each of them says, and whether one that is there is of this job.
 
-A line is a record of ``--json`` that begins with the ``id`` of the prompt, where it has one, with ``line``, the number
-of its line in the input, and with ``sample``, from 0 on, where there are several. At its end ``options`` are those that
-a text depends on and that no other key tells. What failed has ``error``, and no ``text``.
+A line is a record (``sfgen.jobs.record``) that begins with the ``id`` of the prompt, where it has one, with ``line``,
+the number of its line in the input, and with ``sample``, from 0 on, where there are several. At its end ``options`` are
+those that a text depends on and that no other key tells. What failed has ``error``, and no ``text``.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sfgen.errors import ForeignOutput
+from sfgen.jobs.output import OutputFile
+from sfgen.jobs.prompts import PromptRecord
+from sfgen.jobs.record import RESULT_KEYS, asked, options, record
 from sfgen.jobs.seeds import FIRST_SAMPLE, first_seed, sampler_of
 from sfgen.printable import json_text, on_one_line
-from sfgen_cli.batch.input import Entry
-from sfgen_cli.batch.output import OutputError, OutputFile
-from sfgen_cli.run.record import RESULT_KEYS, asked, grammar_facts, record, schema_facts
 
 if TYPE_CHECKING:
     from sfgen import Result, Sampler
-    from sfgen_cli.run.request import Request
+    from sfgen.jobs.job import Job
 
 _SHOWN = 60  # characters of a value
-_OTHER = "Name another --output, or give the --input and the options that the file was begun with."
+_OTHER = "Name another file, or give the prompts and the configuration that this one was begun with."
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,12 @@ class Slot:
     """A place in the output: one sample of a record, or what is wrong with it.
 
     Attributes:
-        entry: The record.
+        prompt: The record of the input.
         sample: The number of the sample, from 0 on; ``None`` where there is one only.
         sampler: How it is drawn.
     """
 
-    entry: Entry
+    prompt: PromptRecord
     sample: int | None
     sampler: Sampler
 
@@ -45,12 +46,12 @@ class Slot:
     def head(self) -> dict[str, Any]:
         """What the line begins with."""
         sample = {} if self.sample is None else {"sample": self.sample}
-        return {**self.entry.name, "line": self.entry.line, **sample}
+        return {**self.prompt.id, "line": self.prompt.line, **sample}
 
     @property
     def place(self) -> str:
         """Where it is, for people."""
-        return f"line {self.entry.line}" + ("" if self.sample is None else f", sample {self.sample}")
+        return f"line {self.prompt.line}" + ("" if self.sample is None else f", sample {self.sample}")
 
 
 @dataclass(frozen=True)
@@ -58,26 +59,29 @@ class Lines:
     """What the lines of a run say.
 
     Attributes:
-        request: What was asked for, without a prompt.
-        samples: The number of samples of each record.
-        sampler: How the first one is drawn.
+        job: What was asked for.
+        sampler: How the first sample of the first line is drawn.
     """
 
-    request: Request
-    samples: int
+    job: Job
     sampler: Sampler
 
-    def slots(self, entries: Iterable[Entry]) -> Iterator[Slot]:
-        """The places in the output, in order."""
-        for entry in entries:
-            if entry.prompt is None or self.samples == 1:
-                yield Slot(entry, None, self._sampler(entry, FIRST_SAMPLE))
-            else:
-                for number in range(self.samples):
-                    yield Slot(entry, number, self._sampler(entry, number))
+    @classmethod
+    def of(cls, job: Job) -> Lines:
+        """The lines of a job that begins."""
+        return cls(job, job.sampler)
 
-    def _sampler(self, entry: Entry, number: int) -> Sampler:
-        return sampler_of(self.sampler, line=entry.line, sample=number, samples=self.samples)
+    def slots(self, prompts: Iterable[PromptRecord]) -> Iterator[Slot]:
+        """The places in the output, in order."""
+        for prompt in prompts:
+            if prompt.prompt is None or self.job.samples == 1:
+                yield Slot(prompt, None, self._sampler(prompt, FIRST_SAMPLE))
+            else:
+                for number in range(self.job.samples):
+                    yield Slot(prompt, number, self._sampler(prompt, number))
+
+    def _sampler(self, prompt: PromptRecord, number: int) -> Sampler:
+        return sampler_of(self.sampler, line=prompt.line, sample=number, samples=self.job.samples)
 
     def with_seed_of(self, lines: Iterable[bytes]) -> Lines:
         """The same with the seed that the first of the lines was drawn with, for a run that had to draw one."""
@@ -87,14 +91,15 @@ class Lines:
             if isinstance(seed, int) and isinstance(number, int) and self.sampler.seed is not None:
                 sample = found.get("sample")
                 sample = sample if isinstance(sample, int) else FIRST_SAMPLE
-                first = first_seed(seed, line=number, sample=sample, samples=self.samples)
+                first = first_seed(seed, line=number, sample=sample, samples=self.job.samples)
                 return self if first is None else replace(self, sampler=replace(self.sampler, seed=first))
         return self
 
     def written(self, slot: Slot, result: Result, seconds: float) -> dict[str, Any]:
         """The line of a text."""
-        fields = record(self.request, result, seed=slot.sampler.seed, seconds=seconds)
-        return {**slot.head, **fields, "prompt": slot.entry.prompt, "options": self._options}
+        prompt = slot.prompt.prompt or ""
+        fields = record(self.job, prompt, result, seed=slot.sampler.seed, seconds=seconds)
+        return {**slot.head, **fields, "options": options(self.job)}
 
     def failed(self, slot: Slot, message: str) -> dict[str, Any]:
         """The line of what has none."""
@@ -102,35 +107,10 @@ class Lines:
 
     def _known(self, slot: Slot) -> dict[str, Any]:
         """What a line says that is known beforehand."""
-        if slot.entry.prompt is None:
+        prompt = slot.prompt.prompt
+        if prompt is None:
             return slot.head
-        return {
-            **slot.head,
-            **asked(self.request, seed=slot.sampler.seed),
-            "prompt": slot.entry.prompt,
-            "options": self._options,
-        }
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        options, sampler = self.request.options, self.sampler
-        named: dict[str, Any] = {"temperature": sampler.temperature, "max_tokens": options.max_tokens}
-        for name in ("top_k", "top_p", "min_p"):
-            if (value := getattr(sampler, name)) is not None:
-                named[name] = value
-        if options.tokenizer is not None:
-            named["tokenizer"] = options.tokenizer
-        if options.dtype != "auto":
-            named["dtype"] = options.dtype
-        if options.chat:
-            named["chat"] = True
-        if (schema := self.request.constraint.json_schema) is not None:
-            named["schema"] = schema_facts(schema)
-        if (grammar := self.request.constraint.read_grammar) is not None:
-            named["grammar"] = grammar_facts(grammar)
-        if self.request.banned is not None:
-            named |= {"max_block": options.max_block, "max_rollbacks": options.max_rollbacks}
-        return named
+        return {**slot.head, **asked(self.job, prompt, seed=slot.sampler.seed), "options": options(self.job)}
 
     # ---- lines that are there already ------------------------------------------------------------------------------
 
@@ -148,7 +128,7 @@ class Lines:
             The places that are still to be filled.
 
         Raises:
-            OutputError: A line is not of this run; says which and why. Nothing has been changed then.
+            ForeignOutput: A line is not of this run; says which and why. Nothing has been changed then.
         """
         number = 0
         for number, line in enumerate(file.lines(), 1):
@@ -167,9 +147,8 @@ class Lines:
     def _compare(self, file: OutputFile, number: int, slot: Slot, found: dict[str, Any]) -> None:
         if not found:
             raise self._foreign(file, number, "it is no record")
-        entry = slot.entry
-        if entry.prompt is None:
-            expected = self.failed(slot, entry.fault)
+        if slot.prompt.prompt is None:
+            expected = self.failed(slot, slot.prompt.fault)
         else:
             expected = self._known(slot)
             ours = RESULT_KEYS if "text" in found else {"error"}
@@ -181,7 +160,7 @@ class Lines:
             is_now, was = (json_text(side[key]) if key in side else "none" for side in (expected, found))
             if is_now != was:
                 why = f"its {key} is {_short(was)}, and now it would be {_short(is_now)}"
-                raise self._foreign(file, number, f"{why} (line {entry.line} of the input)")
+                raise self._foreign(file, number, f"{why} (line {slot.prompt.line} of the input)")
 
     def _check_rest(self, file: OutputFile, number: int, slot: Slot | None) -> None:
         """Only the beginning of a line that this run would write is cut away."""
@@ -191,8 +170,8 @@ class Lines:
         if not (file.rest.startswith(beginning) or beginning.startswith(file.rest)):
             raise self._foreign(file, number, "it is not the beginning of the record that belongs there")
 
-    def _foreign(self, file: OutputFile, number: int, why: str) -> OutputError:
-        return OutputError(f"{file.path}, line {number}, is not of this run: {why}", hint=_OTHER)
+    def _foreign(self, file: OutputFile, number: int, why: str) -> ForeignOutput:
+        return ForeignOutput(f"{file.path}, line {number}, is not of this run: {why}", hint=_OTHER, path=file.path)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where the records of many prompts go: stdout, or a file that a later run can go on with.
+"""Where records go: into a file that a later run can go on with, or to whoever asked for them.
 
 What is written to a file is in the hands of the system when ``append`` returns, so that it outlives this process,
 however that ends. (A machine that loses its power may still lose it: nothing is forced to the disk.) A line is written
@@ -15,17 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from sfgen.errors import SfgenError
-from sfgen_cli.shell.output import write
+from sfgen.errors import OutputError, OutputExists
 
 try:
     import fcntl
 except ImportError:  # a system without locks of this kind
     fcntl = None  # type: ignore[assignment]
-
-
-class OutputError(SfgenError):
-    """An output file that cannot be written, or that is not of this run."""
 
 
 class Output(Protocol):
@@ -35,12 +30,11 @@ class Output(Protocol):
         """Write one line; ``line`` has no newline."""
 
 
-class Stdout:
-    """Records on stdout."""
+class Kept:
+    """Records that stay with whoever asked for them."""
 
     def append(self, line: str) -> None:
-        """Write one line and let go of it at once."""
-        write(f"{_storable(line)}\n")
+        """Keep nothing: each record is handed on when it is made."""
 
 
 class OutputFile:
@@ -77,14 +71,15 @@ class OutputFile:
     def _check(self, *, replace: bool) -> None:
         if not self._is_regular:
             if self._keep:
-                raise OutputError(f"--resume cannot read {self.path} again: it is no regular file")
+                raise OutputError(f"cannot go on with {self.path}: it is no regular file", path=self.path)
             return
         self._lock()
         size = os.fstat(self._file).st_size
         if size and not self._keep and not replace:
-            raise OutputError(
+            raise OutputExists(
                 f"{self.path} holds something already ({size:,} bytes)",
-                hint="Go on with --resume, replace it with --force, or name another file.",
+                hint="Go on with resume=True, replace it with replace=True, or name another file.",
+                path=self.path,
             )
 
     def _lock(self) -> None:
@@ -94,7 +89,7 @@ class OutputFile:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError(
-                f"another run is writing to {self.path}", hint="Wait for it, or name another file."
+                f"another run is writing to {self.path}", hint="Wait for it, or name another file.", path=self.path
             ) from None
         except OSError:  # a file system without locks
             pass
@@ -128,7 +123,7 @@ class OutputFile:
             OutputError: The disk is full, or the like.
             BrokenPipeError: The reader has gone.
         """
-        data = memoryview(f"{_storable(line)}\n".encode())
+        data = memoryview(f"{storable(line)}\n".encode())
         size = len(data)
         try:
             while data:  # the system takes all of it at once, but where the disk is nearly full
@@ -148,26 +143,14 @@ class OutputFile:
         os.close(self._file)
 
     def _unwritable(self, error: OSError, *, go_on: bool = False) -> OutputError:
-        return OutputError(
-            f"cannot write to {self.path}: {error.strerror or error}",
-            hint="All lines before are whole: --resume goes on after them." if go_on else "",
-        )
+        message = f"cannot write to {self.path}: {error.strerror or error}"
+        return OutputError(message, path=self.path, lines_are_whole=go_on)
 
 
-@contextlib.contextmanager
-def opened(path: Path | None, *, keep: bool, replace: bool) -> Iterator[Output]:
-    """The output, open; ``None`` is stdout. The others are as for ``OutputFile``."""
-    if path is None:
-        yield Stdout()
-        return
-    with contextlib.closing(OutputFile(path, keep=keep, replace=replace)) as file:
-        yield file
-
-
-def _storable(line: str) -> str:
+def storable(line: str) -> str:
     """A line of JSON that can be written as UTF-8.
 
-    >>> print(_storable('{"id": "\\ud800"}'))
+    >>> print(storable('{"id": "\\ud800"}'))
     {"id": "\\ud800"}
     """
     return line.encode("utf-8", "backslashreplace").decode()  # for half a surrogate pair that is JSON's way to say it

@@ -1,0 +1,127 @@
+"""What records and traces say of a constraint, and by what it is known again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfgen.automata import Dfa
+    from sfgen.language.grammar import Grammar
+    from sfgen.schema.json_schema import JsonSchema
+
+_KEPT = 16  # hexadecimal digits of a digest
+
+
+@dataclass(frozen=True)
+class ConstraintFacts:
+    """What is said of a constraint; nothing for free text.
+
+    Attributes:
+        pattern: The pattern that a text matches.
+        choices: The texts that it is one of.
+        schema: The schema that it is written by.
+        schema_name: What people call the schema.
+        grammar: The grammar that it is a text of.
+        grammar_name: What people call the grammar.
+        digest: What stands for an automaton without a pattern, or for a constraint of somebody's own.
+        engine: The name of the engine that follows the pattern; ``None``: the usual one.
+    """
+
+    pattern: str | None = None
+    choices: tuple[str, ...] | None = None
+    schema: JsonSchema | None = None
+    schema_name: str | None = None
+    grammar: Grammar | None = None
+    grammar_name: str | None = None
+    digest: str | None = None
+    engine: str | None = None
+
+    @classmethod
+    def of(cls, index: object) -> ConstraintFacts:
+        """The facts of what a configuration has as its ``index``.
+
+        >>> ConstraintFacts.of("[0-9]+").pattern
+        '[0-9]+'
+        """
+        from sfgen.automata import Dfa
+        from sfgen.language.grammar import Grammar
+        from sfgen.schema.json_schema import JsonSchema
+
+        constraint = getattr(index, "constraint", index)
+        if constraint is None:
+            return cls()
+        if isinstance(constraint, str):
+            return cls(pattern=constraint)
+        if isinstance(constraint, JsonSchema):
+            return cls(schema=constraint, schema_name=_schema_digest(constraint))
+        if isinstance(constraint, Grammar):
+            return cls(grammar=constraint, grammar_name=_grammar_digest(constraint))
+        if isinstance(constraint, Dfa):
+            if constraint.pattern is None:
+                return cls(digest=_automaton_digest(constraint))
+            return cls(pattern=constraint.pattern)
+        pattern = getattr(constraint, "pattern", None)
+        return cls(pattern=pattern) if isinstance(pattern, str) else cls(digest=_digest(repr(constraint)))
+
+    def named(self) -> dict[str, Any]:
+        """What a record says of the constraint by name."""
+        fields: dict[str, Any] = {}
+        if self.pattern is not None:
+            fields["pattern"] = self.pattern
+        if self.choices is not None:
+            fields["choices"] = list(self.choices)
+        if self.schema_name is not None:
+            fields["schema"] = self.schema_name
+        if self.grammar_name is not None:
+            fields["grammar"] = self.grammar_name
+        if self.digest is not None:
+            fields["constraint"] = self.digest
+        return fields
+
+    def known_again(self) -> dict[str, Any]:
+        """How a schema is written and a grammar is read, and by what they are known again, whatever their names."""
+        fields: dict[str, Any] = {}
+        if self.schema is not None:
+            fields["schema"] = {**self.schema.to_dict(), "schema": _schema_digest(self.schema)}
+        if self.grammar is not None:
+            facts = self.grammar.to_dict()
+            facts.pop("files", None)
+            fields["grammar"] = {**facts, "grammar": _grammar_digest(self.grammar)}
+        return fields
+
+    @property
+    def schema_json(self) -> str | None:
+        """The schema and its options as JSON."""
+        if self.schema is None:
+            return None
+        from sfgen.schema.words import as_json
+
+        return as_json({**self.schema.to_dict(), "schema": self.schema.document.root})
+
+    @property
+    def grammar_json(self) -> str | None:
+        """The grammar and its options as JSON."""
+        return None if self.grammar is None else json.dumps(self.grammar.to_dict(), ensure_ascii=False)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_KEPT]
+
+
+def _schema_digest(schema: JsonSchema) -> str:
+    from sfgen.schema.words import as_json
+
+    return _digest(as_json(schema.document.root))
+
+
+def _grammar_digest(grammar: Grammar) -> str:
+    files = grammar.to_dict().get("files", {})
+    return _digest("\0".join([grammar.text, *(part for file in sorted(files.items()) for part in file)]))
+
+
+def _automaton_digest(dfa: Dfa) -> str:
+    arrays = (dfa.transitions, dfa.byte_classes, dfa.accepting)
+    return sha256(b"".join(repr(array.shape).encode() + array.tobytes() for array in arrays)).hexdigest()[:_KEPT]

@@ -1,0 +1,133 @@
+"""A job with what was loaded for it: the model, and the constraint over its vocabulary."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sfgen.decoding.batch import drive
+from sfgen.decoding.plain_forms import source_of, vocabulary_of
+from sfgen.decoding.prepare import prepare
+from sfgen.decoding.sampler import Sampler
+from sfgen.errors import SfgenError, UsageError
+from sfgen.protocols import GuideSource, Model
+from sfgen.trace.scene import Scene
+
+if TYPE_CHECKING:
+    from sfgen.decoding import Event
+    from sfgen.decoding.loop import Loop
+    from sfgen.jobs.job import Job
+
+_REHEARSED = 48  # events
+
+
+@dataclass(frozen=True)
+class LoadedJob:
+    """A job that can begin; its weights may be read when they are first needed.
+
+    Attributes:
+        job: What is to be done.
+        model: The model.
+        index: What each text must match; ``None``: free text.
+    """
+
+    job: Job
+    model: Model
+    index: GuideSource | None
+
+    @classmethod
+    def of(cls, job: Job, model: Model) -> LoadedJob:
+        """Index the constraint of the job's configuration over the model's vocabulary.
+
+        Raises:
+            SfgenError: As ``Index``.
+        """
+        return cls(job, model, source_of(job.config.index, vocabulary_of(model)))
+
+    def loop(self, prompt: str, sampler: Sampler, *, hold: bool = True, observe: bool = False) -> Loop:
+        """The loop of one text, for a driver to run. What can be known to be impossible is raised here.
+
+        Args:
+            prompt: The user's text.
+            sampler: How it is drawn.
+            hold: As in ``GenerationConfig``, like the next.
+            observe: See above.
+        """
+        config = replace(self.job.config, index=self.index, sampler=sampler, hold=hold, observe=observe)
+        return prepare(self.model, self.encoded(prompt), config)
+
+    def events(self, loop: Loop) -> Iterator[Event]:
+        """Run the loop of one text; its events, the last of which is ``Finished``."""
+        return drive(loop, self.model)
+
+    def encoded(self, prompt: str) -> str | Sequence[int]:
+        """The prompt as the model is given it: text, or the tokens that the chat template makes of it.
+
+        Raises:
+            UsageError: The model has no chat template.
+        """
+        if not self.job.chat:
+            return prompt
+        chat = getattr(self.model, "chat", None)
+        if chat is None:
+            raise UsageError(
+                f"the model {self.job.model_name} has no chat template", hint="Leave chat out, or name another model."
+            )
+        ids: Sequence[int] = chat(prompt)
+        return ids
+
+    def scene(self, prompt: str, sampler: Sampler, *, line: int | None = None) -> Scene:
+        """What a trace or a view is told of one text before it begins.
+
+        Args:
+            prompt: The user's text.
+            sampler: How it is drawn.
+            line: The line of the input that has the prompt; ``None``: there is no input of many.
+        """
+        facts, banned = self.job.constraint, self.job.banned
+        return Scene(
+            prompt=prompt,
+            model=self.job.model_name,
+            vocabulary_size=len(self.model.vocabulary),
+            pattern=facts.pattern,
+            choices=facts.choices,
+            words=banned.words if banned else (),
+            banned_patterns=banned.patterns if banned else (),
+            seed=sampler.seed,
+            line=line,
+            schema=facts.schema_name,
+            schema_json=facts.schema_json,
+            grammar=facts.grammar_name,
+            grammar_json=facts.grammar_json,
+        )
+
+    def check(self) -> None:
+        """Tell if no text fits, whatever the prompt is.
+
+        Raises:
+            LimitTooSmall: ``max_tokens`` is below what the shortest match needs.
+        """
+        if self.index is not None:
+            self.index.guide(self.job.config.max_tokens)
+
+    def load_weights(self) -> None:
+        """Load what the first text would have to wait for."""
+        self.model.session()
+
+    def rehearse(self) -> None:
+        """Write some tokens of a text for nobody, without the weights, so that the kernels for it are compiled now.
+
+        The engines that are there for comparison have no kernels, and take seconds for a token.
+        """
+        if self.job.constraint.engine is not None:
+            return
+        from sfgen.models.uniform import UniformModel
+
+        config = replace(self.job.config, index=self.index, sampler=Sampler(temperature=1.0, seed=0))
+        with contextlib.suppress(SfgenError):  # where there is something to tell, the run itself tells it
+            model = UniformModel(vocabulary_of(self.model))
+            for _ in itertools.islice(drive(prepare(model, [0], config), model), _REHEARSED):
+                pass

@@ -1,0 +1,107 @@
+"""The JSON record of one generated text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfgen.decoding import Result
+    from sfgen.jobs.job import Job
+
+RESULT_KEYS = frozenset(
+    (
+        *("text", "finish_reason", "token_ids", "prompt_tokens", "completion_tokens", "forward_passes"),
+        *("forced_tokens", "seconds", "rollbacks", "moved_blocks", "value"),
+    )
+)
+"""What a record has that was not known before the text was."""
+
+
+def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
+    """What is known of a record before the text is: all of its keys but ``RESULT_KEYS``.
+
+    Args:
+        job: What was asked for.
+        prompt: The user's text.
+        seed: What the text is drawn from; ``None`` where nothing is drawn.
+    """
+    config, facts = job.config, job.constraint
+    fields: dict[str, Any] = {"prompt": prompt, "model": job.model_name, "seed": seed, **facts.named()}
+    if (banned := job.banned) is not None:
+        fields["banned"] = {
+            "words": list(banned.words),
+            "patterns": list(banned.patterns),
+            "match": banned.match,
+            "ignore_case": banned.ignore_case,
+            "normalize": banned.normalize,
+            "allow": list(banned.allow),
+            "strategy": config.strategy,
+        }
+    if config.stop:
+        fields["stop"] = list(config.stop)
+    if facts.engine is not None:
+        fields["engine"] = facts.engine
+    if not config.fast_forward:
+        fields["fast_forward"] = False
+    return fields
+
+
+def options(job: Job) -> dict[str, Any]:
+    """What a text depends on and no other key of its record tells."""
+    config, sampler, spec = job.config, job.sampler, job.spec
+    named: dict[str, Any] = {"temperature": sampler.temperature, "max_tokens": config.max_tokens}
+    for name in ("top_k", "top_p", "min_p"):
+        if (value := getattr(sampler, name)) is not None:
+            named[name] = value
+    if spec is not None and spec.tokenizer is not None:
+        named["tokenizer"] = spec.tokenizer
+    if spec is not None and spec.dtype != "auto":
+        named["dtype"] = spec.dtype
+    if job.chat:
+        named["chat"] = True
+    named |= job.constraint.known_again()
+    if job.banned is not None:
+        named |= {"max_block": config.max_block, "max_rollbacks": config.max_rollbacks}
+    return named
+
+
+def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: float) -> dict[str, Any]:
+    """What is written of one text. Keys stay; more may be added.
+
+    Args:
+        job: What was asked for.
+        prompt: The user's text.
+        result: What came out.
+        seed: What the text was drawn from; ``None`` where nothing was drawn.
+        seconds: How long it took.
+    """
+    fields: dict[str, Any] = {
+        "text": result.text,
+        "prompt": prompt,
+        "model": job.model_name,
+        "finish_reason": result.finish_reason,
+        "token_ids": list(result.token_ids),
+        "prompt_tokens": result.prompt_tokens,
+        "completion_tokens": len(result.token_ids),
+        "forward_passes": result.forward_passes,
+        "forced_tokens": result.forced_tokens,
+        "seed": seed,
+        "seconds": round(seconds, 6),
+        **asked(job, prompt, seed=seed),  # those of them that are above stay where they are
+    }
+    if job.constraint.schema is not None:
+        fields["value"] = result.value
+    if job.banned is not None:
+        fields["rollbacks"] = [
+            {
+                "position": event.position,
+                "word": event.word,
+                "text": event.text,
+                "tokens": list(event.token_ids),
+                "probability": event.probability,
+                "ruled_out": {"position": event.place, "tokens": event.ruled_out},
+            }
+            for event in result.rollbacks
+        ]
+        fields["moved_blocks"] = result.moved_blocks
+    return fields

@@ -1,0 +1,211 @@
+"""Run a job: texts in order, several at once, written as soon as they and all before them are done.
+
+What comes out does not depend on how many texts are worked on at once, nor on where an earlier run was cut off; see
+``sfgen.jobs`` for what is promised about equal results.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfgen import arguments
+from sfgen.errors import GenerationError, InputError, SfgenError, UsageError
+from sfgen.jobs.lines import Lines, Slot
+from sfgen.jobs.output import Output, OutputFile
+from sfgen.jobs.prompts import Prompts, PromptSource, opened
+from sfgen.jobs.texts import Outcome, Texts
+from sfgen.printable import json_text
+
+if TYPE_CHECKING:
+    from sfgen.jobs.job import Job
+    from sfgen.jobs.loaded import LoadedJob
+    from sfgen.trace import TraceFile
+
+
+@dataclass
+class Summary:
+    """What a run has written, and what failed.
+
+    Attributes:
+        lines: Lines of the input that are done with.
+        written: Texts that this run has written.
+        failed: Records, or samples of them, that this run has written an error for.
+        kept: Texts and errors that an earlier run has written.
+        kept_failed: Those of them that are errors.
+    """
+
+    lines: int = 0
+    written: int = 0
+    failed: int = 0
+    kept: int = 0
+    kept_failed: int = 0
+
+    def keep(self, slot: Slot, error: str | None) -> None:
+        """Count a line of an earlier run."""
+        self.lines = slot.prompt.line
+        self.kept += 1
+        self.kept_failed += error is not None
+
+    def count(self, outcome: Outcome) -> None:
+        """Count a line that this run has written."""
+        self.lines = outcome.slot.prompt.line
+        if outcome.error is None:
+            self.written += 1
+        else:
+            self.failed += 1
+
+
+@dataclass
+class JobRun:
+    """One run of a job over its prompts.
+
+    Args:
+        job: What is done with each prompt.
+        source: Where the prompts come from.
+        output: Where the records go.
+        batch_size: How many texts are worked on at once.
+        strict: Whether the first record that fails is the end.
+        trace: Where every step is written.
+        told: Called with what came of each place, in their order, at once when it is written.
+
+    Attributes:
+        summary: What has been written until now.
+
+    Raises:
+        UsageError: A batch of no text.
+    """
+
+    job: Job
+    source: PromptSource
+    output: Output
+    batch_size: int = 1
+    strict: bool = False
+    trace: TraceFile | None = None
+    told: Callable[[Outcome], None] | None = None
+    summary: Summary = field(default_factory=Summary)
+
+    def __post_init__(self) -> None:
+        self.batch_size = arguments.whole_number("batch_size", self.batch_size, least=1)
+        self._lines = Lines.of(self.job)
+        self._slots: Iterator[Slot] | None = None  # ``None``: from the beginning
+
+    def resume(self, *, is_seed_given: bool = True) -> None:
+        """Compare what the output holds already with the prompts and the job, and go on after it.
+
+        Args:
+            is_seed_given: Whether somebody chose the job's seed; if not, that of the lines is taken.
+
+        Raises:
+            ForeignOutput: A line is not of this job; says which and why. Nothing has been changed then.
+            GenerationError: With ``strict``, a line is an error.
+        """
+        output = self.output
+        assert isinstance(output, OutputFile), "there is something to go on with"
+        if not is_seed_given:
+            self._lines = self._lines.with_seed_of(output.lines())
+        slots = self._lines.slots(self.source.records())
+        self._slots = self._lines.continued(output, slots, self._keep)
+
+    def has_more(self) -> bool:
+        """Whether something is left to write. Where a run goes on with another one, the next prompt is waited for."""
+        if self._slots is None:
+            return True
+        following = next(self._slots, None)
+        if following is not None:
+            self._slots = itertools.chain([following], self._slots)
+        return following is not None
+
+    def write(self, loaded: LoadedJob | None = None) -> Iterator[Outcome]:
+        """Make all texts that are not there yet, and write them.
+
+        Args:
+            loaded: The job; without, it is loaded if something is left to write.
+
+        Yields:
+            What came of each place, in their order, after it was written.
+
+        Raises:
+            SfgenError: Nothing can be done at all, or the output cannot be written; or, with ``strict``, a record
+                failed.
+        """
+        if loaded is None and self.has_more():
+            loaded = self.job.load()
+            loaded.check()
+        self._begin()
+        if loaded is None:
+            return
+        slots = self._lines.slots(self.source.records()) if self._slots is None else self._slots
+        written: deque[Outcome] = deque()
+        texts = Texts(loaded, self._lines, self.trace, lambda outcome: written.append(self._write(outcome)))
+        for _ in texts.steps(slots, self.batch_size):
+            while written:
+                yield written.popleft()
+        yield from written
+
+    def _begin(self) -> None:
+        """Cut away what does not stay in the output."""
+        if isinstance(self.output, OutputFile):
+            self.output.begin()
+
+    def _write(self, outcome: Outcome) -> Outcome:
+        if outcome.error is not None and self.strict:
+            raise self._fatal(outcome.error, outcome.slot)
+        self.output.append(json_text(outcome.record))
+        self.summary.count(outcome)
+        if self.told is not None:
+            self.told(outcome)
+        return outcome
+
+    def _keep(self, slot: Slot, error: str | None) -> None:
+        if error is not None and self.strict:
+            raise self._fatal(GenerationError(error), slot)
+        self.summary.keep(slot, error)
+
+    def _fatal(self, error: SfgenError, slot: Slot) -> SfgenError:
+        kind = InputError if slot.prompt.prompt is None else GenerationError
+        return kind(f"{self.source.name}, {slot.place}: {error.message}", details=error.details, hint=error.hint)
+
+
+def run_to_file(
+    job: Job,
+    prompts: str | Path | Iterable[str | Mapping[str, Any]],
+    output: str | Path,
+    *,
+    resume: bool,
+    replace: bool,
+    batch_size: int,
+    strict: bool,
+    plain: bool,
+    trace: str | Path | None,
+) -> Summary:
+    """Make the texts of all prompts, and write their records to a file; see ``Job.run``."""
+    for name, value in (("resume", resume), ("replace", replace), ("strict", strict), ("plain", plain)):
+        arguments.flag(name, value)
+    for name, other in (("replace", replace), ("trace", trace is not None)):
+        if resume and other:
+            raise UsageError(f"resume and {name} cannot be used together", hint="Leave one of them out.")
+    with ExitStack() as stack:
+        source: PromptSource
+        if isinstance(prompts, str | Path):
+            source = stack.enter_context(opened(arguments.path("prompts", prompts), plain=plain))
+        else:
+            source = Prompts(prompts)
+        file = OutputFile(arguments.path("output", output), keep=resume, replace=replace)
+        stack.enter_context(closing(file))
+        tracing = None
+        if trace is not None:
+            from sfgen.trace import TraceFile
+
+            tracing = stack.enter_context(TraceFile(arguments.path("trace", trace)))
+        run = JobRun(job, source, file, batch_size, strict, tracing)
+        if resume:
+            run.resume()
+        for _ in run.write():
+            pass
+    return run.summary

@@ -1,0 +1,130 @@
+"""The texts of a job: several are worked on at once, and they are handed on in order."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sfgen.decoding import Finished, batch_of, drive_batch
+from sfgen.errors import InputError, SfgenError
+from sfgen.jobs.lines import Lines, Slot
+
+if TYPE_CHECKING:
+    from sfgen.decoding import Event
+    from sfgen.decoding.loop import Loop
+    from sfgen.jobs.loaded import LoadedJob
+    from sfgen.trace import TraceFile, Tracer
+
+
+@dataclass
+class Outcome:
+    """What came of one place of the output.
+
+    Attributes:
+        slot: The place.
+        record: What stands there; empty while it is not known.
+        error: Why it is no text.
+    """
+
+    slot: Slot
+    record: dict[str, Any] = field(default_factory=dict)
+    error: SfgenError | None = None
+
+
+class Texts:
+    """Generates the texts of some places.
+
+    Args:
+        loaded: The job.
+        lines: What is written of a text.
+        trace: Where every step is written.
+        done: Called with what came of each place, in their order, as soon as it and all before it are known.
+    """
+
+    def __init__(
+        self, loaded: LoadedJob, lines: Lines, trace: TraceFile | None, done: Callable[[Outcome], None]
+    ) -> None:
+        self._loaded = loaded
+        self._lines = lines
+        self._trace = trace
+        self._done = done
+        self._waiting: deque[Outcome] = deque()  # in the order of the places, from the first that is not done
+
+    def steps(self, slots: Iterable[Slot], at_once: int) -> Iterator[None]:
+        """Fill all places, ``at_once`` of them at a time; yields after each step of a text."""
+        batch = batch_of(self._loaded.model, at_once)
+        running: dict[int, _Text] = {}
+        for number, step in drive_batch(self._loops(slots, running), batch, at_once):
+            if self._took(running[number], step):
+                del running[number]
+                self._hand_on()
+            yield
+
+    def _loops(self, slots: Iterable[Slot], running: dict[int, _Text]) -> Iterator[Loop]:
+        """The loops of the places in order; ``running`` gets the text of each. What cannot begin is done with."""
+        number = 0
+        for slot in slots:
+            outcome = Outcome(slot)
+            self._waiting.append(outcome)
+            try:
+                loop = self._loop(slot)
+            except SfgenError as error:
+                self._fail(outcome, error)
+                self._hand_on()  # nothing else may come for a long time
+                continue
+            running[number] = _Text(outcome, time.perf_counter(), self._tracer(slot))
+            number += 1
+            yield loop
+
+    def _loop(self, slot: Slot) -> Loop:
+        if slot.prompt.prompt is None:
+            raise InputError(slot.prompt.fault, hint=slot.prompt.hint)
+        return self._loaded.loop(slot.prompt.prompt, slot.sampler, observe=self._trace is not None)
+
+    def _tracer(self, slot: Slot) -> Tracer | None:
+        if self._trace is None:
+            return None
+        scene = self._loaded.scene(slot.prompt.prompt or "", slot.sampler, line=slot.prompt.line)
+        return self._trace.begin(scene)
+
+    def _took(self, text: _Text, step: Event | SfgenError) -> bool:
+        """Take note of an event of a text, or of its error; true if that was the last."""
+        if isinstance(step, SfgenError):
+            if text.tracer is not None:
+                text.tracer.fail(step)
+            self._fail(text.outcome, step)
+            return True
+        seconds = time.perf_counter() - text.started
+        if text.tracer is not None:
+            text.tracer.show(step, seconds)
+        if not isinstance(step, Finished):
+            return False
+        text.outcome.record = self._lines.written(text.outcome.slot, step.result, seconds)
+        return True
+
+    def _fail(self, outcome: Outcome, error: SfgenError) -> None:
+        outcome.error = error
+        outcome.record = self._lines.failed(outcome.slot, error.message)
+
+    def _hand_on(self) -> None:
+        """Hand on what is known, up to the first place that is not."""
+        while self._waiting and self._waiting[0].record:
+            self._done(self._waiting.popleft())
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text while it is written.
+
+    Attributes:
+        outcome: What comes of it.
+        started: When work on it began.
+        tracer: Who is told of its events.
+    """
+
+    outcome: Outcome
+    started: float
+    tracer: Tracer | None
