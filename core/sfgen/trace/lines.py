@@ -1,16 +1,21 @@
-"""The lines of a trace: what each begins with, and which keys it has."""
+"""The lines of a trace: what each begins with, which keys it has, and each by itself read again."""
 
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from functools import cache
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sfgen.errors import SfgenError
 from sfgen.printable import on_one_line
 from sfgen.quantities import Count, Seconds
+from sfgen.trace.errors import MalformedError, found
 from sfgen.trace.kinds import Key, OneOf, record_of
 from sfgen.trace.scene import Scene
+from sfgen.trace.values import from_json, take
+
+if TYPE_CHECKING:
+    from sfgen.decoding import Event
 
 Version: TypeAlias = Literal[1]
 VERSION: Version = get_args(Version)[0]
@@ -70,6 +75,40 @@ class Failure:
         """The same as an error; nothing in it can drive a terminal or fill it."""
         message, hint = on_one_line(self.message), on_one_line(self.hint)
         return SfgenError(message, details=tuple(map(on_one_line, self.details[:4])), hint=hint)
+
+
+def read_heading(fields: dict[str, Any]) -> tuple[Heading, Scene]:
+    """The first line of a sample again: one with the key ``trace``.
+
+    Raises:
+        MalformedError: It is no such line, or of another version.
+    """
+    version = take(fields, "trace", Count)
+    if version != VERSION:
+        made_by = on_one_line(str(fields.get("sfgen", "another version")))[:40]
+        raise MalformedError(
+            "trace",
+            f"a trace of version {version}, and this sfgen reads version {VERSION}",
+            hint=f"It was written by sfgen {made_by}.",
+        )
+    return from_json(Heading, fields), from_json(Scene, fields)
+
+
+def read_event(fields: dict[str, Any]) -> tuple[Stamp, Event | Failure]:
+    """Any other line again.
+
+    Raises:
+        MalformedError: It is no such line.
+    """
+    from sfgen.trace.events import EVENTS
+
+    stamp, name = from_json(Stamp, fields), take(fields, "event", Any)
+    if name == FAILURE:
+        return stamp, from_json(Failure, fields)
+    if not isinstance(name, str) or name not in EVENTS:
+        raise MalformedError("event", f"there is no event {found(name)}")
+    event: Event = from_json(EVENTS[name], fields)
+    return stamp, event
 
 
 @cache

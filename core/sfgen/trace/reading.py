@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sfgen import arguments
-from sfgen.printable import on_one_line
-from sfgen.quantities import Count
 from sfgen.trace.errors import MalformedError, NoTrace, TraceError, found
-from sfgen.trace.lines import FAILURE, VERSION, Failure, Heading, Stamp
+from sfgen.trace.lines import Failure, read_event, read_heading
 from sfgen.trace.open_files import binary_file
 from sfgen.trace.scene import Scene
-from sfgen.trace.values import from_json, take
 
 if TYPE_CHECKING:
     from sfgen import Event, Result, RolledBack, TokenChosen
@@ -103,7 +100,7 @@ def parse_trace(stream: BinaryIO, name: str = "the file") -> Trace:
         TraceError: It is no trace, or is damaged; names the line.
         OSError: It cannot be read.
     """
-    binary_file("stream", stream, "readline")
+    binary_file("stream", stream, "an open binary file", "readline")
     arguments.text("name", name)
     samples: dict[int, _Sample] = {}
     for number, line in _lines(stream, name):
@@ -117,10 +114,15 @@ def parse_trace(stream: BinaryIO, name: str = "the file") -> Trace:
             raise TraceError(f"{name}, line {number}: {error}") from None
         try:
             if "trace" in fields:
-                _begin(fields, samples)
+                heading, scene = read_heading(fields)
+                if heading.sample in samples:
+                    raise MalformedError("sample", f"sample {heading.sample} began before")
+                samples[heading.sample] = _Sample(Recording(heading.sample, scene))
             elif samples:
-                stamp = from_json(Stamp, fields)
-                _sample_of(stamp, samples).take(stamp, fields)
+                stamp, event = read_event(fields)
+                if stamp.sample not in samples:
+                    raise MalformedError("sample", f"sample {stamp.sample} did not begin")
+                samples[stamp.sample].take(stamp.seconds, event)
             else:
                 raise _foreign(name, number, 'there is no "trace" in it')
         except MalformedError as error:
@@ -171,28 +173,6 @@ def _foreign(name: str, number: int, problem: str) -> NoTrace:
     )
 
 
-def _begin(fields: dict[str, Any], samples: dict[int, _Sample]) -> None:
-    """Take note of the first line of a sample."""
-    version = take(fields, "trace", Count)
-    if version != VERSION:
-        made_by = on_one_line(str(fields.get("sfgen", "another version")))[:40]
-        raise MalformedError(
-            "trace",
-            f"a trace of version {version}, and this sfgen reads version {VERSION}",
-            hint=f"It was written by sfgen {made_by}.",
-        )
-    number = from_json(Heading, fields).sample
-    if number in samples:
-        raise MalformedError("sample", f"sample {number} began before")
-    samples[number] = _Sample(Recording(number, from_json(Scene, fields)))
-
-
-def _sample_of(stamp: Stamp, samples: dict[int, _Sample]) -> _Sample:
-    if stamp.sample not in samples:
-        raise MalformedError("sample", f"sample {stamp.sample} did not begin")
-    return samples[stamp.sample]
-
-
 class _Sample:
     """A recording while it is read, with what is needed to tell whether an event can follow."""
 
@@ -202,22 +182,16 @@ class _Sample:
         self._size = 0  # bytes
         self._is_over = False
 
-    def take(self, stamp: Stamp, fields: dict[str, Any]) -> None:
+    def take(self, seconds: float, event: Event | Failure) -> None:
         """Take note of a line that is not the first."""
-        from sfgen.trace.events import EVENTS
-
-        name = take(fields, "event", Any)
         if self._is_over:
-            raise MalformedError("event", f"sample {stamp.sample} ended before")
-        if name == FAILURE:
-            self.recording.failure = from_json(Failure, fields)
+            raise MalformedError("event", f"sample {self.recording.sample} ended before")
+        if isinstance(event, Failure):
+            self.recording.failure = event
             self._is_over = True
-        elif isinstance(name, str) and name in EVENTS:
-            event: Event = from_json(EVENTS[name], fields)
-            self._follow(event)
-            self.recording.events.append((stamp.seconds, event))
         else:
-            raise MalformedError("event", f"there is no event {found(name)}")
+            self._follow(event)
+            self.recording.events.append((seconds, event))
 
     def _follow(self, event: Event) -> None:
         """Take note of the tokens that stand; an event that cannot follow them is refused."""

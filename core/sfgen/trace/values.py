@@ -35,7 +35,7 @@ def to_json(value: object) -> Any:
     """The value as what ``json`` can write.
 
     Raises:
-        MalformedError: No trace has such a value.
+        TypeError: No trace has such a value.
 
     >>> to_json((b"talk", b"\\xe8\\xa9", None, 0.5))
     ['talk', {'hex': 'e8a9'}, None, 0.5]
@@ -59,7 +59,7 @@ def to_json(value: object) -> Any:
     if isinstance(value, numbers.Integral):  # numpy's too
         return int(value)
     if not isinstance(value, numbers.Real):
-        raise MalformedError("", f"a trace has no {type(value).__name__}")
+        raise TypeError(f"a trace has no {type(value).__name__}")
     number = float(value)
     return number if math.isfinite(number) else 0.0  # a model that scores a token infinite; JSON has no such number
 
@@ -74,7 +74,7 @@ def from_json(type_: type[T], value: object) -> T:
     b'\\xe8\\xa9'
     """
     hint: Any = type_
-    return cast(T, _read(kind_of(hint), value, ""))
+    return cast(T, read(kind_of(hint), value, ""))
 
 
 def take(fields: dict[str, Any], name: str, hint: Any) -> Any:
@@ -90,11 +90,20 @@ def take(fields: dict[str, Any], name: str, hint: Any) -> Any:
     """
     if name not in fields:
         raise MalformedError(name, "is missing")
-    return _read(kind_of(hint), fields[name], name)
+    return read(kind_of(hint), fields[name], name)
 
 
-def _read(kind: Kind, value: object, path: str) -> Any:
-    """One value of a kind; ``path`` says where it stands, as keys and indices."""
+def read(kind: Kind, value: object, path: str) -> Any:
+    """One value of a kind again.
+
+    Args:
+        kind: The kind.
+        value: What ``json`` read.
+        path: Where it stands, as keys and indices; empty for the whole.
+
+    Raises:
+        MalformedError: It is none of that kind.
+    """
     match kind:
         case Number():
             return _read_number(kind, value, path)
@@ -107,11 +116,11 @@ def _read(kind: Kind, value: object, path: str) -> Any:
                 raise wrong(path, "true or false", value)
             return value
         case Nullable():
-            return None if value is None else _read(kind.kind, value, path)
+            return None if value is None else read(kind.kind, value, path)
         case ListOf():
             if not isinstance(value, list):
                 raise wrong(path, "a list", value)
-            return tuple(_read(kind.kind, item, f"{path}[{index}]") for index, item in enumerate(value))
+            return tuple(read(kind.kind, item, f"{path}[{index}]") for index, item in enumerate(value))
         case Record():
             return _read_record(kind, value, path)
         case OneOf():
@@ -131,7 +140,7 @@ def _read_record(kind: Record, value: object, path: str) -> object:
     for key in kind.keys:
         where = f"{path}.{key.name}" if path else key.name
         if key.name in value:
-            fields[key.name] = _read(key.kind, value[key.name], where)
+            fields[key.name] = read(key.kind, value[key.name], where)
         elif key.is_needed:
             raise MalformedError(where, "is missing")
     return kind.type(**fields)

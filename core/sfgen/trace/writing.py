@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import time
@@ -17,10 +18,11 @@ from sfgen.errors import SfgenError, UsageError
 from sfgen.printable import json_text
 from sfgen.quantities import LONGEST_RUN
 from sfgen.trace.errors import MalformedError, TraceError
+from sfgen.trace.kinds import record_of
 from sfgen.trace.lines import FAILURE, VERSION, Failure, Heading, Stamp
 from sfgen.trace.open_files import binary_file
 from sfgen.trace.scene import Scene
-from sfgen.trace.values import from_json, to_json
+from sfgen.trace.values import read, to_json
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -52,7 +54,7 @@ class TraceFile:
             self._path = arguments.path("file", file)
             self._file: BinaryIO | FileIO = self._opened(self._path)
         else:
-            self._file = binary_file("file", file, "write", "a path or an open binary file")
+            self._file = binary_file("file", file, "a path or an open binary file", "write", "flush")
 
     def __enter__(self) -> TraceFile:
         return self
@@ -87,10 +89,13 @@ class TraceFile:
 
     def _write(self, fields: dict[str, Any]) -> None:
         """Write one line and let go of it."""
-        line = memoryview(f"{json_text(fields)}\n".encode())
+        line = f"{json_text(fields)}\n".encode()
         try:
             while line:  # a file without a buffer may take less than the whole
-                line = line[self._file.write(line) :]
+                written = self._file.write(line)
+                if not written:  # one that does not block
+                    raise BlockingIOError(errno.EAGAIN, "it takes nothing at the moment")
+                line = line[written:]
             self._file.flush()
         except (OSError, ValueError) as error:  # a file that was closed meanwhile is a ValueError
             raise self._unwritable(error) from error
@@ -119,11 +124,16 @@ class TraceFile:
 def _fields_of(scene: Scene) -> dict[str, Any]:
     """A scene as JSON, if it can be read again."""
     arguments.instance("scene", scene, Scene)
-    try:
-        fields: dict[str, Any] = to_json(scene)
-        from_json(Scene, fields)
-    except MalformedError as error:
-        raise UsageError(f"scene: {error}") from None
+    fields: dict[str, Any] = {}
+    for key in record_of(Scene).keys:
+        value = getattr(scene, key.name)
+        try:
+            fields[key.name] = to_json(value)
+            read(key.kind, fields[key.name], key.name)
+        except TypeError:
+            raise UsageError(f"scene: {key.name}: a trace has no {type(value).__name__}") from None
+        except MalformedError as error:
+            raise UsageError(f"scene: {error}") from None
     return fields
 
 
