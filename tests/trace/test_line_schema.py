@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import assume, given, settings
@@ -17,6 +17,7 @@ from sfgen.trace import schema
 from sfgen.trace.errors import MalformedError
 from sfgen.trace.events import EVENTS
 from sfgen.trace.lines import FAILURE, HEADING, lines, read_event, read_heading
+from sfgen.trace.values import take
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 SCHEMA = Draft202012Validator(schema())
@@ -139,6 +140,19 @@ def changed_lines(draw: st.DrawFn) -> dict[str, Any]:
 @settings(deadline=None, max_examples=400)
 def test_the_schema_and_the_reader_take_the_same_lines(line: dict[str, Any]) -> None:
     assert SCHEMA.is_valid(line) == (refusal(line) is None), refusal(line)
+
+
+@given(DIGITS)
+def test_the_schema_and_the_reader_take_the_same_digits(digits: str) -> None:
+    line = next(line for line in LINES if line.get("event") == "token_chosen") | {"data": {"hex": digits}}
+    assert SCHEMA.is_valid(line) == (refusal(line) is None)
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "1", [1], None])
+def test_one_of_a_few_values_is_of_the_same_type(value: Any) -> None:
+    assert take({"trace": 1}, "trace", Literal[1]) == 1
+    with pytest.raises(MalformedError):
+        take({"trace": value}, "trace", Literal[1])
 
 
 @given(st.sampled_from(LINES), st.data())
