@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import io
 import json
 import os
 import re
@@ -259,15 +261,26 @@ def test_a_full_disk_is_told(sfgen: Sfgen) -> None:
     assert done.err == "sfgen: cannot write the trace /dev/full: No space left on device\n"
 
 
-def test_a_disk_that_gets_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Filling(io.BytesIO):
+    """A file on a disk that may be full."""
+
+    is_full = True
+
+    def write(self, data: Any) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data)
+
+
+def test_a_disk_that_gets_full_is_told() -> None:
     """In the middle of a run too."""
-    with TraceFile(tmp_path / "run.jsonl") as file:
-        monkeypatch.setattr(file, "_file", open("/dev/full", "wb", buffering=0))  # noqa: SIM115
+    disk = Filling()
+    with TraceFile(disk) as file:
         with pytest.raises(TraceError, match="No space left"):
             file.begin(Scene("", "tiny", 9))
-        monkeypatch.undo()
+        disk.is_full = False
         tracer = file.begin(Scene("", "tiny", 9))
-        monkeypatch.setattr(file, "_file", open("/dev/full", "wb", buffering=0))  # noqa: SIM115
+        disk.is_full = True
         with pytest.raises(TraceError, match="No space left"):
             tracer.fail(SfgenError("no more"))
 

@@ -25,7 +25,7 @@ def written(file: Path | str | BinaryIO) -> list[sfgen.Event]:
     scene = Scene("It is ", "uniform", len(model.vocabulary), choices=("hot", "cold"))
     told = []
     with TraceFile(file) as trace, tracing(trace, scene) as tracer:
-        for event in sfgen.stream(model, scene.prompt, index="hot|cold", look=True):
+        for event in sfgen.stream(model, scene.prompt, index="hot|cold", observe=True):
             told.append(event)
             tracer.show(event)
     return told

@@ -8,7 +8,7 @@ Write one of any stream, and read it::
     model = sfgen.load_model("tiny")
     scene = Scene("Can we talk?", "tiny", len(model.vocabulary), words=("talk",))
     with TraceFile("run.jsonl") as file, tracing(file, scene) as tracer:
-        for event in sfgen.stream(model, scene.prompt, banned=scene.words, look=True):
+        for event in sfgen.stream(model, scene.prompt, banned=scene.words, observe=True):
             tracer.show(event)
 
     (recording,) = sfgen.read_trace("run.jsonl").recordings
