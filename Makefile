@@ -23,7 +23,7 @@ help:
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
 	@echo "make check     lint, types, circles of imports, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
-	@echo "make docs      write the command reference of the README anew"
+	@echo "make docs      write the command reference of the README and the format of traces anew"
 	@echo "make bench     measure, side by side with other libraries; one part: make bench BENCH='--vocabulary gpt2'"
 	@echo "make gpu       test and measure on a GPU of NVIDIA; about ten minutes"
 	@echo "make pictures  draw the pictures of the README anew"

@@ -18,6 +18,7 @@ _GROUND = {
     "kernel_compiler",
     "kernels",
     "printable",
+    "quantities",
     "sizes",
     "user_folders",
 }

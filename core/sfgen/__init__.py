@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sfgen.schema.from_examples import schema_of
     from sfgen.schema.from_tools import tools_schema
     from sfgen.schema.json_schema import JsonSchema
+    from sfgen.trace import read_trace
     from sfgen.vocabulary import Vocabulary
 
 _HOME = {
@@ -63,6 +64,7 @@ _HOME = {
     "from_transformers": "sfgen.models.from_transformers",
     "generate": "sfgen.decoding",
     "load_model": "sfgen.models",
+    "read_trace": "sfgen.trace",
     "schema_of": "sfgen.schema.from_examples",
     "stream": "sfgen.decoding",
     "tools_schema": "sfgen.schema.from_tools",
@@ -91,6 +93,7 @@ __all__ = [
     "from_transformers",
     "generate",
     "load_model",
+    "read_trace",
     "schema_of",
     "stream",
     "tools_schema",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import io
 import json
 import os
 import re
@@ -21,10 +23,8 @@ import pytest
 from hypothesis import given, settings
 from traces import Run, runs, write_runs
 
-import sfgen.trace
 from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Index, Sampler, Vocabulary, load_model, stream
-from sfgen.decoding import Candidate, Outlook, Result, Watch
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import SfgenError
 from sfgen.trace import Failure, TraceError, TraceFile, read_trace, tracing
@@ -261,15 +261,26 @@ def test_a_full_disk_is_told(sfgen: Sfgen) -> None:
     assert done.err == "sfgen: cannot write the trace /dev/full: No space left on device\n"
 
 
-def test_a_disk_that_gets_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Filling(io.BytesIO):
+    """A file on a disk that may be full."""
+
+    is_full = True
+
+    def write(self, data: Any) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data)
+
+
+def test_a_disk_that_gets_full_is_told() -> None:
     """In the middle of a run too."""
-    with TraceFile(tmp_path / "run.jsonl") as file:
-        monkeypatch.setattr(file, "_file", open("/dev/full", "wb", buffering=0))  # noqa: SIM115
+    disk = Filling()
+    with TraceFile(disk) as file:
         with pytest.raises(TraceError, match="No space left"):
             file.begin(Scene("", "tiny", 9))
-        monkeypatch.undo()
+        disk.is_full = False
         tracer = file.begin(Scene("", "tiny", 9))
-        monkeypatch.setattr(file, "_file", open("/dev/full", "wb", buffering=0))  # noqa: SIM115
+        disk.is_full = True
         with pytest.raises(TraceError, match="No space left"):
             tracer.fail(SfgenError("no more"))
 
@@ -340,68 +351,3 @@ def test_cut_anywhere_it_can_be_read(tmp_path: Path) -> None:
         assert trace.cut_line == (None if is_whole or data[:length].endswith(b"\n") else lines + 1)
         expected = lines - 1 + (is_whole and not data[:length].endswith(b"\n"))
         assert [event for _, event in recording.events] == events[: max(0, expected)]
-
-
-# ---- the description of the format -----------------------------------------------------------------------------------
-
-_SECTIONS = {
-    "The first line of a sample": (Scene, {"trace", "sfgen", "sample"}),
-    "Outlook": (Outlook, set()),
-    "Candidate": (Candidate, set()),
-    "Watch": (Watch, set()),
-    "Result": (Result, set()),
-    "error": (Failure, set()),
-    **{name: (kind, set()) for name, kind in EVENTS.items()},
-}
-
-
-def documented() -> dict[str, dict[str, tuple[bool, str]]]:
-    """Section → key → whether it may be missing, and its type."""
-    text = sfgen.trace.__doc__ or ""
-    sections = re.findall(r"^\*\*(.+?)\*\*[^\n]*::\n\n((?:    .*\n)+)", text, flags=re.MULTILINE)
-    return {
-        title: {
-            key: (bool(mark), kind.strip())
-            for key, mark, kind in re.findall(r"^    ([a-z_]+)(\??) +(.+?)(?:  |$)", body, flags=re.MULTILINE)
-        }
-        for title, body in sections
-    }
-
-
-def type_in_words(kind: Any) -> str:
-    arguments = typing.get_args(kind)
-    if type(None) in arguments:
-        return f"{type_in_words(arguments[0])} or null"
-    if typing.get_origin(kind) is tuple:
-        return f"list of {type_in_words(arguments[0])}"
-    if typing.get_origin(kind) is typing.Literal:
-        return "text"
-    plain = {int: "whole", str: "text", bytes: "text", float: "share", bool: "truth", Any: "JSON"}
-    return plain[kind] if kind in plain else str(kind.__name__)
-
-
-def test_the_description_has_every_key_and_no_other() -> None:
-    sections = documented()
-    assert set(sections.pop("Every other line")) == {"sample", "seconds", "event"}
-    assert set(sections) == set(_SECTIONS)
-    for title, (kind, more) in _SECTIONS.items():
-        hints = typing.get_type_hints(kind)
-        expected = {
-            field.name: (
-                field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING,
-                type_in_words(hints[field.name]),
-            )
-            for field in dataclasses.fields(kind)
-            if field.compare  # others are how a value is made, and no part of it
-        }
-        described = {key: value for key, value in sections[title].items() if key not in more}
-        assert set(sections[title]) >= more
-        assert described == expected, title
-
-
-def test_a_line_has_the_keys_that_are_described(tmp_path: Path) -> None:
-    write_runs(tmp_path / "run.jsonl", [(Scene("", "tiny", 9), [], SfgenError("no more"))])
-    scene, error = (json.loads(line) for line in (tmp_path / "run.jsonl").read_text(encoding="utf-8").splitlines())
-    sections = documented()
-    assert list(scene) == list(sections["The first line of a sample"])
-    assert list(error) == [*sections["Every other line"], *sections["error"]]

@@ -1,4 +1,4 @@
-"""Write the command reference into the README from the code, or check that it is fresh.
+"""Write from the code the command reference of the README and the format of a trace, or check that they are fresh.
 
 Usage: ``python tests/docs/reference.py [--check]``
 """
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import trace_format
 import typer
 
 from sfgen_cli.app import app
@@ -62,22 +63,31 @@ def _plain(text: str) -> str:
     return re.sub(r"\[bold\](.*?)\[/\]", r"`\1`", " ".join(text.split())).replace("\\[", "[").replace("\\\\", "\\")
 
 
-def main() -> int:
-    old = README.read_text(encoding="utf-8")
-    before, _, rest = old.partition(BEGIN)
+def readme() -> str:
+    """The README with the reference of today.
+
+    Raises:
+        ValueError: It has no place for it.
+    """
+    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
     _, found, after = rest.partition(END)
     if not found:
-        print(f"{README.name} has no place for the command reference: {BEGIN} … {END}", file=sys.stderr)
-        return 1
-    new = before + reference() + after
-    if "--check" in sys.argv:
+        raise ValueError(f"{README.name} has no place for the command reference: {BEGIN} … {END}")
+    return before + reference() + after
+
+
+def main() -> int:
+    is_fresh = True
+    for path, new in ((README, readme()), (trace_format.FILE, trace_format.trace_format())):
+        if "--check" not in sys.argv:
+            path.write_text(new, encoding="utf-8")
+            continue
+        old = path.read_text(encoding="utf-8")
         if new != old:
-            sys.stderr.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "README", "code"))
-            print("the command reference in the README is stale: run make docs", file=sys.stderr)
-            return 1
-        return 0
-    README.write_text(new, encoding="utf-8")
-    return 0
+            is_fresh = False
+            sys.stderr.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), path.name, "code"))
+            print(f"{path.name} is stale: run make docs", file=sys.stderr)
+    return 0 if is_fresh else 1
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ GIVEN_BACK = (
     "sfgen.models.transformers_model.TransformersModel",
     "sfgen.models.uniform.UniformModel",
     "sfgen.models.zip_model.ZipModel",
-    "sfgen.trace.read_trace",
 )
 """What is in no ``__all__``, but in the hands of callers: objects that public functions return, and what the README
 names."""

@@ -19,7 +19,7 @@ from public_calls import Call
 from transformers import AutoTokenizer
 
 import sfgen
-from sfgen import decoding, reference, regex
+from sfgen import SfgenError, decoding, reference, regex
 from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
 from sfgen.index.stored_rows import StoredRows
@@ -29,6 +29,7 @@ from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.uniform import UniformModel
 from sfgen.models.zip_model import ZipModel
+from sfgen.trace import Scene, TraceFile, tracing
 
 PATTERN = "(ab|ba)+c?"
 TOKENS = [bytes([byte]) for byte in range(256)] + [b"ab", None]
@@ -114,6 +115,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "data": lambda: b"ab",
     "dfa": dfa,
     "eos": lambda: END,
+    "error": lambda: SfgenError("wrong"),
+    "event": lambda: sfgen.TextReleased("a"),
     "example": lambda: {"name": "Ada"},
     "file": lambda: _file("words.txt", "talk\n"),
     "found": lambda: (2, False, 0, 0),
@@ -143,6 +146,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "row": lambda: index().row(0),
     "sampler": sfgen.Sampler,
     "rows": lambda: 1,
+    "sample": lambda: 0,
+    "scene": lambda: Scene("a", "uniform", 9),
     "schema": lambda: {"type": "integer"},
     "scores": lambda: np.array([0.5, 1.0, 0.25]),
     "source": lambda: io.StringIO("talk\nlisten\n"),
@@ -197,7 +202,11 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.models.transformers_model.TransformersModel.source": lambda: LoadedModel(tiny().model, RIGHT["tokenizer"]()),
     "sfgen.reference.guide.ReferenceGuide.index": lambda: reference.NaiveIndex("ab+", vocabulary()),
     "sfgen.reference.sub_sequences.map_states_to_vocab.vocabulary": lambda: ["a", "b"],
+    "sfgen.trace.reading.parse_trace.stream": lambda: _trace().open("rb"),
     "sfgen.trace.reading.read_trace.path": lambda: _trace(),
+    "sfgen.trace.writing.TraceFile.file": io.BytesIO,
+    "sfgen.trace.writing.Tracer.write": lambda: print,
+    "sfgen.trace.writing.tracing.file": lambda: TraceFile(io.BytesIO()),
 }
 """The same where the name means something else."""
 
@@ -226,6 +235,8 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "Grammar": lambda: sfgen.Grammar.from_gbnf('root ::= "a"'),
     "JsonSchema": lambda: sfgen.JsonSchema("name"),
     "Sampler": lambda: sfgen.Sampler(temperature=1, seed=0),
+    "TraceFile": lambda: TraceFile(io.BytesIO()),
+    "Tracer": lambda: TraceFile(io.BytesIO()).begin(Scene("a", "uniform", 9)),
     "TokenTrie": lambda: vocabulary().trie,
     "TinyModel": TinyModel,
     "TransformersModel": tiny,
@@ -249,10 +260,9 @@ def _file(name: str, content: str) -> Path:
 
 
 def _trace() -> Path:
-    from sfgen_cli.__main__ import run
-
     path = Path("run.jsonl")
-    assert run(["gen", "--model", "uniform", "--choices", "a", "A prompt", "--quiet", "--trace", str(path)]) == 0
+    with TraceFile(path) as file, tracing(file, Scene("a", "uniform", 9)) as tracer:
+        tracer.show(sfgen.TextReleased("b"))
     return path
 
 
@@ -305,11 +315,14 @@ def _is_row_of_floats(value: Any) -> bool:
 KINDS: dict[str, Callable[[Any], bool]] = {
     "Any": lambda value: False,  # a tokenizer, a model of transformers: nothing that is tried is one
     "BannedWords": _is(sfgen.BannedWords),
+    "BaseException": _is(BaseException),
     "Batch": lambda value: False,
     "BinaryIO": lambda value: False,
+    "Callable[[dict[str, Any]], None]": callable,
     "Callable[[int, int], None]": callable,
     "Collection[int]": _all(_is_int),
     "Dfa": _is(sfgen.Dfa),
+    "Event": lambda value: False,
     "FSM": _is(FSM),
     "Mapping[str, Any]": _is(Mapping),
     "Found": lambda value: False,
@@ -349,6 +362,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "PathLike[str]": _is(Path),
     "ReferenceIndex[State]": lambda value: False,
     "Sampler": _is(sfgen.Sampler),
+    "Scene": lambda value: False,
     "SeamMark": _is(SeamMark),
     "Scores": _is_row_of_floats,
     "Sequence[Token]": _all(_is(bytes, type(None))),
@@ -364,6 +378,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "StrategyName": lambda value: False,
     "Tensor": _is(torch.Tensor),
     "TextIO": lambda value: False,
+    "TraceFile": lambda value: False,
     "UInt32": lambda value: False,
     "Vocabulary": _is(sfgen.Vocabulary),
     "bool": _is(bool, np.bool_),

@@ -114,13 +114,17 @@ def _check(file: Path, slow: int | None, svg: Path | None, at: int | None, *, st
 
 
 def _read(file: Path) -> Trace:
-    from sfgen.trace import TraceError, parse_trace, read_trace
+    from sfgen.trace import NoTrace, TraceError, parse_trace, read_trace
 
-    if str(file) != _STDIO:
-        return read_trace(file)
-    if sys.stdin is None:
-        raise TraceError("cannot read the trace from stdin: it is closed")
-    return parse_trace(sys.stdin.buffer, "stdin")
+    try:
+        if str(file) != _STDIO:
+            return read_trace(file)
+        if sys.stdin is None:
+            raise TraceError("cannot read the trace from stdin: it is closed")
+        return parse_trace(sys.stdin.buffer, "stdin")
+    except NoTrace as error:
+        error.hint = "A trace is what gen and ban write with --trace."
+        raise
 
 
 def _chosen(trace: Trace, sample: int | None, name: str) -> list[Recording]:
@@ -171,7 +175,8 @@ def _show(recording: Recording, slow: int | None, *, step: bool) -> None:
 
 def _draw(recording: Recording, path: Path, at: int | None) -> None:
     """Write the picture of one step."""
-    from sfgen.trace import TraceError, refuse_to_replace
+    from sfgen.trace import TraceError
+    from sfgen.trace.writing import refuse_to_replace
     from sfgen_cli.live.picture import svg
     from sfgen_cli.live.view import LiveView
 

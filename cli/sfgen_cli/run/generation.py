@@ -46,6 +46,10 @@ def trace_file(options: GenerationOptions) -> Iterator[TraceFile | None]:
     if options.trace is None:
         yield None
         return
+    if str(options.trace) == "-":
+        raise UsageError(
+            "--trace needs the name of a file: stdout is for the text", hint="For example: --trace run.jsonl"
+        )
     from sfgen.trace import TraceFile
 
     with TraceFile(options.trace) as file:

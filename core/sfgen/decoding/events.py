@@ -1,4 +1,8 @@
-"""What the decode loop tells: each step as a value. Views, traces and tests all read the same events."""
+"""What the decode loop tells: each step as a value. Views, traces and tests all read the same events.
+
+A trace is these classes as JSON: its keys are the fields, its types and ranges the type hints, and its documentation
+the sentences below (``sfgen.trace``).
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
-"""Why generation stopped.
+from sfgen.quantities import Count, Probability, Signed
 
-``complete``: nothing but the end could follow. ``end_token``: the model chose to end. ``stop``: a stop string was
-whole. ``limit``: the token limit, or the end of the model's context. The last two are for free text and bans only: with
-a pattern the limit never cuts.
-"""
+FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
+"""Why generation stopped: ``Result`` says what each means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,11 @@ class Candidate:
         after: The same among the tokens that may stand there; 0 if it may not.
     """
 
-    token_id: int
+    token_id: Count
     data: bytes | None
     is_end: bool
-    before: float
-    after: float
+    before: Probability
+    after: Probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Outlook:
 
     before: tuple[Candidate, ...]
     after: tuple[Candidate, ...]
-    removed: float
+    removed: Probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Watch:
         words: Some of the banned words and patterns that may become complete.
     """
 
-    open_from: int | None
+    open_from: Signed | None
     words: tuple[str, ...]
 
 
@@ -105,17 +106,17 @@ class TokenChosen:
     """A token was appended.
 
     Attributes:
-        position: Index of the token in the generated sequence.
-        token_id: The token.
+        position: Index of the token in the generated sequence: the number of those that stand before it.
+        token_id: The token, below the size of the vocabulary.
         data: Its bytes; empty for an end token.
-        state: The guide's state before it.
-        next_state: The guide's state after it.
-        allowed: How many tokens were allowed here.
+        state: The guide's state before it; may be negative.
+        next_state: The guide's state after it; may be negative.
+        allowed: How many tokens were allowed here, at most the size of the vocabulary.
         forced: Whether nothing else could stand there, so that the model was not asked: it was the only token allowed,
             or writes the beginning of text that must follow, as the tokenizer would.
         probability: The probability with which it was drawn: among the allowed tokens, after temperature and
             truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily.
-        forward_passes: How often the model was asked until now.
+        forward_passes: How often the model was asked until now; 0 where that was not told.
         outlook: What the model found likely here; ``None`` if it was not asked, gives the scores of a few tokens only,
             or nobody observes.
         watch: What the ban has under way after the token; ``None`` without a ban, or if nobody observes.
@@ -123,15 +124,15 @@ class TokenChosen:
             state, or if nobody observes.
     """
 
-    position: int
-    token_id: int
+    position: Count
+    token_id: Count
     data: bytes
-    state: int
-    next_state: int
-    allowed: int
+    state: Signed
+    next_state: Signed
+    allowed: Count
     forced: bool
-    probability: float | None
-    forward_passes: int = 0
+    probability: Probability | None
+    forward_passes: Count = 0
     outlook: Outlook | None = None
     watch: Watch | None = None
     described: str | None = None
@@ -142,26 +143,27 @@ class RolledBack:
     """Tokens were taken back.
 
     Attributes:
-        position: Index of the first token that was taken back.
+        position: Index of the first token that was taken back; all from there on were.
         word: The banned word whose match was complete; ``None`` if nothing but banned text could have followed.
-        token_ids: The tokens that were taken back.
+        token_ids: The tokens that were taken back, at least one.
         data: Their bytes.
-        state: The guide's state after the rollback.
+        state: The guide's state after the rollback; may be negative.
         probability: The model's probability of the first of them among the tokens that the guide allows there, at
             temperature 1; ``None`` if the model was not asked.
-        place: Index at which tokens were ruled out; they may not stand there again while what comes before it stays.
-            ``position`` under ``first-token``, the place of the last token or of the end under ``resample``.
+        place: Index at which tokens were ruled out, at least ``position``; they may not stand there again while what
+            comes before it stays. ``position`` under ``first-token``, the place of the last token or of the end under
+            ``resample``.
         ruled_out: How many tokens were ruled out there at once: all that are known to lead to banned text.
     """
 
-    position: int
+    position: Count
     word: str | None
-    token_ids: tuple[int, ...]
+    token_ids: tuple[Count, ...]
     data: bytes
-    state: int
-    probability: float | None
-    place: int
-    ruled_out: int
+    state: Signed
+    probability: Probability | None
+    place: Count
+    ruled_out: Count
 
     @property
     def forbidden(self) -> int | None:
@@ -184,8 +186,8 @@ class BlockMoved:
         tokens: How many tokens it had.
     """
 
-    position: int
-    tokens: int
+    position: Count
+    tokens: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,19 +198,27 @@ class BlockClosed:
         position: The number of tokens that stay.
     """
 
-    position: int
+    position: Count
 
 
 @dataclass(frozen=True, slots=True)
 class TextReleased:
-    """Text that will never be taken back: what a stream may write now. Never half a character."""
+    """Text that will never be taken back.
+
+    Attributes:
+        text: What a stream may write now; never half a character.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end, with the result."""
+    """The end, with the result.
+
+    Attributes:
+        result: What came out.
+    """
 
     result: Result
 
@@ -239,24 +249,26 @@ class Result:
         text: The joined bytes of the tokens, as text; without the stop string and what came after it.
         token_ids: The generated tokens, without the end token. After a stop string these are all tokens that were
             chosen, also those of the stop string, and the last may reach beyond it: they say more than the text.
-        finish_reason: Why it stopped.
+        finish_reason: Why it stopped. ``complete``: nothing but the end could follow. ``end_token``: the model chose to
+            end. ``stop``: a stop string was whole. ``limit``: the token limit, or the end of the model's context. The
+            last two are for free text and bans only: with a pattern the limit never cuts.
         prompt_tokens: Number of tokens of the prompt.
         forward_passes: How often the model was asked.
         forced_tokens: Tokens that were not asked for, since nothing else could follow.
-        rollbacks: Every rollback, in order.
+        rollbacks: Every rollback again, in order.
         moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
         value: What the text stands for, where the constraint tells: the parsed JSON of a ``sfgen.JsonSchema``.
         instance: Makes what ``parsed`` is, where the schema was made of a Python type.
     """
 
     text: str
-    token_ids: tuple[int, ...]
+    token_ids: tuple[Count, ...]
     finish_reason: FinishReason
-    prompt_tokens: int
-    forward_passes: int
-    forced_tokens: int
+    prompt_tokens: Count
+    forward_passes: Count
+    forced_tokens: Count
     rollbacks: tuple[RolledBack, ...] = field(default=())
-    moved_blocks: int = 0
+    moved_blocks: Count = 0
     value: Any = None
     instance: Instance | None = field(default=None, repr=False, compare=False)
 

@@ -1,9 +1,59 @@
-"""What can be wrong with a trace."""
+"""What can be wrong with a trace, and with one value of it."""
 
 from __future__ import annotations
 
 from sfgen.errors import SfgenError
+from sfgen.printable import on_one_line
+
+_SHOWN = 40  # characters of a value in a message
 
 
 class TraceError(SfgenError):
     """A trace that is damaged or foreign, or that cannot be read or written."""
+
+
+class NoTrace(TraceError):
+    """A file that holds something else than a trace."""
+
+
+class MalformedError(Exception):
+    """A value that does not belong where it stands.
+
+    Args:
+        path: Where, as keys and indices; empty for the whole.
+        problem: What is wrong there.
+        hint: What to do about it.
+    """
+
+    def __init__(self, path: str, problem: str, *, hint: str = "") -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.hint = hint
+
+
+def wrong(path: str, expected: str, value: object) -> MalformedError:
+    """The error for a value of another type or range.
+
+    Args:
+        path: Where it stands.
+        expected: What should stand there, in words.
+        value: What does.
+    """
+    return MalformedError(path, f"expected {expected}, found {found(value)}")
+
+
+def found(value: object) -> str:
+    """A value of JSON in a few words, whatever is in it.
+
+    >>> found({"a": 1}), found("\\x1b[2J"), found(True), found(None), found(3)
+    ('an object', "'\\\\x1b[2J'", 'true', 'null', '3')
+    """
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int) and abs(value) >= 10**_SHOWN:
+        return "a huge number"
+    if isinstance(value, str):
+        value = value[: _SHOWN + 1]  # a long one is not escaped whole
+    shown = on_one_line(repr(value))
+    return shown if len(shown) <= _SHOWN + 2 else shown[:_SHOWN] + "…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import get_args
 
+from sfgen import arguments
 from sfgen.decoding import Event
 
 EVENTS: dict[str, type[Event]] = {
@@ -18,8 +19,13 @@ _NAMES = {kind: name for name, kind in EVENTS.items()}
 def name_of(event: Event) -> str:
     """What an event is called in a trace.
 
+    Raises:
+        UsageError: It is none.
+
     >>> from sfgen import TextReleased
     >>> name_of(TextReleased("a"))
     'text_released'
     """
+    if type(event) not in _NAMES:
+        raise arguments.refusal("event", "an event, as sfgen.stream gives them", event)
     return _NAMES[type(event)]

@@ -9,35 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sfgen import arguments
-from sfgen.errors import SfgenError
-from sfgen.printable import on_one_line
-from sfgen.trace.errors import TraceError
+from sfgen.trace.errors import MalformedError, NoTrace, TraceError, found
+from sfgen.trace.lines import Failure, read_event, read_heading
+from sfgen.trace.open_files import binary_file
 from sfgen.trace.scene import Scene
-from sfgen.trace.values import MalformedError, found, from_json, take, wrong
-from sfgen.trace.writing import VERSION
 
 if TYPE_CHECKING:
     from sfgen import Event, Result, RolledBack, TokenChosen
 
 LONGEST_LINE = 64 * 1024 * 1024
 """Bytes; no run writes as much on one."""
-
-_LONGEST_RUN = 1e9  # seconds
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The error that a run ended in, as it was told."""
-
-    message: str
-    details: tuple[str, ...] = ()
-    hint: str = ""
-
-    @property
-    def error(self) -> SfgenError:
-        """The same as an error; nothing in it can drive a terminal or fill it."""
-        message, hint = on_one_line(self.message), on_one_line(self.hint)
-        return SfgenError(message, details=tuple(map(on_one_line, self.details[:4])), hint=hint)
 
 
 @dataclass
@@ -90,6 +71,12 @@ class Trace:
 def read_trace(path: Path | str) -> Trace:
     """Read a whole trace.
 
+    Each sample of the run is a ``Recording``: its ``scene`` (what was asked for), its ``events`` with their times, as
+    ``sfgen.stream`` gave them, and its ``result`` or its ``failure``. ``sfgen.trace`` has what writes one.
+
+    Args:
+        path: The file.
+
     Raises:
         TraceError: It cannot be read, is no trace, or is damaged; names the line.
     """
@@ -101,9 +88,19 @@ def read_trace(path: Path | str) -> Trace:
         raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from error
 
 
-def parse_trace(stream: BinaryIO, name: str) -> Trace:
-    """The same from an open stream; ``name`` is what errors call it."""
-    arguments.given("stream", stream, "an open file", "readline")
+def parse_trace(stream: BinaryIO, name: str = "the file") -> Trace:
+    """Read a whole trace from an open file.
+
+    Args:
+        stream: The file, open for reading bytes.
+        name: What errors call it.
+
+    Raises:
+        UsageError: It is no open binary file.
+        TraceError: It is no trace, or is damaged; names the line.
+        OSError: It cannot be read.
+    """
+    binary_file("stream", stream, "an open binary file", "readline")
     arguments.text("name", name)
     samples: dict[int, _Sample] = {}
     for number, line in _lines(stream, name):
@@ -117,9 +114,15 @@ def parse_trace(stream: BinaryIO, name: str) -> Trace:
             raise TraceError(f"{name}, line {number}: {error}") from None
         try:
             if "trace" in fields:
-                _begin(fields, samples)
+                heading, scene = read_heading(fields)
+                if heading.sample in samples:
+                    raise MalformedError("sample", f"sample {heading.sample} began before")
+                samples[heading.sample] = _Sample(Recording(heading.sample, scene))
             elif samples:
-                _sample_of(fields, samples).take(fields)
+                stamp, event = read_event(fields)
+                if stamp.sample not in samples:
+                    raise MalformedError("sample", f"sample {stamp.sample} did not begin")
+                samples[stamp.sample].take(stamp.seconds, event)
             else:
                 raise _foreign(name, number, 'there is no "trace" in it')
         except MalformedError as error:
@@ -163,33 +166,11 @@ def _object(line: bytes) -> dict[str, Any]:
     return value
 
 
-def _foreign(name: str, number: int, problem: str) -> TraceError:
-    return TraceError(
-        f"{name} is no trace of sfgen: line {number}: {problem}", hint="A trace is what gen and ban write with --trace."
+def _foreign(name: str, number: int, problem: str) -> NoTrace:
+    return NoTrace(
+        f"{name} is no trace of sfgen: line {number}: {problem}",
+        hint="A trace is what a sfgen.trace.TraceFile writes.",
     )
-
-
-def _begin(fields: dict[str, Any], samples: dict[int, _Sample]) -> None:
-    """Take note of the first line of a sample."""
-    version = take(fields, "trace", int)
-    if version != VERSION:
-        made_by = on_one_line(str(fields.get("sfgen", "another version")))[:40]
-        raise MalformedError(
-            "trace",
-            f"a trace of version {version}, and this sfgen reads version {VERSION}",
-            hint=f"It was written by sfgen {made_by}.",
-        )
-    number = take(fields, "sample", int)
-    if number in samples:
-        raise MalformedError("sample", f"sample {number} began before")
-    samples[number] = _Sample(Recording(number, from_json(Scene, fields)))
-
-
-def _sample_of(fields: dict[str, Any], samples: dict[int, _Sample]) -> _Sample:
-    number = take(fields, "sample", int)
-    if number not in samples:
-        raise MalformedError("sample", f"sample {number} did not begin")
-    return samples[number]
 
 
 class _Sample:
@@ -201,25 +182,16 @@ class _Sample:
         self._size = 0  # bytes
         self._is_over = False
 
-    def take(self, fields: dict[str, Any]) -> None:
+    def take(self, seconds: float, event: Event | Failure) -> None:
         """Take note of a line that is not the first."""
-        from sfgen.trace.events import EVENTS
-
-        name = take(fields, "event", str)
-        seconds = fields.get("seconds")
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= _LONGEST_RUN:
-            raise wrong("seconds", "a number of seconds", seconds)
         if self._is_over:
             raise MalformedError("event", f"sample {self.recording.sample} ended before")
-        if name == "error":
-            self.recording.failure = from_json(Failure, fields)
+        if isinstance(event, Failure):
+            self.recording.failure = event
             self._is_over = True
-        elif name in EVENTS:
-            event: Event = from_json(EVENTS[name], fields)
-            self._follow(event)
-            self.recording.events.append((float(seconds), event))
         else:
-            raise MalformedError("event", f"there is no event {found(name)}")
+            self._follow(event)
+            self.recording.events.append((seconds, event))
 
     def _follow(self, event: Event) -> None:
         """Take note of the tokens that stand; an event that cannot follow them is refused."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from sfgen.quantities import Count, PositiveCount, Unbounded
+
 if TYPE_CHECKING:
     from sfgen import Event
 
@@ -17,27 +19,27 @@ class Scene:
         prompt: The user's text.
         model: The model, as the user named it.
         vocabulary_size: Number of tokens, to compare the allowed ones with.
-        pattern: What the text must match.
-        choices: The texts that it is one of.
+        pattern: What the text must match; ``None``: free text, or choices.
+        choices: The texts that it is one of; ``None``: no choices.
         words: Banned words.
         banned_patterns: Banned patterns.
-        seed: What the text is drawn from; ``None``: nothing is drawn.
-        line: The line of ``--input`` that has the prompt; ``None``: there is no such file.
-        schema: What people call the schema that the text is written by.
-        schema_json: The schema itself with its options, as JSON.
-        grammar: What people call the grammar that the text is one of.
-        grammar_json: The grammar itself with its options, as JSON.
+        seed: What the text is drawn from, however large; ``None``: nothing is drawn.
+        line: The line of a file of many prompts that has the prompt, from 1; ``None``: there is no such file.
+        schema: What people call the schema that the text is written by; ``None``: no schema.
+        schema_json: That schema with the options of how it is written, as JSON; ``None``: no schema.
+        grammar: What people call the grammar that the text is one of; ``None``: no grammar.
+        grammar_json: That grammar with the options of how it is read, as JSON; ``None``: no grammar.
     """
 
     prompt: str
     model: str
-    vocabulary_size: int
+    vocabulary_size: PositiveCount
     pattern: str | None = None
     choices: tuple[str, ...] | None = None
     words: tuple[str, ...] = ()
     banned_patterns: tuple[str, ...] = ()
-    seed: int | None = None
-    line: int | None = None
+    seed: Unbounded | None = None
+    line: Count | None = None
     schema: str | None = None
     schema_json: str | None = None
     grammar: str | None = None

@@ -3,56 +3,58 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from sfgen import arguments
 from sfgen.errors import SfgenError, UsageError
 from sfgen.printable import json_text
-from sfgen.trace.errors import TraceError
-from sfgen.trace.values import to_json
+from sfgen.quantities import LONGEST_RUN
+from sfgen.trace.errors import MalformedError, TraceError
+from sfgen.trace.kinds import record_of
+from sfgen.trace.lines import FAILURE, VERSION, Failure, Heading, Stamp
+from sfgen.trace.open_files import binary_file
+from sfgen.trace.scene import Scene
+from sfgen.trace.values import read, to_json
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from sfgen import Event
-    from sfgen.trace.scene import Scene
 
-VERSION = 1
 _BEGINNING = b'{"trace":'
 
 
 class TraceFile:
-    """The file that the samples of one run are written to, as a context.
+    """The file that the samples of a run are written to, as a context.
 
-    It is opened before the model is loaded, so that what is wrong with it is told at once. The trace of an earlier run
-    is replaced when the first sample begins; what is no trace is never replaced.
+    A path is opened at once, so that what is wrong with it is told before a model is loaded. The trace of an earlier
+    run is replaced when the first sample begins; what is no trace is never replaced. An open file is written from where
+    it stands, and is left open.
 
     Args:
-        path: The file.
+        file: A path, or an open binary file.
 
     Raises:
-        UsageError: It is ``-``.
+        UsageError: It is neither.
         TraceError: It cannot be written, or holds something else than a trace.
     """
 
-    def __init__(self, path: Path) -> None:
-        if str(path) == "-":
-            raise UsageError(
-                "--trace needs the name of a file: stdout is for the text", hint="For example: --trace run.jsonl"
-            )
-        self._path = path
+    def __init__(self, file: Path | str | BinaryIO) -> None:
         self._samples = 0
-        self._is_new = not path.exists()
-        try:
-            refuse_to_replace(path, _BEGINNING, "a trace")
-            self._file = FileIO(path, "a")
-        except OSError as error:
-            raise self._unwritable(error) from error
+        self._path: Path | None = None
+        if isinstance(file, str | os.PathLike):
+            self._path = arguments.path("file", file)
+            self._file: BinaryIO | FileIO = self._opened(self._path)
+        else:
+            self._file = binary_file("file", file, "a path or an open binary file", "write", "flush")
 
     def __enter__(self) -> TraceFile:
         return self
@@ -60,92 +62,173 @@ class TraceFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._path is None:
+            return
         self._file.close()
         if self._is_new and not self._samples:  # the run failed before it began
             with contextlib.suppress(OSError):
                 self._path.unlink()
 
     def begin(self, scene: Scene) -> Tracer:
-        """Write the first line of a sample; samples may run side by side."""
+        """Write the first line of a sample; samples may run side by side.
+
+        Raises:
+            UsageError: A field of the scene is not what its type says.
+            TraceError: The file cannot be written.
+        """
         from sfgen import __version__
 
+        fields = _fields_of(scene)
         if not self._samples:
             self._empty()
         number = self._samples
         self._samples += 1
-        heading = {"trace": VERSION, "sfgen": __version__, "sample": number}
-        self.write({**heading, **to_json(scene)})
-        return Tracer(self, number)
+        heading = Heading(trace=VERSION, sfgen=__version__, sample=number)
+        self._write({**to_json(heading), **fields})
+        return Tracer(self._write, number)
 
-    def write(self, fields: dict[str, Any]) -> None:
-        """Write one line and let go of it.
-
-        Raises:
-            TraceError: The disk is full, or the like.
-        """
-        line = memoryview(f"{json_text(fields)}\n".encode())
+    def _write(self, fields: dict[str, Any]) -> None:
+        """Write one line and let go of it."""
+        line = f"{json_text(fields)}\n".encode()
         try:
-            while line:  # the file has no buffer, and may take less than the whole
-                line = line[self._file.write(line) :]
+            while line:  # a file without a buffer may take less than the whole
+                written = self._file.write(line)
+                if not written:  # one that does not block
+                    raise BlockingIOError(errno.EAGAIN, "it takes nothing at the moment")
+                line = line[written:]
+            self._file.flush()
+        except (OSError, ValueError) as error:  # a file that was closed meanwhile is a ValueError
+            raise self._unwritable(error) from error
+
+    def _opened(self, path: Path) -> FileIO:
+        try:
+            self._is_new = not path.exists()
+            refuse_to_replace(path, _BEGINNING, "a trace")
+            return FileIO(path, "a")
         except OSError as error:
             raise self._unwritable(error) from error
 
     def _empty(self) -> None:
+        """Cut away the trace of an earlier run."""
         try:
-            if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            if self._path is not None and stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
                 self._file.truncate(0)
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> TraceError:
-        return TraceError(f"cannot write the trace {self._path}: {error.strerror or error}")
+    def _unwritable(self, error: Exception) -> TraceError:
+        name = "" if self._path is None else f" {self._path}"
+        return TraceError(f"cannot write the trace{name}: {getattr(error, 'strerror', None) or error}")
+
+
+def _fields_of(scene: Scene) -> dict[str, Any]:
+    """A scene as JSON, if it can be read again."""
+    arguments.instance("scene", scene, Scene)
+    fields: dict[str, Any] = {}
+    for key in record_of(Scene).keys:
+        value = getattr(scene, key.name)
+        try:
+            fields[key.name] = to_json(value)
+            read(key.kind, fields[key.name], key.name)
+        except TypeError:
+            raise UsageError(f"scene: {key.name}: a trace has no {type(value).__name__}") from None
+        except MalformedError as error:
+            raise UsageError(f"scene: {error}") from None
+    return fields
 
 
 class Tracer:
-    """The view that writes one sample.
+    """Writes one sample: ``TraceFile.begin`` makes it.
 
     Args:
-        file: Where to.
-        sample: Its number, which each of its lines has.
+        write: Writes one line, a dictionary.
+        sample: The number of the sample, which each of its lines has.
     """
 
-    def __init__(self, file: TraceFile, sample: int) -> None:
-        self._file, self._sample = file, sample
+    def __init__(self, write: Callable[[dict[str, Any]], None], sample: int) -> None:
+        arguments.function("write", write)
+        self._write_line, self._sample = write, arguments.whole_number("sample", sample, least=0)
         self._started = time.perf_counter()
         self._seconds = 0.0
         self._is_over = False
 
-    def show(self, event: Event, seconds: float) -> None:
-        """Write one event."""
+    def show(self, event: Event, seconds: float | None = None) -> None:
+        """Write one event.
+
+        Args:
+            event: What happened.
+            seconds: When, since the sample began; ``None``: now.
+
+        Raises:
+            UsageError: It is no event, or no time.
+            TraceError: The file cannot be written.
+        """
         from sfgen.decoding import Finished
         from sfgen.trace.events import name_of
 
-        self._seconds = seconds
+        name = name_of(event)
+        if seconds is None:
+            seconds = self._now()
+        self._seconds = arguments.number("seconds", seconds, "a number of seconds", most=LONGEST_RUN)
         self._is_over = isinstance(event, Finished)
-        self._write(seconds, name_of(event), to_json(event))
+        self._write(name, event)
 
     def fail(self, error: BaseException) -> None:
-        """Write that the sample ended in an error; nothing if it had come to its end before."""
+        """Write that the sample ended in an error; nothing if it had come to its end before.
+
+        Raises:
+            TraceError: The file cannot be written.
+        """
+        if not isinstance(error, BaseException):
+            raise arguments.refusal("error", "an exception", error)
         if self._is_over:
             return
         self._is_over = True
         if isinstance(error, SfgenError):
-            fields = {"message": error.message, "details": error.details, "hint": error.hint}
+            failure = Failure(error.message, error.details, error.hint)
         else:
             name = type(error).__name__
             message = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{name}: {error}".removesuffix(": ")
-            fields = {"message": message, "details": (), "hint": ""}
-        seconds = max(self._seconds, time.perf_counter() - self._started)
-        self._write(seconds, "error", {name: to_json(value) for name, value in fields.items()})
+            failure = Failure(message)
+        self._seconds = max(self._seconds, self._now())
+        self._write(FAILURE, failure)
 
-    def _write(self, seconds: float, event: str, fields: dict[str, Any]) -> None:
-        self._file.write({"sample": self._sample, "seconds": round(seconds, 6), "event": event, **fields})
+    def _now(self) -> float:
+        return time.perf_counter() - self._started
+
+    def _write(self, name: str, event: Event | Failure) -> None:
+        stamp = Stamp(self._sample, round(self._seconds, 6))
+        self._write_line({**to_json(stamp), "event": name, **to_json(event)})
+
+
+def tracing(file: TraceFile, scene: Scene) -> AbstractContextManager[Tracer]:
+    """Write one sample of a run, as a context; an error that ends it is written too.
+
+    Args:
+        file: Where to.
+        scene: What was known before the first event.
+
+    Raises:
+        UsageError: As ``TraceFile.begin``.
+        TraceError: The file cannot be written.
+
+    >>> import io, sfgen
+    >>> file, model = io.BytesIO(), sfgen.load_model("uniform")
+    >>> scene = Scene("It is ", "uniform", len(model.vocabulary), choices=("hot", "cold"))
+    >>> with TraceFile(file) as trace, tracing(trace, scene) as tracer:
+    ...     for event in sfgen.stream(model, scene.prompt, index="hot|cold"):
+    ...         tracer.show(event)
+    >>> _ = file.seek(0)
+    >>> (recording,) = sfgen.trace.parse_trace(file).recordings
+    >>> recording.scene == scene, recording.result.text
+    (True, 'cold')
+    """
+    return _ended(arguments.instance("file", file, TraceFile).begin(scene))
 
 
 @contextlib.contextmanager
-def tracing(file: TraceFile, scene: Scene) -> Iterator[Tracer]:
-    """One sample of a run as a view that writes it; an error that ends it is written too."""
-    tracer = file.begin(scene)
+def _ended(tracer: Tracer) -> Iterator[Tracer]:
+    """The tracer of a sample, which is told the error that the context ends in."""
     try:
         yield tracer
     except TraceError:  # the file cannot be written
@@ -157,10 +240,16 @@ def tracing(file: TraceFile, scene: Scene) -> Iterator[Tracer]:
 
 
 def refuse_to_replace(path: Path, beginning: bytes, what: str) -> None:
-    """Names get mixed up on a command line: a prompt or a program is not overwritten.
+    """Refuse to write over what was not written by sfgen: names of files get mixed up.
+
+    Args:
+        path: Where something is to be written.
+        beginning: What such a file begins with.
+        what: What is to be written, in words.
 
     Raises:
-        TraceError: The file is there, and does not begin as what is to be written.
+        TraceError: The file is there, and does not begin so.
+        OSError: It cannot be read.
     """
     if not path.is_file() or not path.stat().st_size:
         return

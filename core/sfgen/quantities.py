@@ -1,0 +1,52 @@
+"""Types of numbers that say which numbers they allow.
+
+What has them, an event of a run or the scene before it, is checked against them where it is read from a trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+LARGEST = 2**63 - 1
+"""Of whole numbers of 64 bits, as numpy and most readers of JSON have them."""
+
+LONGEST_RUN = 1e9
+"""Seconds, 30 years: no run takes longer."""
+
+ROUNDING = 1e-6
+"""What rounding may add to a probability."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that a type allows, its ends included.
+
+    Attributes:
+        least: The smallest number.
+        most: The largest number; ``None``: there is none.
+        words: The same for people: ``a whole number of at least 0``.
+    """
+
+    least: int
+    most: float | None
+    words: str
+
+
+Count: TypeAlias = Annotated[int, Range(0, LARGEST, "a whole number of at least 0")]
+"""How many, an index or an id."""
+
+PositiveCount: TypeAlias = Annotated[int, Range(1, LARGEST, "a whole number of at least 1")]
+"""How many of what is never missing."""
+
+Unbounded: TypeAlias = Annotated[int, Range(0, None, "a whole number of at least 0")]
+"""A whole number of any size, such as a seed."""
+
+Signed: TypeAlias = Annotated[int, Range(-LARGEST, LARGEST, "a whole number of 64 bits")]
+"""A number that may be negative: a guide's state, or an offset that may lie in the prompt."""
+
+Probability: TypeAlias = Annotated[float, Range(0, 1 + ROUNDING, "a number from 0 to 1")]
+"""A probability, up to rounding."""
+
+Seconds: TypeAlias = Annotated[float, Range(0, LONGEST_RUN, "a number of seconds")]
+"""A time, since something began."""

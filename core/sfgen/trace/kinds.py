@@ -1,0 +1,172 @@
+"""The kinds of values that a trace has, made from type hints: the one description of the format.
+
+``kind_of`` makes a kind of what a dataclass says of a field (``Count``, ``tuple[Candidate, ...]``, ``Probability |
+None``). What reads values (``values``), the JSON Schema (``line_schema``) and the documentation all follow these kinds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from sfgen.quantities import Range
+from sfgen.trace.docstrings import attributes, summary
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True and false."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """Numbers of a range.
+
+    Attributes:
+        type: ``int`` or ``float``.
+        range: The numbers that it allows.
+    """
+
+    type: type[int] | type[float]
+    range: Range
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Bytes: a string if they are UTF-8, else an object with their hexadecimal digits."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text: a string, or as bytes are if it has lone surrogates."""
+
+
+@dataclass(frozen=True)
+class Json:
+    """Any value of JSON."""
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A few strings or whole numbers.
+
+    Attributes:
+        values: Each of them.
+    """
+
+    values: tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Nullable:
+    """Values of a kind, or null.
+
+    Attributes:
+        kind: The kind.
+    """
+
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """Lists of values of a kind; tuples in Python.
+
+    Attributes:
+        kind: The kind.
+    """
+
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of an object.
+
+    Attributes:
+        name: The key.
+        kind: Its values.
+        default: What its value is where the key is missing; ``dataclasses.MISSING``: the key must be there.
+        meaning: What the docstring says of it.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    meaning: str
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the key must be there."""
+        return self.default is dataclasses.MISSING
+
+
+@dataclass(frozen=True)
+class Record:
+    """Objects whose keys are the fields of a dataclass; a reader passes over others.
+
+    Attributes:
+        type: The dataclass.
+        keys: Its keys, in order.
+    """
+
+    type: type
+    keys: tuple[Key, ...]
+
+    @property
+    def meaning(self) -> str:
+        """What the docstring of the dataclass begins with."""
+        return summary(self.type)
+
+
+Kind: TypeAlias = Truth | Number | Bytes | Text | Json | OneOf | Nullable | ListOf | Record
+
+_PLAIN: dict[Any, Kind] = {bool: Truth(), bytes: Bytes(), str: Text(), Any: Json()}
+
+
+@cache
+def kind_of(hint: Any) -> Kind:
+    """The kind of the values that a type hint allows.
+
+    Raises:
+        TypeError: There is none: a number without a range, or a type that no trace has.
+
+    >>> kind_of(tuple[bytes | None, ...])
+    ListOf(kind=Nullable(kind=Bytes()))
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated and isinstance(arguments[1], Range):
+        return Number(*arguments)
+    if origin in (Union, types.UnionType) and arguments[1:] == (types.NoneType,):
+        return Nullable(kind_of(arguments[0]))
+    if origin is tuple and arguments[1:] == (...,):
+        return ListOf(kind_of(arguments[0]))
+    if origin is Literal:
+        return OneOf(arguments)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return record_of(hint)
+    if hint not in _PLAIN:
+        raise TypeError(f"{hint} does not say what a trace may have there: a number needs a range")
+    return _PLAIN[hint]
+
+
+@cache
+def record_of(type_: type) -> Record:
+    """The kind of the objects whose keys are the fields of a dataclass."""
+    hints, meanings = get_type_hints(type_, include_extras=True), attributes(type_)
+    return Record(
+        type_,
+        tuple(
+            Key(field.name, kind_of(hints[field.name]), field.default, meanings.get(field.name, ""))
+            for field in recorded_fields(type_)
+        ),
+    )
+
+
+def recorded_fields(value: Any) -> Iterable[dataclasses.Field[Any]]:
+    """The fields of a dataclass that a trace has: those that are compared; others are how a value is made."""
+    return (field for field in dataclasses.fields(value) if field.compare)

@@ -1,0 +1,31 @@
+"""Files that a caller has opened."""
+
+from __future__ import annotations
+
+import io
+from typing import BinaryIO
+
+from sfgen import arguments
+from sfgen.trace.errors import TraceError
+
+
+def binary_file(name: str, value: BinaryIO, wanted: str, *methods: str) -> BinaryIO:
+    """A file of bytes that is open.
+
+    Args:
+        name: What the argument is called.
+        value: The file.
+        wanted: What the argument must be, in words.
+        methods: What is asked of it, such as ``readline``.
+
+    Raises:
+        UsageError: It is no file, or one of text.
+        TraceError: It is closed.
+    """
+    hint = "Open a file in binary mode: open('run.jsonl', 'rb') to read, 'wb' to write."
+    if isinstance(value, io.TextIOBase):
+        raise arguments.refusal(name, wanted, value, hint=hint)
+    arguments.given(name, value, wanted, *methods, hint=hint)
+    if getattr(value, "closed", False):
+        raise TraceError(f"{name} is closed: a trace is written to, or read from, a file that is open")
+    return value
