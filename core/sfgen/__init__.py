@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from sfgen.errors import SfgenError
     from sfgen.index import Index
-    from sfgen.jobs import Job
+    from sfgen.jobs import Job, job_records, run_job
     from sfgen.language.grammar import Grammar
     from sfgen.models import load_model
     from sfgen.models.from_transformers import from_transformers
@@ -63,8 +63,10 @@ _HOME = {
     "Vocabulary": "sfgen.vocabulary",
     "from_transformers": "sfgen.models.from_transformers",
     "generate": "sfgen.decoding",
+    "job_records": "sfgen.jobs",
     "load_model": "sfgen.models",
     "read_trace": "sfgen.trace",
+    "run_job": "sfgen.jobs",
     "schema_of": "sfgen.schema.from_examples",
     "stream": "sfgen.decoding",
     "tools_schema": "sfgen.schema.from_tools",
@@ -92,8 +94,10 @@ __all__ = [
     "Vocabulary",
     "from_transformers",
     "generate",
+    "job_records",
     "load_model",
     "read_trace",
+    "run_job",
     "schema_of",
     "stream",
     "tools_schema",

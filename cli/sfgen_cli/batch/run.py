@@ -25,9 +25,10 @@ from sfgen_cli.shell.output import note, stderr_is_a_terminal, write
 from sfgen_cli.shell.progress import Say, progress
 
 if TYPE_CHECKING:
-    from sfgen.jobs import JobRun, LoadedJob
+    from sfgen.jobs.loaded import LoadedJob
     from sfgen.jobs.output import Output
     from sfgen.jobs.prompts import PromptFile
+    from sfgen.jobs.run import JobRun
     from sfgen.jobs.texts import Outcome
 
 _NOT_JSON = "--input reads JSON Lines: an object on each line. Plain lines of text need --lines."
@@ -45,7 +46,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
     request = replace(request, options=replace(request.options, json=True, live=False))
     request.check()
     process.import_numpy()
-    from sfgen.jobs import JobRun
+    from sfgen.jobs.run import JobRun
 
     path, quiet = None if many.writes_to_stdout else many.output, request.options.quiet
     with (

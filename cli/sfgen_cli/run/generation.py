@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from sfgen.errors import NotAnInstance
+from sfgen.errors import NotAnInstance, UsageError
 from sfgen.kernels import told_of_compiling
 from sfgen.printable import visible
 from sfgen.sizes import size_in_words
@@ -22,7 +22,8 @@ from sfgen_cli.shell.progress import Say, progress
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler
     from sfgen.decoding.loop import Loop
-    from sfgen.jobs import Job, LoadedJob
+    from sfgen.jobs import Job
+    from sfgen.jobs.loaded import LoadedJob
     from sfgen.trace import TraceFile
     from sfgen.trace.scene import Scene, View
 
@@ -160,7 +161,7 @@ def without_weights(request: Request, job: Job, say: Say, made: Made | None) -> 
     constraint = request.constraint
     say(_reading(request.options))
     from sfgen.decoding.plain_forms import vocabulary_of
-    from sfgen.jobs import LoadedJob
+    from sfgen.jobs.loaded import LoadedJob
 
     assert job.spec is not None, "a command names its model"
     model = job.spec.load()

@@ -13,7 +13,8 @@ from sfgen_cli.shell.keyboard import check_stepping
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Sampler
-    from sfgen.jobs import ConstraintFacts, Job
+    from sfgen.jobs import Job
+    from sfgen.jobs.facts import ConstraintFacts
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class Request:
     @property
     def facts(self) -> ConstraintFacts:
         """What records say of the constraint."""
-        from sfgen.jobs import ConstraintFacts
+        from sfgen.jobs.facts import ConstraintFacts
 
         constraint = self.constraint
         return ConstraintFacts(

@@ -3,20 +3,10 @@
 ``job`` says what is done with each prompt; ``prompts`` reads them, ``output`` takes the records, ``lines`` says what
 each line is and compares those of an earlier run; ``seeds`` is the formula of the seeds, ``facts`` what is said of a
 constraint, ``record`` the record of one text; ``loaded`` is a job with its model, ``texts`` works on several texts at
-once, ``run`` writes them.
-
-**What is promised about equal results.** TO BE WRITTEN
+once, ``run`` writes them. What is promised about equal results is in the library's guide, ``core/README.md``.
 """
 
-from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.job import Job
-from sfgen.jobs.loaded import LoadedJob
-from sfgen.jobs.run import JobRun, Summary
+from sfgen.jobs.run import job_records, run_job
 
-__all__ = [
-    "ConstraintFacts",
-    "Job",
-    "JobRun",
-    "LoadedJob",
-    "Summary",
-]
+__all__ = ["Job", "job_records", "run_job"]

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen.decoding.batch import drive
@@ -13,6 +14,7 @@ from sfgen.decoding.plain_forms import source_of, vocabulary_of
 from sfgen.decoding.prepare import prepare
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import SfgenError, UsageError
+from sfgen.models.spec import ModelSpec
 from sfgen.protocols import GuideSource, Model
 from sfgen.trace.scene import Scene
 
@@ -22,6 +24,17 @@ if TYPE_CHECKING:
     from sfgen.jobs.job import Job
 
 _REHEARSED = 48  # events
+
+
+def load(job: Job) -> LoadedJob:
+    """Load a job's model, and index the constraint over its vocabulary.
+
+    Raises:
+        SfgenError: As ``load_model`` and ``Index``.
+    """
+    model = job.model.load() if isinstance(job.model, ModelSpec) else job.model
+    assert not isinstance(model, str | Path), "a name has become a spec"
+    return LoadedJob(job, model, source_of(job.config.index, vocabulary_of(model)))
 
 
 @dataclass(frozen=True)
@@ -37,15 +50,6 @@ class LoadedJob:
     job: Job
     model: Model
     index: GuideSource | None
-
-    @classmethod
-    def of(cls, job: Job, model: Model) -> LoadedJob:
-        """Index the constraint of the job's configuration over the model's vocabulary.
-
-        Raises:
-            SfgenError: As ``Index``.
-        """
-        return cls(job, model, source_of(job.config.index, vocabulary_of(model)))
 
     def loop(self, prompt: str, sampler: Sampler, *, hold: bool = True, observe: bool = False) -> Loop:
         """The loop of one text, for a driver to run. What can be known to be impossible is raised here.

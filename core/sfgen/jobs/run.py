@@ -1,7 +1,7 @@
 """Run a job: texts in order, several at once, written as soon as they and all before them are done.
 
-What comes out does not depend on how many texts are worked on at once, nor on where an earlier run was cut off; see
-``sfgen.jobs`` for what is promised about equal results.
+What is promised about equal results, whatever the size of a batch and wherever an earlier run was cut off, is in the
+library's guide, ``core/README.md``.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import GenerationError, InputError, SfgenError, UsageError
+from sfgen.jobs.job import Job
 from sfgen.jobs.lines import Lines, Slot
-from sfgen.jobs.output import Output, OutputFile
+from sfgen.jobs.loaded import LoadedJob, load
+from sfgen.jobs.output import Kept, Output, OutputFile
 from sfgen.jobs.prompts import Prompts, PromptSource, opened
 from sfgen.jobs.texts import Outcome, Texts
 from sfgen.printable import json_text
 
 if TYPE_CHECKING:
-    from sfgen.jobs.job import Job
-    from sfgen.jobs.loaded import LoadedJob
     from sfgen.trace import TraceFile
 
 
@@ -45,20 +45,6 @@ class Summary:
     failed: int = 0
     kept: int = 0
     kept_failed: int = 0
-
-    def keep(self, slot: Slot, error: str | None) -> None:
-        """Count a line of an earlier run."""
-        self.lines = slot.prompt.line
-        self.kept += 1
-        self.kept_failed += error is not None
-
-    def count(self, outcome: Outcome) -> None:
-        """Count a line that this run has written."""
-        self.lines = outcome.slot.prompt.line
-        if outcome.error is None:
-            self.written += 1
-        else:
-            self.failed += 1
 
 
 @dataclass
@@ -135,7 +121,7 @@ class JobRun:
                 failed.
         """
         if loaded is None and self.has_more():
-            loaded = self.job.load()
+            loaded = load(self.job)
             loaded.check()
         self._begin()
         if loaded is None:
@@ -157,7 +143,11 @@ class JobRun:
         if outcome.error is not None and self.strict:
             raise self._fatal(outcome.error, outcome.slot)
         self.output.append(json_text(outcome.record))
-        self.summary.count(outcome)
+        self.summary.lines = outcome.slot.prompt.line
+        if outcome.error is None:
+            self.summary.written += 1
+        else:
+            self.summary.failed += 1
         if self.told is not None:
             self.told(outcome)
         return outcome
@@ -165,26 +155,79 @@ class JobRun:
     def _keep(self, slot: Slot, error: str | None) -> None:
         if error is not None and self.strict:
             raise self._fatal(GenerationError(error), slot)
-        self.summary.keep(slot, error)
+        self.summary.lines = slot.prompt.line
+        self.summary.kept += 1
+        self.summary.kept_failed += error is not None
 
     def _fatal(self, error: SfgenError, slot: Slot) -> SfgenError:
         kind = InputError if slot.prompt.prompt is None else GenerationError
         return kind(f"{self.source.name}, {slot.place}: {error.message}", details=error.details, hint=error.hint)
 
 
-def run_to_file(
+def job_records(
+    job: Job, prompts: Iterable[str | Mapping[str, Any]], *, batch_size: int = 1
+) -> Iterator[dict[str, Any]]:
+    """Make the texts of some prompts, one record after the other; nothing is written to a file.
+
+    Args:
+        job: What is done with each prompt.
+        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``.
+        batch_size: How many texts are worked on at once.
+
+    Returns:
+        A record for each text, in the order of the prompts, as soon as it is made; one that failed has ``error`` and no
+        ``text``.
+
+    Raises:
+        SfgenError: Nothing can be done at all.
+
+    >>> from sfgen import GenerationConfig, Job, Sampler
+    >>> job = Job("uniform", GenerationConfig(index="[0-9]{3}", sampler=Sampler(1.0, seed=7)))
+    >>> [record["text"] for record in job_records(job, ["Number: ", "Another: "])]
+    ['687', '393']
+    """
+    run = JobRun(_checked(job), Prompts(prompts), Kept(), batch_size)
+    return (outcome.record for outcome in run.write())
+
+
+def run_job(
     job: Job,
     prompts: str | Path | Iterable[str | Mapping[str, Any]],
     output: str | Path,
     *,
-    resume: bool,
-    replace: bool,
-    batch_size: int,
-    strict: bool,
-    plain: bool,
-    trace: str | Path | None,
+    resume: bool = False,
+    replace: bool = False,
+    batch_size: int = 1,
+    strict: bool = False,
+    plain: bool = False,
+    trace: str | Path | None = None,
 ) -> Summary:
-    """Make the texts of all prompts, and write their records to a file; see ``Job.run``."""
+    """Make the texts of all prompts, and write their records to a file as JSON Lines, in the order of the prompts.
+
+    Args:
+        job: What is done with each prompt.
+        prompts: A file of JSON Lines, an object with ``prompt`` on each; or texts and dictionaries.
+        output: The file.
+        resume: Go on after the records that are in the file: they are compared with the prompts and the job, of which
+            the seed is a part.
+        replace: Whether what is in the file may go.
+        batch_size: How many texts are worked on at once.
+        strict: Stop at the first record that is no prompt, or fails.
+        plain: Each line of the file of prompts is a prompt, as it stands.
+        trace: Where every step is written; see ``sfgen.trace``.
+
+    Returns:
+        How many records were written, failed, and were there before.
+
+    Raises:
+        UsageError: An argument of another kind, or ``resume`` together with ``replace`` or ``trace``.
+        InputError: The prompts cannot be read; or, with ``strict``, a record is no prompt.
+        OutputError: The file cannot be written, holds something that may not go, or is not of this job.
+        GenerationError: With ``strict``, a text failed.
+        SfgenError: Nothing can be done at all.
+    """
+    _checked(job)
+    path = arguments.path("output", output)
     for name, value in (("resume", resume), ("replace", replace), ("strict", strict), ("plain", plain)):
         arguments.flag(name, value)
     for name, other in (("replace", replace), ("trace", trace is not None)):
@@ -196,7 +239,7 @@ def run_to_file(
             source = stack.enter_context(opened(arguments.path("prompts", prompts), plain=plain))
         else:
             source = Prompts(prompts)
-        file = OutputFile(arguments.path("output", output), keep=resume, replace=replace)
+        file = OutputFile(path, keep=resume, replace=replace)
         stack.enter_context(closing(file))
         tracing = None
         if trace is not None:
@@ -209,3 +252,7 @@ def run_to_file(
         for _ in run.write():
             pass
     return run.summary
+
+
+def _checked(job: Job) -> Job:
+    return arguments.instance("job", job, Job)

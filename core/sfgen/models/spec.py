@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from sfgen import arguments
+from sfgen.errors import ModelError, VocabularyError
+from sfgen.models.device import check_names
+
 if TYPE_CHECKING:
     from sfgen.protocols import Model
 
@@ -12,6 +16,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class ModelSpec:
     """A model that is named and not loaded; the fields are the arguments of ``sfgen.load_model``, where they are told.
+
+    Raises:
+        ModelError: No name, or no name of a device or type.
+        UsageError: Another argument of another kind.
 
     >>> ModelSpec("uniform").load().name
     'uniform'
@@ -24,6 +32,16 @@ class ModelSpec:
     threads: int | None = None
     trust_remote_code: bool = False
     offline: bool = False
+
+    def __post_init__(self) -> None:
+        arguments.text("name", self.name, error=ModelError)
+        if self.tokenizer is not None:
+            arguments.path("tokenizer", self.tokenizer, error=VocabularyError)
+        check_names(self.device, self.dtype)
+        if self.threads is not None:
+            arguments.whole_number("threads", self.threads, least=1)
+        arguments.flag("trust_remote_code", self.trust_remote_code)
+        arguments.flag("offline", self.offline)
 
     def check(self, *, chat: bool = False) -> None:
         """Refuse a model that cannot be used, as far as that is known without torch and transformers.
@@ -38,6 +56,7 @@ class ModelSpec:
         """
         from sfgen.models.preflight import check_model
 
+        arguments.flag("chat", chat)
         check_model(self.name, device=self.device, dtype=self.dtype, chat=chat, offline=self.offline)
 
     def load(self) -> Model:
