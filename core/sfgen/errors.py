@@ -34,6 +34,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LONGEST_REASON = 200  # characters of somebody else's message that are shown
@@ -55,6 +56,10 @@ class SfgenError(Exception):
         self.message = message
         self.details = details
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception's own way calls the class with its message alone. Another process must be able to raise it.
+        return _restored, (type(self), self.args, self.__dict__)
 
     def __str__(self) -> str:
         return "\n".join([self.message, *self.details, *([self.hint] if self.hint else [])])
@@ -217,6 +222,13 @@ class LimitTooSmall(GenerationError):
 
 class InternalError(SfgenError):
     """A promise of sfgen that sfgen itself broke. Never the user's fault; nothing was written."""
+
+
+def _restored(kind: type[SfgenError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SfgenError:
+    """The error that was pickled."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(fields)
+    return error
 
 
 def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Mapping
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,11 @@ class LarkLanguage:
         self._begin(lexer)
         if self._reader.distances.is_empty:
             raise self._empty()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What it imports goes with it: the folder may not be there.
+        options: dict[str, Any] = {"max_blanks": self.max_blanks, "files": dict(self.files), "origin": self.origin}
+        return partial(lark_language, **options), (self.text, self.start)
 
     def _begin(self, lexer: Lexer) -> None:
         """Begin without any stacks."""

@@ -40,6 +40,9 @@ class TinyModel:
     def __repr__(self) -> str:
         return "TinyModel()"
 
+    def __reduce__(self) -> tuple[type[TinyModel], tuple[()]]:
+        return TinyModel, ()  # the package has its files in each process
+
     def encode(self, text: str) -> list[int]:
         """The token ids of a prompt: the begin token, unless the text itself begins with it, and the text's."""
         ids = self.encode_inside(text)
