@@ -32,11 +32,14 @@ from sfgen.lalr.stack import Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk
 from sfgen.language.lark_guide import LalrGuide
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 _MOST_NODES = 1 << 20
 """Nodes of stacks and what is known of them; when there are more, guides that are made from then on begin anew."""
+
+_MORE_BLANKS = ParameterText("Allow more blanks (max_blanks).", "max_blanks")
 
 _MOST_EXPECTED = 12
 """Terminals that are told by name; of more, the rules that begin with them."""
@@ -81,8 +84,9 @@ class LarkLanguage:
         self._positions = KeptByVocabulary(partial(_positions, self._reader))
 
     def _empty(self) -> GrammarError:
+        hint: str
         if not self._unlimited.distances.is_empty:
-            reason, hint = f" with at most {self.max_blanks} blanks in a row", "Allow more blanks (max_blanks)."
+            reason, hint = f" with at most {self.max_blanks} blanks in a row", _MORE_BLANKS
         elif ends(self._grammar.tables):
             reason = ": what the lexer takes first leaves nothing for the terminals behind it"
             hint = "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
