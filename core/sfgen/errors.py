@@ -41,6 +41,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from sfgen.parameter_text import ParameterText
+
 SavedKind: TypeAlias = Literal["index", "schema", "grammar"]
 """What ``Index.save`` and its like write."""
 
@@ -270,8 +272,8 @@ class OutputError(SfgenError):
     def __init__(self, message: str, *, path: Path, hint: str = "", lines_are_whole: bool = False) -> None:
         self.path = path
         self.lines_are_whole = lines_are_whole
-        hint = hint or ("All lines before are whole: resume=True goes on after them." if lines_are_whole else "")
-        super().__init__(message, hint=hint)
+        go_on = ParameterText("All lines before are whole: resume=True goes on after them.", "resume")
+        super().__init__(message, hint=hint or (go_on if lines_are_whole else ""))
 
 
 class OutputExists(OutputError):

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
 
-import sfgen
 from sfgen.jobs.prompts import LONGEST_LINE
 from sfgen_cli.__main__ import run
 

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
 
-import sfgen
 from sfgen_cli.__main__ import run
 
 Sfgen = Callable[..., Any]

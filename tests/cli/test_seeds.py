@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from many_prompts import SmallModel
 
-import sfgen as library
 from sfgen import Sampler
 from sfgen.jobs import seeds
 from sfgen.jobs.seeds import first_seed, sampler_of

@@ -6,12 +6,13 @@ import ast
 import re
 import shlex
 
-from sfgen.errors import GraphvizMissing, IndexNotFound, OtherVocabulary, SfgenError, UnusableIndex
+from sfgen.errors import ForeignOutput, GraphvizMissing, IndexNotFound, OtherVocabulary, SfgenError, UnusableIndex
 from sfgen.parameter_text import ParameterText
 
 _OTHER_NAMES = {
     "name": "--model",
     "order": "--property-order",
+    "replace": "--force",
     "to_dot()": "--format dot",
     "Vocabulary.from_file": "--vocabulary FILE",
 }
@@ -45,6 +46,8 @@ def hint(error: SfgenError) -> str:
         case GraphvizMissing():
             pipe = "sfgen index --regex P --format dot | dot -Tsvg > index.svg"
             return f"Install Graphviz, or draw it where there is one: {pipe}"
+        case ForeignOutput():
+            return "Name another --output, or give the --input and the options that the file was begun with."
         case OtherVocabulary(kind=kind):
             return f"Use the model that the {kind} was made for, or make the {kind} again with: {_SAVES[kind]}"
         case UnusableIndex(kind=kind):
