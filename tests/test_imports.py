@@ -17,6 +17,7 @@ _GROUND = {
     "kernel_cache",
     "kernel_compiler",
     "kernels",
+    "parameter_text",
     "printable",
     "quantities",
     "sizes",

@@ -16,6 +16,7 @@ from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
 from sfgen.errors import SfgenError
 from sfgen_cli.shell import completion, process, usage
+from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.output import CannotWrite, ReaderGone, complain
 
 _ANSWERING = "check"  # the command whose exit code 1 is an answer, as grep's, so that what failed has 2
@@ -50,7 +51,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if code == ExitCode.INTERRUPTED:  # what Typer makes of Ctrl-C
             raise KeyboardInterrupt
     except SfgenError as error:
-        complain(error.message, [*error.details, error.hint])
+        complain(*told(error))
         return max(error.exit_code, failed)
     except NoArgsIsHelpError as error:
         typer.echo(error.message, color=error.ctx.color)

@@ -11,7 +11,10 @@
     ├── GrammarError          a grammar that cannot be read: carries the line and the column
     ├── NotAnInstance         a text that its schema allows, and that the class of the schema does not take
     ├── VocabularyError       a tokenizer or vocabulary that is missing or not understood
-    ├── IndexFileError        a saved index that is damaged, foreign, or cannot be written
+    ├── IndexFileError        a saved index that is foreign, cannot be read or cannot be written
+    │   ├── IndexNotFound     there is no such file: carries its path
+    │   └── UnusableIndex     one that must be made again: carries its path, the kind, and why
+    │       └── OtherVocabulary   one that was made for another vocabulary
     ├── BannedWordsError      a list of banned words that means nothing
     │   └── NothingBanned     a list without a word in it (exit code 2)
     ├── ModelError            a model that is missing, cannot be loaded, or gives unusable scores
@@ -19,6 +22,7 @@
     ├── OutputError           an output file of a job that cannot be written: carries its path
     │   ├── OutputExists      one that holds something already
     │   └── ForeignOutput     one of another job, or of other prompts
+    ├── GraphvizMissing       a picture that only Graphviz can draw, where it is not installed
     ├── GenerationError       generation that cannot go on
     │   ├── DeadEnd           nothing that the vocabulary can write continues the text
     │   └── LimitTooSmall     fewer tokens allowed than the shortest match needs
@@ -33,7 +37,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from sfgen.parameter_text import ParameterText
+
+SavedKind: TypeAlias = Literal["index", "schema", "grammar"]
+"""What ``Index.save`` and its like write."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _LONGEST_REASON = 200  # characters of somebody else's message that are shown
@@ -55,6 +66,10 @@ class SfgenError(Exception):
         self.message = message
         self.details = details
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception's own way calls the class with its message alone. Another process must be able to raise it.
+        return _restored, (type(self), self.args, self.__dict__)
 
     def __str__(self) -> str:
         return "\n".join([self.message, *self.details, *([self.hint] if self.hint else [])])
@@ -160,6 +175,72 @@ class IndexFileError(SfgenError):
     """A saved index that is damaged, made for another vocabulary, or cannot be read or written."""
 
 
+class IndexNotFound(IndexFileError):
+    """There is no saved index where one was to be read.
+
+    Args:
+        path: Where it was sought.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(f"no such file: {path}", hint="Index(constraint, vocabulary).save(path) makes one.")
+
+
+class UnusableIndex(IndexFileError):
+    """A saved index that must be made again: it is damaged, or in a format of another version of sfgen.
+
+    Args:
+        path: The file.
+        reason: What was wrong, in one line.
+        kind: What is saved in it.
+        details: Lines that show where.
+        hint: What to do instead of making it again.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        reason: str,
+        kind: SavedKind = "index",
+        *,
+        details: tuple[str, ...] = (),
+        hint: str = "",
+    ) -> None:
+        self.path = Path(path)
+        self.reason = reason
+        self.kind = kind
+        hint = hint or f"Make the {kind} again, and save it with force=True."
+        super().__init__(f"{path} {reason}", details=details, hint=hint)
+
+
+class OtherVocabulary(UnusableIndex):
+    """A saved index that was made for another vocabulary.
+
+    Args:
+        path: The file.
+        kind: What is saved in it.
+        saved: The number of tokens and the fingerprint of the vocabulary that it was made for.
+        given: Those of the vocabulary at hand.
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], kind: SavedKind, *, saved: tuple[int, str], given: tuple[int, str]
+    ) -> None:
+        self.saved = saved
+        self.given = given
+        super().__init__(
+            path,
+            "was made for another vocabulary",
+            kind,
+            details=(
+                f"  the file:  {saved[0]} tokens, fingerprint {saved[1][:16]}",
+                f"  the model: {given[0]} tokens, fingerprint {given[1][:16]}",
+            ),
+            hint=f"Use the model that the {kind} was made for, or make it again, and save it with force=True.",
+        )
+
+
 class BannedWordsError(SfgenError):
     """A list of banned words that means nothing: empty, or with an empty word."""
 
@@ -191,8 +272,8 @@ class OutputError(SfgenError):
     def __init__(self, message: str, *, path: Path, hint: str = "", lines_are_whole: bool = False) -> None:
         self.path = path
         self.lines_are_whole = lines_are_whole
-        hint = hint or ("All lines before are whole: resume=True goes on after them." if lines_are_whole else "")
-        super().__init__(message, hint=hint)
+        go_on = ParameterText("All lines before are whole: resume=True goes on after them.", "resume")
+        super().__init__(message, hint=hint or (go_on if lines_are_whole else ""))
 
 
 class OutputExists(OutputError):
@@ -201,6 +282,16 @@ class OutputExists(OutputError):
 
 class ForeignOutput(OutputError):
     """An output file of another job, or of other prompts."""
+
+
+class GraphvizMissing(SfgenError):
+    """Graphviz, which draws pictures, is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "SVG is drawn by Graphviz, and its program `dot` is not on the PATH",
+            hint="Install Graphviz, or draw what to_dot() gives where there is one: dot -Tsvg FILE > index.svg",
+        )
 
 
 class GenerationError(SfgenError):
@@ -217,6 +308,13 @@ class LimitTooSmall(GenerationError):
 
 class InternalError(SfgenError):
     """A promise of sfgen that sfgen itself broke. Never the user's fault; nothing was written."""
+
+
+def _restored(kind: type[SfgenError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SfgenError:
+    """The error that was pickled."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(fields)
+    return error
 
 
 def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[str, ...]:

@@ -205,7 +205,11 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(content.encode())
     assert read_words(path) == read_words(str(path)) == read_words(io.StringIO(content)) == expected
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode()), encoding="latin-1"))
-    assert read_words("-") == expected
+    assert read_words(sys.stdin) == expected
+    with pytest.raises(InputError, match="the banned words in -"):
+        read_words("-")
+    with pytest.raises(SfgenError, match="a list, line 2: the banned word is a star alone"):
+        read_words(io.StringIO("talk\n*"), title="a list")
     banned = BannedWords.from_file(path, match="prefix", ignore_case=False)
     assert (banned.words, banned.match, banned.ignore_case) == (tuple(expected), "prefix", False)
     banned = BannedWords.from_file(path, ["x"], normalize=True, allow=["talk"])

@@ -69,15 +69,15 @@ def test_a_job_that_was_cut_off_anywhere_goes_on_to_the_same_file(
     assert rest.kept == content[:cut].count(b"\n")
 
 
-OTHER = {
+OTHER: dict[str, Any] = {
     "index": "20[0-9]{2}",
     "banned": ["talk"],
     "sampler": Sampler(1.0, seed=6),
     "max_tokens": 8,
     "fast_forward": False,
 }
-OTHER_FREE = {"stop": ["."], "index": DATE}
-OTHER_BANNED = {"strategy": "mask", "max_rollbacks": 9, "max_block": 9, "banned": ["listen"]}
+OTHER_FREE: dict[str, Any] = {"stop": ["."], "index": DATE}
+OTHER_BANNED: dict[str, Any] = {"strategy": "mask", "max_rollbacks": 9, "max_block": 9, "banned": ["listen"]}
 NO_PART_OF_A_TEXT = {"hold", "observe"}
 
 
@@ -203,5 +203,5 @@ def test_a_configuration_is_one_value() -> None:
     assert config == GenerationConfig(banned=sfgen.BannedWords(["talk"]), stop=["x"])
     assert hash(config) == hash(GenerationConfig(banned=iter(["talk"]), stop=("x",)))
     with pytest.raises(dataclasses.FrozenInstanceError):
-        config.max_tokens = 1
+        config.max_tokens = 1  # type: ignore[misc]
     assert json.loads(json.dumps(config.stop)) == ["x"]

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from sfgen import Grammar, JsonSchema, SfgenError, Vocabulary
-from sfgen.errors import GrammarError, IndexFileError, UsageError
+from sfgen.errors import GrammarError, IndexFileError, OtherVocabulary, UsageError
 from sfgen.index import saved_text
 from sfgen.language.file import load, save, saved_grammar
 from sfgen.language.language import Format
@@ -35,7 +35,9 @@ def test_another_vocabulary_is_refused(tmp_path: Path) -> None:
     save(Grammar.from_gbnf(TEXT), VOCABULARY, tmp_path / "grammar")
     with pytest.raises(IndexFileError, match="made for another vocabulary") as caught:
         load(tmp_path / "grammar", Vocabulary([b"a", None], end_token_ids=[1]))
-    assert "--grammar G --save --force" in caught.value.hint
+    assert isinstance(caught.value, OtherVocabulary)
+    assert (caught.value.kind, caught.value.given[0]) == ("grammar", 2)
+    assert "make it again, and save it with force=True" in caught.value.hint
 
 
 def test_schemas_and_grammars_are_told_apart(tmp_path: Path) -> None:

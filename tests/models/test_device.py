@@ -60,7 +60,7 @@ def test_a_device_that_is_not_there(cuda: int, built: bool, name: str, message: 
     with machine(cuda=cuda, built=built), pytest.raises(ModelError) as caught:
         find_device(name)
     assert caught.value.message == message
-    assert "--device cpu" in caught.value.hint
+    assert "device='cpu'" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["toaster", "", "cuda:", "cuda:x", "cuda:-1", "CUDA", "meta", "cpu:0", "cuda:١"])

@@ -252,7 +252,7 @@ class TestAWrongName:
     @pytest.mark.parametrize("name", ["llama3.2", "llama3.2:1b", "Qwen3", "me/llama:latest", "gemma3:27b-it-q4_K_M"])
     def test_of_ollama_is_told_what_to_give(self, name: str) -> None:
         assert "Ollama's" in self.refused(name).hint
-        assert "--model FILE" in self.refused(name).hint
+        assert "name=FILE" in self.refused(name).hint
 
     @pytest.mark.parametrize("name", ["gpt2", "org/llama3.2", "./llama3.2", "/no/llama3:1b", "C:/llama", "x"])
     def test_of_others_is_not(self, name: str) -> None:
@@ -261,7 +261,7 @@ class TestAWrongName:
     @pytest.mark.parametrize("name", ["llama3.2:1b", "llama3.2"])
     def test_that_ollama_has_leads_to_its_file(self, machine: Path, name: str) -> None:
         blob = of_ollama(machine / "ollama", "library/llama3.2:1b")
-        assert f"Ollama has llama3.2:1b, in this file: --model {blob}" in self.refused(name).hint
+        assert f"Ollama has llama3.2:1b, in this file: name={str(blob)!r}" in self.refused(name).hint
         blob.unlink()
         assert str(blob) not in self.refused(name).hint
 

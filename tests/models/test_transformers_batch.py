@@ -305,8 +305,8 @@ class TestWhatCanGoWrong:
         ("raised", "message", "hint"),
         [
             ("CUDA out of memory. Tried to allocate 2.00 GiB.\nGPU 0 has", "not enough memory on cpu for 121 tokens in "
-             "2 texts", "--batch-size"),
-            ("\"addmm_impl_cpu_\" not implemented for 'Half'", "small cannot score on cpu in float32", "--dtype"),
+             "2 texts", "batch_size"),
+            ("\"addmm_impl_cpu_\" not implemented for 'Half'", "small cannot score on cpu in float32", "dtype='"),
         ],
     )  # fmt: skip
     def test_what_torch_raises_is_the_error_of_all(self, raised: str, message: str, hint: str, fails_at: int) -> None:

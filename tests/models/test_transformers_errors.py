@@ -111,7 +111,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "code of its own": (
         lambda directory: configure(directory, model_type="novel", auto_map={"AutoConfig": "code.Config"}),
         "custom code",
-        "--trust-remote-code",
+        "trust_remote_code=True",
     ),
     "weights cut": (cut("model.safetensors", 20_000), "cannot load the weights", "copy or download"),
     "header cut": (cut("model.safetensors", 50), "cannot load the weights", "copy or download"),

@@ -98,6 +98,8 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ),
     ("trace/open_files.py", "is closed", _LIBRARY),
     ("trace/writing.py", "scene: ", _LIBRARY),
+    ("vocabulary/vocabulary.py", "the pickled vocabulary is damaged", _LIBRARY),
+    ("models/pickling.py", "cannot be pickled", _LIBRARY),
     ("vocabulary/token_bytes.py", "a token id must be an integer", _LIBRARY),
     ("vocabulary/token_bytes.py", "there is no token", _LIBRARY),
     ("vocabulary/token_bytes.py", "must be bytes or None", _LIBRARY),

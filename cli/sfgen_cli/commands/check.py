@@ -18,6 +18,7 @@ from sfgen_cli.options.grammar import GrammarOptions
 from sfgen_cli.options.prompts import reader_of_stdin, without_newline
 from sfgen_cli.report.checked_texts import Source, sources
 from sfgen_cli.shell.flatten import Named, flattened
+from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.output import ReaderGone, complain, note, write, write_json
 from sfgen_cli.shell.progress import progress
 from sfgen_cli.shell.usage import quoted
@@ -255,7 +256,7 @@ class _Check:
                 with source.opened() as lines:
                     self._look(source, lines)
             except InputError as error:
-                complain(error.message, [error.hint])
+                complain(*told(error))
                 is_trouble = True
             except BrokenPipeError as error:
                 raise ReaderGone(exit_code=int(self.is_bad)) from error

@@ -14,6 +14,7 @@ import typer
 from sfgen.errors import UsageError
 from sfgen.printable import on_one_line
 from sfgen_cli.options import shared as options
+from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.keyboard import check_stepping, is_watched
 from sfgen_cli.shell.output import complain, note, write
 
@@ -147,7 +148,7 @@ def _play(recording: Recording, name: str, slow: int | None, *, step: bool, quie
     write(recording.text)
     if recording.failure is not None:
         error = recording.failure.error
-        complain(error.message, [*error.details, error.hint])
+        complain(*told(error))
     elif recording.result is None:
         note(f"sfgen: the run was killed: {name} has no end of sample {recording.sample}", quiet=quiet)
     return recording.failure is not None

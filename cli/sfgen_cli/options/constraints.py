@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Mapping
@@ -287,7 +288,9 @@ def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> Ban
         raise UsageError(f"--{prefix}pattern is empty: it would ban every text", hint="Leave it out.")
     if bans.words_file is not None:
         doubts: list[str] = []
-        words += read_words(str(bans.words_file), doubts.append)
+        is_stdin = str(bans.words_file) == "-"
+        source = io.StringIO(read_stdin()) if is_stdin else bans.words_file
+        words += read_words(source, doubts.append, title="standard input" if is_stdin else None)
         for doubt in doubts[:_MOST_DOUBTS]:
             note(f"sfgen: {visible(doubt)}", quiet=quiet)
         if len(doubts) > _MOST_DOUBTS:

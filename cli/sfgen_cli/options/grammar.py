@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -147,15 +145,14 @@ class GrammarText:
         from sfgen.language.source import GrammarSource
 
         options = self.options
-        with told_in_options():
-            return GrammarSource(
-                self.text,
-                options.grammar_format,
-                options.grammar_start,
-                options.blanks,
-                origin=self.file,
-                directory=None if self.file is None else os.path.dirname(self.file) or os.curdir,
-            ).grammar()
+        return GrammarSource(
+            self.text,
+            options.grammar_format,
+            options.grammar_start,
+            options.blanks,
+            origin=self.file,
+            directory=None if self.file is None else os.path.dirname(self.file) or os.curdir,
+        ).grammar()
 
 
 def names_a_file(text: str) -> bool:
@@ -167,18 +164,3 @@ def names_a_file(text: str) -> bool:
     if "\n" in text or "\r" in text:
         return False
     return text.endswith(_ENDINGS) or os.path.isfile(text) or not _RULE.match(text)
-
-
-@contextmanager
-def told_in_options() -> Iterator[None]:
-    """Raise the errors of the library about a grammar's options in the words of the command line."""
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(_in_options(error.message), hint=_in_options(error.hint)) from None
-
-
-def _in_options(text: str) -> str:
-    for name in ("grammar_start", "grammar_format", "max_blanks"):
-        text = text.replace(name, f"--{name.replace('_', '-')}")
-    return text

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sfgen.errors import SchemaError, UsageError
+from sfgen.errors import UsageError
 from sfgen_cli.options.shared import CONSTRAINT
 
 if TYPE_CHECKING:
@@ -100,28 +98,4 @@ class SchemaOptions:
         """
         from sfgen import JsonSchema
 
-        with told_in_options():
-            return JsonSchema(schema, schema_dir=schema_dir, **self.given)
-
-
-@contextmanager
-def told_in_options() -> Iterator[None]:
-    """Raise the errors of the library about a schema in the words of the command line."""
-    try:
-        yield
-    except UsageError as error:
-        raise UsageError(in_options(error.message), hint=in_options(error.hint)) from None
-    except SchemaError as error:
-        raise type(error)(error.reason, error.pointer, details=error.details, hint=in_options(error.hint)) from None
-
-
-def in_options(text: str) -> str:
-    """What the library says of its parameters, in the words of the command line.
-
-    >>> in_options("require_all asks for all properties; spacing='any' leaves it open")
-    '--require-all asks for all properties; --spacing any leaves it open'
-    """
-    text = text.replace("spacing='any'", "--spacing any").replace("indent fixes", "--indent fixes")
-    text = text.replace("indent is at most", "--indent is at most")
-    text = text.replace("schema_dir", "--schema-dir")
-    return text.replace("require_all", "--require-all").replace("extra_properties", "--extra-properties")
+        return JsonSchema(schema, schema_dir=schema_dir, **self.given)

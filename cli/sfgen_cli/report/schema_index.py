@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.printable import on_one_line, visible
 from sfgen_cli.options.index import DEFAULT_FILE
-from sfgen_cli.options.schema import in_options
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import with_vocabulary
+from sfgen_cli.shell.hints import in_options
 from sfgen_cli.shell.output import note, write, write_json
 from sfgen_cli.shell.progress import progress
 

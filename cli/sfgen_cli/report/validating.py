@@ -9,7 +9,6 @@ from sfgen.schema import read_schema
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.pydantic_type import PydanticType
 from sfgen.schema.validity import Fault, Validity
-from sfgen_cli.options.schema import told_in_options
 from sfgen_cli.report.matching import Complaint
 
 
@@ -69,8 +68,7 @@ class Validating:
     last_newline_may_go = False
 
     def __init__(self, schema: str | PydanticType | SchemaDocument, schema_dir: str | None = None) -> None:
-        with told_in_options():
-            document = read_schema(schema, schema_dir)
+        document = read_schema(schema, schema_dir)
         self.notes = document.notes
         self._validity = Validity(document)
 

@@ -137,7 +137,7 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
 
 def _check_schema(schema: JsonSchema, *, quiet: bool) -> None:
     """Make the rules of a schema, and tell a person what should be known of it."""
-    from sfgen_cli.options.schema import in_options
+    from sfgen_cli.shell.hints import in_options
 
     _ = schema.network
     for line in schema.notes:

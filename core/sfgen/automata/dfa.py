@@ -60,6 +60,9 @@ class Dfa:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dfa, (self.transitions, self.byte_classes, self.accepting, self.pattern)  # read-only again
+
     @classmethod
     def from_regex(cls, pattern: str) -> Dfa:
         """The automaton of the texts, in UTF-8, that ``re.fullmatch(pattern, text, re.ASCII)`` accepts.

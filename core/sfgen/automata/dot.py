@@ -10,7 +10,8 @@ import subprocess
 from sfgen.automata.graph import Graph, GraphState
 from sfgen.automata.label import number
 from sfgen.automata.svg_text import NOT_IN_XML, for_any_reader
-from sfgen.errors import SfgenError
+from sfgen.errors import GraphvizMissing, SfgenError
+from sfgen.parameter_text import ParameterText
 
 # One grey that can be read on white as well as on black.
 _GREY = "#767676"
@@ -79,16 +80,13 @@ def svg(source: str, *, seconds: float = _SECONDS) -> str:
         seconds: How long it may take.
 
     Raises:
-        SfgenError: There is no ``dot``, or it fails, or it takes too long.
+        GraphvizMissing: There is no ``dot``.
+        SfgenError: It fails, or it takes too long.
     """
     program = shutil.which("dot")
     if program is None:
-        raise SfgenError(
-            "SVG is drawn by Graphviz, and its program `dot` is not on the PATH",
-            hint="Install Graphviz, or draw it where there is one:"
-            " sfgen index --regex P --format dot | dot -Tsvg > index.svg",
-        )
-    hint = "Take the graph itself with --format dot, or draw fewer states."
+        raise GraphvizMissing
+    hint = ParameterText("Take the graph itself with to_dot(), or draw fewer states.", "to_dot()")
     try:
         # A session of its own, so that what it starts can be ended with it.
         process = subprocess.Popen(

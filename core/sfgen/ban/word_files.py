@@ -1,9 +1,8 @@
-"""Reading lists of words: files, and options of a command line."""
+"""Read lists of words: files, and lists on one line."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TextIO
@@ -16,7 +15,7 @@ _SEPARATORS: Final = ",，、"
 
 
 def split_words(text: str) -> list[str]:
-    r"""The words of a command line option: ``,`` ``，`` and ``、`` separate; a backslash before one makes it literal.
+    r"""The words of a list on one line: ``,`` ``，`` and ``、`` separate; a backslash before one makes it literal.
 
     White space around a word and empty pieces are dropped. Other backslashes stay.
 
@@ -37,24 +36,29 @@ def split_words(text: str) -> list[str]:
     return [stripped for piece in pieces if (stripped := piece.strip())]
 
 
-def read_words(source: str | Path | TextIO, warn: Callable[[str], object] | None = None) -> list[str]:
+def read_words(
+    source: str | Path | TextIO, warn: Callable[[str], object] | None = None, *, title: str | None = None
+) -> list[str]:
     r"""Read the words of a file in UTF-8, one a line.
 
     A line that begins with ``#`` is a comment, and so is what follows a ``#`` between white space; ``\#`` is the
     character itself. Blank lines are skipped. Everything else is literal: commas, quotes, stars but one at the end.
 
     Args:
-        source: A path, ``"-"`` for standard input, or an open text stream.
+        source: A path, or an open text stream.
         warn: Is given a sentence about each entry that may mean something else to its author than it does here.
+        title: What messages call it; its path, or the name of the stream, if not given.
 
     Raises:
-        UsageError: ``warn`` is no function.
+        UsageError: ``warn`` is no function, or ``title`` is no text.
         InputError: If it cannot be read, or is not UTF-8 (with the line).
         BannedWordsError: If it has no word, or one that bans nothing (with the line).
     """
     if warn is not None:
         arguments.function("warn", warn)
-    name, text = _read(source)
+    if title is not None:
+        arguments.text("title", title)
+    name, text = _read(source, title)
     words: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         word = _COMMENT.split(line, maxsplit=1)[0].strip()
@@ -100,19 +104,17 @@ def _doubts(entry: str) -> Iterator[str]:
         yield rf"{entry!r} is read {how}; write \* for a star to say so"
 
 
-def _read(source: str | Path | TextIO) -> tuple[str, str]:
+def _read(source: str | Path | TextIO, title: str | None) -> tuple[str, str]:
     """The name and the text of a source."""
-    if isinstance(source, str) and source == "-":
-        source = sys.stdin
     if isinstance(source, (str, Path)):
-        name = str(source)
+        name = title or str(source)
         try:
             data = Path(source).read_bytes()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"cannot read the banned words in {name}: {reason}", hint="Check the path.") from None
     else:
-        name = "standard input" if source is sys.stdin else str(getattr(source, "name", "the stream"))
+        name = title or str(getattr(source, "name", "the stream"))
         arguments.given("source", source, "a path or an open file", "read")
         buffer = getattr(source, "buffer", None)  # a stream that was opened as another encoding is read as UTF-8 too
         if buffer is None:

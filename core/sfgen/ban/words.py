@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO, get_args
+from typing import TYPE_CHECKING, Any, Final, TextIO, get_args
 
 from sfgen import arguments
 from sfgen.ban.ban_automata import BanAutomata
@@ -77,6 +77,9 @@ class BannedWords:
         self.automata: Final = BanAutomata.of(
             self.entries, self.patterns, self.allowed_entries, ignore_case=ignore_case, normalize=normalize
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BannedWords, (self.words, self.patterns, self.match, self.ignore_case, self.normalize, self.allow)
 
     @classmethod
     def of(cls, banned: BannedWords | Iterable[str]) -> BannedWords:

@@ -51,6 +51,7 @@ from sfgen.decoding.sequence import Text
 from sfgen.decoding.strategies import Verdict
 from sfgen.decoding.top_logprobs import outlook
 from sfgen.errors import DeadEnd, GenerationError
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import BannedText, Int32, Scores
 
 Steps: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, Result]
@@ -292,7 +293,7 @@ class Loop:
         if len(self.rollbacks) >= self.ban.max_rollbacks:
             raise GenerationError(
                 f"gave up after {self.ban.max_rollbacks} rollbacks at {self.text.shown!r}",
-                hint="Raise --max-rollbacks, or ban fewer words.",
+                hint=ParameterText("Raise max_rollbacks, or ban fewer words.", "max_rollbacks"),
             )
         probability = self.path.here.probability(tokens[0])
         event = RolledBack(

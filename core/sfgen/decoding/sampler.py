@@ -28,7 +28,10 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import ModelError
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Scores
+
+_FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
 
 _BLOCK = 1024
 """More weights than this are looked through in blocks."""
@@ -237,9 +240,9 @@ def best_of(scores: Scores) -> int:
     best = int(np.argmax(scores))  # points at the first NaN if there is one
     highest = float(scores[best])
     if math.isnan(highest):
-        raise ModelError("the model gives scores that are not numbers (NaN)", hint="Try --dtype float32.")
+        raise ModelError("the model gives scores that are not numbers (NaN)", hint=_FLOAT32)
     if math.isinf(highest):
-        raise ModelError(f"the model scores every allowed token {highest}", hint="Try --dtype float32.")
+        raise ModelError(f"the model scores every allowed token {highest}", hint=_FLOAT32)
     return best
 
 

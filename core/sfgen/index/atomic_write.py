@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sfgen.errors import IndexFileError
+from sfgen.parameter_text import ParameterText
 
 _BUFFER = 1 << 20  # bytes
 
@@ -59,6 +60,12 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
         if isinstance(error, OSError):
             raise _unwritable(path, error) from None
         raise
+
+
+def in_the_way(path: Path) -> IndexFileError:
+    """The error that a file holds something else, which nobody has said may be replaced."""
+    hint = ParameterText("Name another file, or replace it with force=True.", "force")
+    return IndexFileError(f"{path} exists and holds something else", hint=hint)
 
 
 def _unwritable(path: Path, error: OSError | ValueError) -> IndexFileError:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 import sfgen
 from sfgen import arguments
 from sfgen.automata import Dfa
-from sfgen.errors import DeadEnd, IndexFileError, PatternError
-from sfgen.index.atomic_write import destination_of, write_whole
+from sfgen.errors import DeadEnd, IndexFileError, OtherVocabulary, PatternError, UnusableIndex
+from sfgen.index.atomic_write import destination_of, in_the_way, write_whole
 from sfgen.index.distance import UNREACHABLE, byte_distances
 from sfgen.index.file_header import (
     DTYPES,
@@ -37,7 +37,7 @@ from sfgen.index.file_header import (
     read_header,
     sealed,
 )
-from sfgen.index.open_file import MAKE_AGAIN, OpenFile
+from sfgen.index.open_file import OpenFile
 from sfgen.index.stored_rows import StoredRows
 from sfgen.index.token_automaton import TokenAutomaton
 from sfgen.protocols import Int32, Mask, Tokens
@@ -82,9 +82,7 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
         "rows": str(len(rows)),
     }
     if destination.exists() and not force and not _holds(destination, metadata, arrays):
-        raise IndexFileError(
-            f"{place} exists and holds something else", hint="Name another file, or replace it with --force."
-        )
+        raise in_the_way(place)
     content = {name: _as_written(name, array) for name, array in arrays.items()}
     header = sealed(metadata, sizes, [content[name] for name in SMALL])
 
@@ -111,15 +109,8 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
     file = OpenFile(arguments.path("path", path, error=IndexFileError))
     header, arrays = _read(file)
     if header.metadata["vocabulary_fingerprint"] != vocabulary.fingerprint:
-        raise IndexFileError(
-            f"{path} was made for another vocabulary",
-            details=(
-                f"  the file:  {header.sizes.tokens} tokens, "
-                f"fingerprint {header.metadata['vocabulary_fingerprint'][:16]}",
-                f"  the model: {len(vocabulary)} tokens, fingerprint {vocabulary.fingerprint[:16]}",
-            ),
-            hint="Use the model that the index was made for, or make the index again with: sfgen index --save --force",
-        )
+        saved = header.sizes.tokens, header.metadata["vocabulary_fingerprint"]
+        raise OtherVocabulary(path, "index", saved=saved, given=(len(vocabulary), vocabulary.fingerprint))
     if header.sizes.tokens != len(vocabulary):
         raise _unfit(file)
     dfa = Dfa(
@@ -227,7 +218,7 @@ def _read(file: OpenFile) -> tuple[Header, Arrays]:
     start, places, shapes = len(header.encoded), header.sizes.places, header.sizes.shapes
     content = {name: file.read(start + places[name][0], places[name][1] - places[name][0]) for name in SMALL}
     if not is_sealed(header, content.values()):
-        raise IndexFileError(f"{file.path} is damaged: it does not agree with its checksum", hint=MAKE_AGAIN)
+        raise UnusableIndex(file.path, "is damaged: it does not agree with its checksum")
     arrays: Arrays = {
         name: np.frombuffer(data, NUMPY_DTYPES[DTYPES[name]]).reshape(shapes[name]) for name, data in content.items()
     }
@@ -251,4 +242,4 @@ def _within(array: NDArray[np.generic], low: int, high: int) -> bool:
 
 
 def _unfit(file: OpenFile) -> IndexFileError:
-    return IndexFileError(f"{file.path} is damaged: its arrays do not fit together", hint=MAKE_AGAIN)
+    return UnusableIndex(file.path, "is damaged: its arrays do not fit together")

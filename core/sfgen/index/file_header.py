@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfgen.errors import IndexFileError
-from sfgen.index.open_file import MAKE_AGAIN, OpenFile
+from sfgen.errors import IndexFileError, UnusableIndex
+from sfgen.index.open_file import OpenFile
 
 FORMAT = "sfgen-index-2"
 
@@ -152,15 +152,15 @@ def read_header(file: OpenFile) -> Header:
     if not is_index:
         raise foreign
     if format_ != FORMAT:
-        raise IndexFileError(f"{file.path} has the format {format_}; this sfgen reads {FORMAT}", hint=MAKE_AGAIN)
+        raise UnusableIndex(file.path, f"has the format {format_}; this sfgen reads {FORMAT}")
     sizes = _sizes(content)
     if sizes is None or encode(metadata, sizes) != encoded:
-        raise IndexFileError(f"{file.path} is damaged: its header is not in order", hint=MAKE_AGAIN)
+        raise UnusableIndex(file.path, "is damaged: its header is not in order")
     end = len(encoded) + max(stop for _, stop in sizes.places.values())
     if file.size < end:
         raise _cut_off(file, f"it has {file.size:,} of {end:,} bytes")
     if file.size > end:
-        raise IndexFileError(f"{file.path} is damaged: {file.size - end:,} bytes follow its end", hint=MAKE_AGAIN)
+        raise UnusableIndex(file.path, f"is damaged: {file.size - end:,} bytes follow its end")
     return Header(metadata, sizes, encoded)
 
 
@@ -188,4 +188,4 @@ def _digest(header: bytes, arrays: Iterable[bytes | memoryview]) -> str:
 
 
 def _cut_off(file: OpenFile, reason: str) -> IndexFileError:
-    return IndexFileError(f"{file.path} is cut off: {reason}", hint=MAKE_AGAIN)
+    return UnusableIndex(file.path, f"is cut off: {reason}")

@@ -20,7 +20,7 @@ class Index:
     """A constraint seen through a vocabulary. Immutable, lazy, safe to share between threads.
 
     ``Index(dfa, vocabulary)`` is a ``DfaIndex``; any other constraint makes its guides itself (see
-    ``sfgen.protocols.GuidingConstraint``).
+    ``sfgen.protocols.GuidingConstraint``). Its pickle has the constraint and the vocabulary; masks are made anew.
 
     Args:
         constraint: What a text must satisfy.
@@ -57,6 +57,9 @@ class Index:
         hint = "A model has one: model.vocabulary."
         index.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary, hint=hint)
         return index
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.constraint, self.vocabulary)
 
     def __repr__(self) -> str:
         return f"Index({self.constraint!r}, vocabulary of {len(self.vocabulary):,} tokens)"

@@ -11,9 +11,7 @@ import stat
 import weakref
 from pathlib import Path
 
-from sfgen.errors import IndexFileError
-
-MAKE_AGAIN = "Make the index again with: sfgen index --save --force"
+from sfgen.errors import IndexFileError, IndexNotFound, UnusableIndex
 
 
 class OpenFile:
@@ -38,7 +36,7 @@ class OpenFile:
             # Without waiting: a pipe would not open before somebody writes to it.
             self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
-            raise IndexFileError(f"no such file: {path}", hint="Make one with: sfgen index --regex P --save") from None
+            raise IndexNotFound(path) from None
         except (OSError, ValueError) as error:  # a name with a zero byte
             raise _unreadable(path, error) from None
         weakref.finalize(self, os.close, self._descriptor).atexit = False
@@ -61,7 +59,7 @@ class OpenFile:
             except OSError as error:
                 raise _unreadable(self.path, error) from None
             if not piece:
-                raise IndexFileError(f"{self.path} was cut short while it was in use", hint=MAKE_AGAIN)
+                raise UnusableIndex(self.path, "was cut short while it was in use")
             pieces.append(piece)
             offset += len(piece)
             length -= len(piece)

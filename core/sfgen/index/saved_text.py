@@ -1,4 +1,4 @@
-"""Saved constraints that are a text and its options: what ``sfgen index --save`` writes of schemas and grammars.
+"""Saved constraints that are a text and its options: how schemas and grammars are written to files.
 
 The file is in the format safetensors, without arrays: the length of a header in 8 bytes, and the header as JSON, whose
 string map says what is saved:
@@ -27,9 +27,9 @@ from typing import Any
 
 import sfgen
 from sfgen import arguments
-from sfgen.errors import IndexFileError, SfgenError
-from sfgen.index.atomic_write import destination_of, write_whole
-from sfgen.index.open_file import MAKE_AGAIN, OpenFile
+from sfgen.errors import IndexFileError, OtherVocabulary, SavedKind, SfgenError, UnusableIndex
+from sfgen.index.atomic_write import destination_of, in_the_way, write_whole
+from sfgen.index.open_file import OpenFile
 from sfgen.protocols import Tokens
 
 _LONGEST = 1 << 24  # bytes of a header; a schema's text has at most a quarter of it
@@ -45,13 +45,11 @@ class SavedText:
         kind: What it is called: ``"schema"`` in the format ``sfgen-schema-1``.
         version: The version of the format.
         keys: What is told of it besides what all kinds tell, in order.
-        option: The option that makes one, with its value.
     """
 
-    kind: str
+    kind: SavedKind
     version: int
     keys: tuple[str, ...]
-    option: str
 
     @property
     def format(self) -> str:
@@ -82,9 +80,7 @@ class SavedText:
         content = encoded({**metadata, "checksum": digest(metadata)})
         destination = destination_of(place)
         if destination.exists() and not force and not self._holds(place, metadata):
-            raise IndexFileError(
-                f"{place} exists and holds something else", hint="Name another file, or replace it with --force."
-            )
+            raise in_the_way(place)
         write_whole(place, [content])
 
     def load(self, path: str | PathLike[str], vocabulary: Tokens) -> dict[str, str]:
@@ -97,15 +93,8 @@ class SavedText:
         if metadata is None:
             raise IndexFileError(f"{path} is not a {self.kind} that sfgen saved")
         if (metadata["vocabulary_fingerprint"], metadata["tokens"]) != (vocabulary.fingerprint, str(len(vocabulary))):
-            again = f"sfgen index {self.option} --save --force"
-            raise IndexFileError(
-                f"{path} was made for another vocabulary",
-                details=(
-                    f"  the file:  {metadata['tokens']} tokens, fingerprint {metadata['vocabulary_fingerprint'][:16]}",
-                    f"  the model: {len(vocabulary)} tokens, fingerprint {vocabulary.fingerprint[:16]}",
-                ),
-                hint=f"Use the model that it was made for, or make it again with: {again}",
-            )
+            saved = int(metadata["tokens"]), metadata["vocabulary_fingerprint"]
+            raise OtherVocabulary(path, self.kind, saved=saved, given=(len(vocabulary), vocabulary.fingerprint))
         return metadata
 
     def read(self, path: str | PathLike[str]) -> dict[str, str] | None:
@@ -120,7 +109,7 @@ class SavedText:
             return None
         length = int.from_bytes(file.read(0, 8), "little")
         if length > _LONGEST or length != file.size - 8:
-            raise damaged(file.path, "it is not as long as it says")
+            raise self.damaged(file.path, "it is not as long as it says")
         content = file.read(0, file.size)
         try:
             metadata: Any = json.loads(content[8:])["__metadata__"]
@@ -128,16 +117,21 @@ class SavedText:
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             is_whole = False
         if not is_whole:
-            raise damaged(file.path, "its header is not in order")
+            raise self.damaged(file.path, "its header is not in order")
         if metadata["format"] != self.format:
             shown = metadata["format"][:40]
-            raise IndexFileError(f"{file.path} has the format {shown}; this sfgen reads {self.format}", hint=MAKE_AGAIN)
+            raise UnusableIndex(file.path, f"has the format {shown}; this sfgen reads {self.format}", self.kind)
         if tuple(metadata) != (*_BEFORE, *self.keys, *_BEHIND) or metadata["checksum"] != digest(metadata):
-            raise damaged(file.path, "it does not agree with its checksum")
-        if not re.fullmatch("[0-9a-f]{64}", metadata["vocabulary_fingerprint"]):
-            raise damaged(file.path, "its vocabulary is not told")
+            raise self.damaged(file.path, "it does not agree with its checksum")
+        told = metadata["vocabulary_fingerprint"], metadata["tokens"]
+        if not re.fullmatch("[0-9a-f]{64} [0-9]{1,9}", " ".join(told)):
+            raise self.damaged(file.path, "its vocabulary is not told")
         found: dict[str, str] = metadata
         return found
+
+    def damaged(self, path: str | PathLike[str], why: str) -> UnusableIndex:
+        """The error that a file is not as it was written."""
+        return UnusableIndex(path, f"is damaged: {why}", self.kind)
 
     def _holds(self, path: Path, metadata: Mapping[str, str]) -> bool:
         """Whether a file has the same in it, whichever version wrote it."""
@@ -146,11 +140,6 @@ class SavedText:
         except SfgenError:
             return False
         return found is not None and all(found[key] == metadata[key] for key in metadata if key != "sfgen")
-
-
-def damaged(path: str | PathLike[str], why: str) -> IndexFileError:
-    """The error that a file is not as it was written."""
-    return IndexFileError(f"{path} is damaged: {why}", hint=MAKE_AGAIN)
 
 
 def encoded(metadata: Mapping[str, str]) -> bytes:

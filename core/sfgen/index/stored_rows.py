@@ -6,8 +6,8 @@ import zlib
 
 import numpy as np
 
-from sfgen.errors import IndexFileError
-from sfgen.index.open_file import MAKE_AGAIN, OpenFile
+from sfgen.errors import IndexFileError, UnusableIndex
+from sfgen.index.open_file import OpenFile
 from sfgen.protocols import Int32, Mask
 
 
@@ -59,4 +59,4 @@ class StoredRows:
         return self._damaged(f"the row of state {state} contradicts the automaton")
 
     def _damaged(self, reason: str) -> IndexFileError:
-        return IndexFileError(f"{self._file.path} is damaged: {reason}", hint=MAKE_AGAIN)
+        return UnusableIndex(self._file.path, f"is damaged: {reason}")

@@ -15,6 +15,7 @@ from sfgen.decoding.prepare import prepare
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import SfgenError, UsageError
 from sfgen.models.spec import ModelSpec
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import GuideSource, Model
 from sfgen.trace.scene import Scene
 
@@ -78,7 +79,8 @@ class LoadedJob:
         chat = getattr(self.model, "chat", None)
         if chat is None:
             raise UsageError(
-                f"the model {self.job.model_name} has no chat template", hint="Leave chat out, or name another model."
+                f"the model {self.job.model_name} has no chat template",
+                hint=ParameterText("Leave chat out, or name another model.", "chat"),
             )
         ids: Sequence[int] = chat(prompt)
         return ids

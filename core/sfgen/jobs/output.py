@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sfgen.errors import OutputError, OutputExists
+from sfgen.parameter_text import ParameterText
 
 try:
     import fcntl
@@ -78,7 +79,9 @@ class OutputFile:
         if size and not self._keep and not replace:
             raise OutputExists(
                 f"{self.path} holds something already ({size:,} bytes)",
-                hint="Go on with resume=True, replace it with replace=True, or name another file.",
+                hint=ParameterText(
+                    "Go on with resume=True, replace it with replace=True, or name another file.", "resume", "replace"
+                ),
                 path=self.path,
             )
 

@@ -1,12 +1,12 @@
 """Which seed a text is drawn from: one formula, wherever a text of a run is counted.
 
-With ``--seed S`` and ``-n N``, sample j of line i of the input is drawn from::
+With the seed S and N samples of each prompt, sample j of line i of the input is drawn from::
 
     S + (i - 1) * N + j
 
-Lines are counted from 1, as editors and ``grep -n`` count them, and a run without ``--input`` has one line; samples are
-counted from 0, as in records, traces and messages. So a text depends on its place alone, not on how a run gets there,
-and ``gen --seed`` with the ``seed`` of a record writes the text of that record again.
+Lines are counted from 1, as editors and ``grep -n`` count them, and a single prompt is one line; samples are counted
+from 0, as in records, traces and messages. So a text depends on its place alone, not on how a run gets there, and a
+sampler with the ``seed`` of a record writes the text of that record again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Saved grammars: what ``sfgen index --grammar --save`` writes, and ``gen --index`` reads.
+"""Write grammars to files for one vocabulary, and read them.
 
 The file is as ``sfgen.index.saved_text`` tells. ``grammar`` is the text of the grammar, and ``options`` how it is read,
 as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the texts that it imports, by name.
@@ -10,12 +10,12 @@ import json
 from os import PathLike
 
 from sfgen.errors import UsageError
-from sfgen.index.saved_text import SavedText, damaged
+from sfgen.index.saved_text import SavedText
 from sfgen.language.grammar import Grammar
 from sfgen.language.source import GrammarSource
 from sfgen.protocols import Tokens
 
-_FILE = SavedText("grammar", 1, ("grammar", "options"), "--grammar G")
+_FILE = SavedText("grammar", 1, ("grammar", "options"))
 _OPTIONS = ("format", "start", "max_blanks", "files")
 
 
@@ -69,4 +69,4 @@ def _grammar_of(path: str | PathLike[str], metadata: dict[str, str]) -> Grammar:
             raise ValueError("no options")
         return GrammarSource(metadata["grammar"], **options).grammar()
     except (ValueError, TypeError, AttributeError, UsageError, RecursionError):
-        raise damaged(path, "its options are not in order") from None
+        raise _FILE.damaged(path, "its options are not in order") from None

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from sfgen import arguments
 from sfgen.errors import GrammarError, UsageError, line_numbers
@@ -51,6 +52,9 @@ class GbnfLanguage:
         self.format: Format = "gbnf"
         self.max_blanks: int | None = None
         self.files: Mapping[str, str] = MappingProxyType({})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return gbnf_language, (self.text, self.start, self.origin)
 
     @property
     def text(self) -> str:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Mapping
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +32,14 @@ from sfgen.lalr.stack import Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk
 from sfgen.language.lark_guide import LalrGuide
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 _MOST_NODES = 1 << 20
 """Nodes of stacks and what is known of them; when there are more, guides that are made from then on begin anew."""
+
+_MORE_BLANKS = ParameterText("Allow more blanks (max_blanks).", "max_blanks")
 
 _MOST_EXPECTED = 12
 """Terminals that are told by name; of more, the rules that begin with them."""
@@ -68,6 +72,11 @@ class LarkLanguage:
         if self._reader.distances.is_empty:
             raise self._empty()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What it imports goes with it: the folder may not be there.
+        options: dict[str, Any] = {"max_blanks": self.max_blanks, "files": dict(self.files), "origin": self.origin}
+        return partial(lark_language, **options), (self.text, self.start)
+
     def _begin(self, lexer: Lexer) -> None:
         """Begin without any stacks."""
         self._reader = _reader(self._grammar, lexer)
@@ -75,8 +84,9 @@ class LarkLanguage:
         self._positions = KeptByVocabulary(partial(_positions, self._reader))
 
     def _empty(self) -> GrammarError:
+        hint: str
         if not self._unlimited.distances.is_empty:
-            reason, hint = f" with at most {self.max_blanks} blanks in a row", "Allow more blanks (max_blanks)."
+            reason, hint = f" with at most {self.max_blanks} blanks in a row", _MORE_BLANKS
         elif ends(self._grammar.tables):
             reason = ": what the lexer takes first leaves nothing for the terminals behind it"
             hint = "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."

@@ -14,6 +14,7 @@ from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.language.grammar import Grammar
 from sfgen.language.language import FORMATS, Format
+from sfgen.parameter_text import ParameterText
 
 DEFAULT_MAX_BLANKS = 1
 """The most ignored characters in a row that are written where nothing else is asked for."""
@@ -57,11 +58,16 @@ class GrammarSource:
             return
         if self.told_format != "lark":
             raise UsageError(
-                "max_blanks says how much is written of what a Lark grammar ignores, and GBNF ignores nothing",
+                ParameterText(
+                    "max_blanks says how much is written of what a Lark grammar ignores, and GBNF ignores nothing",
+                    "max_blanks",
+                ),
                 hint="Leave it out: in GBNF white space stands in the rules.",
             )
         if arguments.whole_number("max_blanks", self.max_blanks, 0) > _MOST_BLANKS:
-            raise UsageError(f"max_blanks is at most {_MOST_BLANKS}, not {self.max_blanks}")
+            raise UsageError(
+                ParameterText(f"max_blanks is at most {_MOST_BLANKS}, not {self.max_blanks}", "max_blanks")
+            )
 
     @property
     def told_format(self) -> Format:

@@ -11,6 +11,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from sfgen.parameter_text import ParameterText
+
+WITHOUT_CHAT = ParameterText("Leave chat out, or use a model that was trained on instructions.", "chat")
+"""What to do with a model that has none."""
+
 
 def render(template: str, messages: Sequence[Mapping[str, Any]], special: Mapping[str, str]) -> str:
     """The text of a conversation, up to where the answer begins.

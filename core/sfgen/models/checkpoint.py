@@ -14,14 +14,13 @@ from sfgen.models.location import HINT, locate_model
 from sfgen.models.weight_files import checkpoint_files, files_among
 from sfgen.vocabulary.hub import fetch_weights
 from sfgen.vocabulary.pretrained import (
+    CODE_OF_ITS_OWN,
     end_tokens_and_rows,
     generation_config,
     import_transformers,
     load_tokenizer,
     quiet_transformers,
 )
-
-_CODE_HINT = "It comes with Python code of its own; if you trust it, add --trust-remote-code."
 
 
 class Checkpoint:
@@ -134,7 +133,7 @@ class Checkpoint:
         if isinstance(error, ImportError):
             return "Install the package, and try again."
         if "trust_remote_code" in str(error) and not self._trust:
-            return _CODE_HINT
+            return CODE_OF_ITS_OWN
         if "does not recognize this architecture" in str(error):
             return "A newer transformers may know it: pip install --upgrade transformers"
         return HINT

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import ModelError
+from sfgen.parameter_text import ParameterText
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +45,7 @@ def find_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if cuda_devices else "mps" if has_mps else "cpu")
     kind, _, number = name.partition(":")
-    hint = "Use --device cpu, or auto for the best that there is."
+    hint = ParameterText("Use device='cpu', or auto for the best that there is.", "device")
     if kind == "cuda" and not cuda_devices:
         is_built = torch.version.cuda is not None or torch.version.hip is not None
         raise ModelError(

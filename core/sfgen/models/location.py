@@ -9,7 +9,7 @@ from sfgen.models import weights
 from sfgen.models.inventory.near import advice, looked_for
 from sfgen.vocabulary.hub import Located, NotFound, locate
 
-HINT = "Name a directory that save_pretrained() wrote, a hub id, or leave --model out for the embedded one."
+HINT = "Name a directory that save_pretrained() wrote, a hub id, or tiny, the embedded model."
 
 
 def locate_model(name: str | Path, *, offline: bool = False) -> Located:

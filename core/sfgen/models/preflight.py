@@ -8,6 +8,7 @@ from typing import Any
 
 from sfgen.errors import UsageError
 from sfgen.models import weights
+from sfgen.models.chat_template import WITHOUT_CHAT
 from sfgen.models.device import check_names
 from sfgen.models.gguf.files import gguf_path
 from sfgen.models.gguf.preflight import check_gguf
@@ -39,7 +40,7 @@ def check_model(
     if chat and lacks_template:
         raise UsageError(
             f"the model {name} has no chat template",
-            hint="Leave --chat out, or use a model that was trained on instructions.",
+            hint=WITHOUT_CHAT,
         )
 
 

@@ -6,6 +6,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from sfgen.errors import ModelError, UsageError, first_line
+from sfgen.models.chat_template import WITHOUT_CHAT
+from sfgen.parameter_text import ParameterText
+
+_NO_CHAT = ParameterText("Leave chat out.", "chat")
 
 
 class PromptTokenizer(Protocol):
@@ -91,17 +95,20 @@ class Prompts:
         if not self._tokenizer.has_chat_template:
             raise UsageError(
                 f"{self._name} has no chat template",
-                hint="Leave --chat out, or use a model that was trained on instructions.",
+                hint=WITHOUT_CHAT,
             )
         rendered = self._rendered(text)
         if text.strip() not in rendered:
             # Templates of models that see pictures go through a message part by part, and find no text in a string.
             rendered = self._rendered([{"type": "text", "text": text}])
         if text.strip() not in rendered:
-            raise ModelError(f"the chat template of {self._name} leaves the message out", hint="Leave --chat out.")
+            raise ModelError(
+                f"the chat template of {self._name} leaves the message out",
+                hint=_NO_CHAT,
+            )
         ids = self.inside(rendered)
         if not ids:
-            raise ModelError(f"the chat template of {self._name} writes nothing", hint="Leave --chat out.")
+            raise ModelError(f"the chat template of {self._name} writes nothing", hint=_NO_CHAT)
         begin = self._tokenizer.begin_token
         return ids[1:] if begin is not None and ids[:2] == [begin, begin] else ids
 
@@ -119,7 +126,8 @@ class Prompts:
             raise ModelError("chat templates need the package jinja2", hint="Install it: pip install jinja2") from error
         except Exception as error:  # a template is a program of its own: it raises whatever it likes
             raise ModelError(
-                f"the chat template of {self._name} fails: {first_line(error)}", hint="Leave --chat out."
+                f"the chat template of {self._name} fails: {first_line(error)}",
+                hint=_NO_CHAT,
             ) from error
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfgen.errors import ModelError
+from sfgen.parameter_text import ParameterText
 
 
 def check_readable(token_ids: Sequence[int], before: int, known: int, context_length: int | None, name: str) -> None:
@@ -26,7 +27,7 @@ def check_readable(token_ids: Sequence[int], before: int, known: int, context_le
     if context_length is not None and count > context_length:
         raise ModelError(
             f"the text is longer than {name} can read: {count} tokens, its context holds {context_length}",
-            hint="Give a shorter prompt or a lower --max-tokens.",
+            hint=ParameterText("Give a shorter prompt or a lower max_tokens.", "max_tokens"),
         )
     unknown = next((token for token in token_ids if not 0 <= token < known), None)
     if unknown is not None:  # on a GPU the look-up itself would break everything that follows

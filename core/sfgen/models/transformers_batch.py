@@ -149,7 +149,7 @@ class TransformersBatch:
             with torch.inference_mode(), self._cpu_threads.bounded():
                 return on_host(self._lm_head.scores(self._hidden[row], wanted)[0, -1])
         except (RuntimeError, MemoryError) as error:
-            return not_read(error, self._load(), self._name, "scores", "Give a smaller --batch-size")
+            return not_read(error, self._load(), self._name, "scores", "Give a smaller batch_size")
 
     def rewind(self, row: int, length: int) -> None:
         """Forget all but the first ``length`` tokens of a row."""
@@ -173,7 +173,7 @@ class TransformersBatch:
         except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
             self._lengths = before
             what = f"{sum(before) + sum(map(len, rows.values()))} tokens in {len(rows)} texts"
-            raise not_read(error, model, self._name, what, "Give a smaller --batch-size or shorter prompts") from error
+            raise not_read(error, model, self._name, what, "Give a smaller batch_size or shorter prompts") from error
 
     def _arrange(self, asked: Mapping[int, Sequence[int]], model: Any) -> None:
         """See that each row that holds or reads something has a lane, and that no lane between them is free."""

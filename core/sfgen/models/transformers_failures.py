@@ -6,6 +6,7 @@ from typing import Any
 
 from sfgen.errors import ModelError, first_line
 from sfgen.models.memory import is_out_of_memory
+from sfgen.parameter_text import ParameterText
 
 
 def not_read(error: BaseException, model: Any, name: str, what: str, advice: str) -> ModelError:
@@ -21,10 +22,10 @@ def not_read(error: BaseException, model: Any, name: str, what: str, advice: str
     if is_out_of_memory(error):
         return ModelError(
             f"not enough memory on {model.device} for {what}",
-            hint=f"{advice}, or try --dtype bfloat16 or --device cpu.",
+            hint=ParameterText(f"{advice}, or try dtype='bfloat16' or device='cpu'.", "batch_size", "dtype", "device"),
         )
     dtype = str(model.dtype).removeprefix("torch.")
     return ModelError(
         f"{name} cannot score on {model.device} in {dtype}: {first_line(error)}",
-        hint="Try --dtype float32 or --device cpu.",
+        hint=ParameterText("Try dtype='float32' or device='cpu'.", "dtype", "device"),
     )

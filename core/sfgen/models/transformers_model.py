@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from sfgen import arguments
 from sfgen.errors import ModelError
 from sfgen.models import architecture
 from sfgen.models.checkpoint import Checkpoint
+from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.models.transformers_tokenizer import TransformersTokenizer
@@ -106,6 +107,9 @@ class TransformersModel:
             ),
             threads=threads,
         )
+
+    def __reduce__(self) -> NoReturn:
+        raise not_pickled(self.name)
 
     def __repr__(self) -> str:
         return f"TransformersModel({self.name!r})"

@@ -39,6 +39,9 @@ class UniformModel:
     def __repr__(self) -> str:
         return f"UniformModel({self.vocabulary!r})"
 
+    def __reduce__(self) -> tuple[type[UniformModel], tuple[Vocabulary]]:
+        return UniformModel, (self.vocabulary,)  # what was made of it is made again
+
     def encode(self, text: str) -> list[int]:
         """The token ids of a prompt, by longest match; how it is cut makes no difference to this model.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen.errors import ModelError, first_line
 from sfgen.models.memory import is_out_of_memory
 from sfgen.models.weight_files import SAVE, checkpoint_files
+from sfgen.parameter_text import ParameterText
 from sfgen.vocabulary.pretrained import quiet_transformers
 
 if TYPE_CHECKING:
@@ -97,9 +98,11 @@ def load(source: str, name: str, auto: Any, *, device: torch.device, dtype: Any,
             if is_out_of_memory(error):
                 raise ModelError(
                     f"not enough memory on {device} for the weights of {name}",
-                    hint="Try --dtype bfloat16, --device cpu, or a smaller model.",
+                    hint=ParameterText("Try dtype='bfloat16', device='cpu', or a smaller model.", "dtype", "device"),
                 ) from error
-            raise ModelError(f"cannot put {name} on {device}: {first_line(error)}", hint="Try --device cpu.") from error
+            raise ModelError(
+                f"cannot put {name} on {device}: {first_line(error)}", hint=ParameterText("Try device='cpu'.", "device")
+            ) from error
     return model.eval()
 
 
@@ -123,7 +126,8 @@ def _check_complete(report: dict[str, Any], name: str) -> None:
 def _not_loaded(error: Exception, source: str, name: str, options: dict[str, Any]) -> ModelError:
     if is_out_of_memory(error):
         return ModelError(
-            f"not enough memory for the weights of {name}", hint="Try --dtype bfloat16, or a smaller model."
+            f"not enough memory for the weights of {name}",
+            hint=ParameterText("Try dtype='bfloat16', or a smaller model.", "dtype"),
         )
     if isinstance(error, ImportError):
         return ModelError(f"{name} needs another package: {first_line(error)}", hint="Install it, and try again.")

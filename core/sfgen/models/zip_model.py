@@ -27,11 +27,13 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
 from sfgen import arguments
 from sfgen.errors import InputError, ModelError, UsageError, caret_lines
+from sfgen.models.pickling import not_pickled
 from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
 
@@ -129,6 +131,9 @@ class ZipModel:
             line = data[: error.start].count(b"\n") + 1
             raise ModelError(f"no model {name}: not UTF-8: line {line}, byte {error.start}", hint=_HINT) from error
         return cls(text.removeprefix("\ufeff"), name=name)
+
+    def __reduce__(self) -> NoReturn:
+        raise not_pickled(self.name)
 
     def __repr__(self) -> str:
         return f"ZipModel({self.name!r})"

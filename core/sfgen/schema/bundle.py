@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from sfgen.errors import SchemaTooLarge
+from sfgen.parameter_text import ParameterText
 from sfgen.schema.document import SchemaDocument, SourceFile
 from sfgen.schema.drafts import URIS, draft_of_uri
 from sfgen.schema.json_file import MAX_BYTES
@@ -106,7 +107,10 @@ class Bundle:
             return self._document.error(
                 f"{shown} is in another document, and nothing is fetched",
                 pointer,
-                hint='Name the directory that has it with schema_dir, or copy it into this document, under "$defs".',
+                hint=ParameterText(
+                    'Name the directory that has it with schema_dir, or copy it into this document, under "$defs".',
+                    "schema_dir",
+                ),
             )
         return self._document.error(
             f"{shown} is in another document, and no file in {directory} has this path or $id",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sfgen.errors import SchemaError
 from sfgen.grammar.network import is_empty
 from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf
+from sfgen.parameter_text import ParameterText
 from sfgen.schema.arrays import ArrayLimits, array_expression
 from sfgen.schema.chosen_items import atoms, chosen_items
 from sfgen.schema.conjunction import conjunction
@@ -112,7 +113,8 @@ class _Compiler:
         _keep_needed(outlines, start)
         may_be_empty = _may_be_empty(outlines, start)
         if may_be_empty:
-            notes.append("Nothing is required, so {} is valid: require_all asks for all properties.")
+            note = "Nothing is required, so {} is valid: require_all asks for all properties."
+            notes.append(ParameterText(note, "require_all"))
         rules: dict[str, Expression] = {}
         for name, outline in outlines.items():
             limits = getattr(outline.content, "limits", None)

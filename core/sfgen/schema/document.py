@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -80,6 +80,9 @@ class SchemaDocument:
     identifiers: Identifiers = field(default_factory=Identifiers.empty, repr=False)
     pointers: tuple[str, ...] = field(default=("",), repr=False)
     files: tuple[SourceFile, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again
 
     def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
         """What a reference leads to.

@@ -1,4 +1,4 @@
-"""Saved schemas: what ``sfgen index --schema --save`` writes, and ``gen --index`` reads.
+"""Write schemas to files for one vocabulary, and read them.
 
 The file is as ``sfgen.index.saved_text`` tells. ``schema`` is the schema as JSON, its numbers as they were, and
 ``options`` how its values are written, as JSON.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from os import PathLike
 
-from sfgen.index.saved_text import SavedText, damaged
+from sfgen.index.saved_text import SavedText
 from sfgen.protocols import Tokens
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.words import as_json
 
-_FILE = SavedText("schema", 1, ("schema", "options"), "--schema S")
+_FILE = SavedText("schema", 1, ("schema", "options"))
 
 
 def save(schema: JsonSchema, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
@@ -64,4 +64,4 @@ def _schema_of(path: str | PathLike[str], metadata: dict[str, str]) -> JsonSchem
             raise ValueError("no schema")  # a name of a file is never followed
         return JsonSchema(text, **options)
     except (ValueError, TypeError, RecursionError):
-        raise damaged(path, "its options are not in order") from None
+        raise _FILE.damaged(path, "its options are not in order") from None

@@ -101,6 +101,16 @@ class JsonSchema:
         self._reader: Reader | None = None
         self._positions = KeptByVocabulary(lambda vocabulary: TokenPositions(self.network, vocabulary))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JsonSchema._of, (self._document, self._options, self._python_type)
+
+    @classmethod
+    def _of(cls, document: SchemaDocument, options: WritingOptions, python_type: PydanticType | None) -> JsonSchema:
+        """The schema of a document that was read."""
+        made = object.__new__(cls)
+        made._set(document, options, python_type)
+        return made
+
     def __repr__(self) -> str:
         """One line, with the beginning of the schema.
 
@@ -280,14 +290,7 @@ class JsonSchema:
 
     def _with_bans(self, banned: BannedWords) -> JsonSchema:
         """The same schema, written without banned words."""
-        options = self._options
-        made = object.__new__(JsonSchema)
-        made._set(
-            self._document,
-            replace(options, banned=banned),
-            self._python_type,
-        )
-        return made
+        return JsonSchema._of(self._document, replace(self._options, banned=banned), self._python_type)
 
     @cached_property
     def _validity(self) -> Validity:

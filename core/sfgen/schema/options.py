@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfgen import arguments
 from sfgen.errors import UsageError
+from sfgen.parameter_text import ParameterText
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
@@ -52,10 +53,11 @@ class WritingOptions:
             return
         if arguments.whole_number("indent", self.indent, 0) > MAX_INDENT:
             raise UsageError(
-                f"indent is at most {MAX_INDENT}, not {self.indent}", hint="It counts the blanks for each depth."
+                ParameterText(f"indent is at most {MAX_INDENT}, not {self.indent}", "indent"),
+                hint="It counts the blanks for each depth.",
             )
         if self.spacing == "any":
             raise UsageError(
-                "indent fixes the white space, and spacing='any' leaves it open",
+                ParameterText("indent fixes the white space, and spacing='any' leaves it open", "indent", "spacing"),
                 hint="Leave one of them out.",
             )

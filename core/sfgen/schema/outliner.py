@@ -12,6 +12,7 @@ from typing import TypeAlias
 from sfgen.ban import scan
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.grammar.rules import NOTHING
+from sfgen.parameter_text import ParameterText
 from sfgen.schema.arrays import ArrayLimits
 from sfgen.schema.bounds import Contradiction
 from sfgen.schema.branches import Branches
@@ -315,11 +316,11 @@ def _check_ends(found: Conjunction, around: _Around) -> None:
                 raise SchemaError(
                     "indent needs a schema that says what each value is: where anything may stand, depth has no end",
                     _nearest(around),
-                    hint="Leave indent out, or declare the properties and items.",
+                    hint=ParameterText("Leave indent out, or declare the properties and items.", "indent"),
                 )
             raise SchemaError(
                 "indent needs a schema without recursion: this one may stand in itself, to any depth",
                 found[0].pointer,
-                hint="Leave indent out.",
+                hint=ParameterText("Leave indent out.", "indent"),
             )
         outer = outer[1]

@@ -12,10 +12,16 @@ from typing import Any
 
 from sfgen.delays import Delay, delayed
 from sfgen.errors import SfgenError, VocabularyError, first_line
+from sfgen.parameter_text import ParameterText
 from sfgen.vocabulary.hub import Located, has_tokenizer, locate, without_network
 from sfgen.vocabulary.tokenizer_files import read_directory
 
 INSTALL = "Install them: pip install 'sfgen[transformers]'"
+
+CODE_OF_ITS_OWN = ParameterText(
+    "It comes with Python code of its own; if you trust it, allow it: trust_remote_code=True", "trust_remote_code"
+)
+"""What to do with a tokenizer or a model that cannot be loaded without its code."""
 
 
 def read_pretrained(
@@ -138,7 +144,9 @@ def check_directory(directory: Path) -> None:
             f"{directory} is a file, and a tokenizer is a directory",
             hint=f"Give the directory {directory.parent}"
             if directory.name.startswith("tokenizer")
-            else "A JSON file with a list of tokens is read by Vocabulary.from_file (--vocabulary FILE)",
+            else ParameterText(
+                "A JSON file with a list of tokens is read by Vocabulary.from_file", "Vocabulary.from_file"
+            ),
         )
     if not has_tokenizer(directory):
         raise VocabularyError(
@@ -149,9 +157,7 @@ def check_directory(directory: Path) -> None:
 
 def _hint(message: str, trust_remote_code: bool) -> str:
     if "trust_remote_code" in message and not trust_remote_code:
-        return (
-            "It comes with Python code of its own; if you trust it, allow it: trust_remote_code (--trust-remote-code)"
-        )
+        return CODE_OF_ITS_OWN
     if "sentencepiece" in message or "tiktoken" in message:
         return "A directory with a tokenizer.json needs no further package"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +20,16 @@ from sfgen.vocabulary.token_bytes import checked_id, checked_tokens
 if TYPE_CHECKING:
     from sfgen.vocabulary.trie import TokenTrie
 
+_ALIVE: weakref.WeakValueDictionary[int, Vocabulary] = weakref.WeakValueDictionary()
+"""All vocabularies of this process, by their ``id``: one that is unpickled is the equal one that is here already."""
+
 
 class Vocabulary:
     """The bytes of every token id, and the ids that end a text. Immutable.
 
     A token is known by what it writes in mid-sentence, as bytes: a token may hold half of a UTF-8 character. Several
-    ids may write the same bytes. Two vocabularies are equal when their tokens and end tokens are.
+    ids may write the same bytes. Two vocabularies are equal when their tokens and end tokens are. One that is unpickled
+    in a process that has an equal one with the same names is that one, with its trie.
 
     Args:
         tokens: The bytes of each id, from id 0 on; ``None`` for a token that is never text (a special token, or an
@@ -52,6 +57,36 @@ class Vocabulary:
         self._end_token_ids = tuple(sorted({checked_id(token_id, size) for token_id in end_ids}))
         names = {} if names is None else arguments.mapping("names", names, error=VocabularyError)
         self._names = {checked_id(token_id, size): _name(name) for token_id, name in names.items()}
+        _ALIVE[id(self)] = self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary._restored, (self._tokens, self._end_token_ids, self._names, self.fingerprint)
+
+    @classmethod
+    def _restored(
+        cls, tokens: tuple[bytes | None, ...], end_token_ids: tuple[int, ...], names: dict[int, str], fingerprint: str
+    ) -> Vocabulary:
+        """The vocabulary that was pickled.
+
+        Raises:
+            VocabularyError: The tokens are others than those that were pickled.
+        """
+        restored = cls(tokens, end_token_ids, names=names)
+        if restored.fingerprint != fingerprint:
+            raise VocabularyError(
+                "the pickled vocabulary is damaged: its tokens do not have its fingerprint",
+                details=(f"  pickled:  {fingerprint[:16]}", f"  restored: {restored.fingerprint[:16]}"),
+                hint="Pickle it again.",
+            )
+        same = (
+            known
+            for known in _ALIVE.values()
+            if known is not restored
+            and len(known) == len(restored)
+            and known.fingerprint == fingerprint
+            and known._names == names
+        )
+        return next(same, restored)
 
     @classmethod
     def from_pretrained(

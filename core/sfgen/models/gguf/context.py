@@ -12,6 +12,7 @@ import numpy as np
 from sfgen.errors import ModelError
 from sfgen.models.gguf.library import library, log
 from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Scores
 
 MOST_TOKENS = 512
@@ -66,7 +67,9 @@ class Context:
         if not self._pointer:
             raise ModelError(
                 f"llama.cpp has no room for {cells} tokens: {log.reason() or 'not enough memory'}",
-                hint="Give a shorter prompt, a lower --max-tokens or a smaller --batch-size.",
+                hint=ParameterText(
+                    "Give a shorter prompt, a lower max_tokens or a smaller batch_size.", "max_tokens", "batch_size"
+                ),
             )
         weakref.finalize(self, lib.llama_free, self._pointer)
         self.cells = int(lib.llama_n_ctx(self._pointer))
@@ -115,7 +118,9 @@ class Context:
         if code:
             raise ModelError(
                 f"llama.cpp cannot read {count} tokens: {log.reason() or f'error {code}'}",
-                hint="If it is a matter of memory, give a shorter prompt or a smaller --batch-size.",
+                hint=ParameterText(
+                    "If it is a matter of memory, give a shorter prompt or a smaller batch_size.", "batch_size"
+                ),
             )
         scores = np.empty((len(outputs), self._model.width), dtype=np.float32)
         for number, output in enumerate(outputs):

@@ -10,6 +10,7 @@ from typing import Any
 from sfgen.errors import ModelError
 from sfgen.models.gguf.header import Header
 from sfgen.models.gguf.library import library, log
+from sfgen.parameter_text import ParameterText
 
 BYTE_FALLBACK, BYTE_LEVEL = 1, 2
 """Kinds of tokenizers: SentencePiece's BPE with a token for each byte, and byte-level BPE."""
@@ -47,7 +48,9 @@ class LoadedModel:
         if kind in ("cuda", "mps") and not lib.llama_supports_gpu_offload():
             raise ModelError(
                 f"no device {device}: the installed llama.cpp was built for CPUs only",
-                hint="Use --device cpu, or install llama-cpp-python as its pages say for your GPU.",
+                hint=ParameterText(
+                    "Use device='cpu', or install llama-cpp-python as its pages say for your GPU.", "device"
+                ),
             )
         if kind == "cpu":
             options.n_gpu_layers = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sfgen import arguments
 from sfgen.delays import Delay, delayed
@@ -20,6 +20,7 @@ from sfgen.models.gguf.sequences import Sequences
 from sfgen.models.gguf.session import GgufSession
 from sfgen.models.gguf.tokenizer import GgufTokenizer
 from sfgen.models.gguf.vocabulary import read_vocabulary
+from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
 
 if TYPE_CHECKING:
@@ -79,6 +80,9 @@ class GgufModel:
             is_float32=self._files.first.is_float32,
             copies=not self._files.has_rotations_by_length,
         )
+
+    def __reduce__(self) -> NoReturn:
+        raise not_pickled(self.name)
 
     def __repr__(self) -> str:
         return f"GgufModel({self.name!r})"

@@ -9,6 +9,7 @@ from sfgen.models.gguf.files import GgufFiles, read_files
 from sfgen.models.gguf.library import check_installed
 from sfgen.models.gguf.vocabulary import check_tokenizer
 from sfgen.models.memory import physical_memory
+from sfgen.parameter_text import ParameterText
 from sfgen.sizes import size_in_words
 
 
@@ -31,7 +32,7 @@ def check_gguf(path: Path, name: str, *, device: str = "auto", dtype: str = "aut
     if dtype != "auto":
         raise ModelError(
             f"{name} cannot be used in {dtype}: the numbers in a GGUF file stay as they are",
-            hint="Leave --dtype out, or use the model in the format of transformers.",
+            hint=ParameterText("Leave dtype out, or use the model in the format of transformers.", "dtype"),
         )
     memory = physical_memory()
     if memory is not None and files.size > memory and device in ("auto", "cpu"):

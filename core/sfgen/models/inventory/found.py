@@ -20,7 +20,7 @@ class FoundModel:
     """A model on this machine.
 
     Attributes:
-        name: What ``load_model`` and ``--model`` take.
+        name: What ``load_model`` takes.
         kind: ``built in``, ``transformers`` or ``GGUF``.
         source: Where it was found: ``sfgen``, ``file``, ``hub cache`` or ``Ollama``.
         size: The size of its weights in bytes; ``None``: it has none, or they are not there.

@@ -12,6 +12,7 @@ from sfgen.models.inventory.found import FoundModel
 from sfgen.models.inventory.here import models_here
 from sfgen.models.inventory.hub_cache import cache_folder
 from sfgen.models.inventory.ollama import SOURCE as OLLAMA
+from sfgen.parameter_text import ParameterText
 
 _FAMILIES = (
     "llama", "codellama", "tinyllama", "qwen", "qwq", "gemma", "codegemma", "mistral", "mixtral", "ministral", "phi",
@@ -39,7 +40,7 @@ def advice(name: str) -> str:
     found = [model for model in models_here() if not model.problem]
     of_ollama = [model for model in found if model.source == OLLAMA and _is_called(name, model.about)]
     if of_ollama:
-        return f"Ollama has {of_ollama[0].about}, in this file: --model {shlex.quote(of_ollama[0].name)}"
+        return ParameterText(f"Ollama has {of_ollama[0].about}, in this file: name={of_ollama[0].name!r}", "name")
     parts = []
     near = _near(name, found)
     if near:
@@ -47,9 +48,9 @@ def advice(name: str) -> str:
     if _is_of_ollama(name):
         parts.append(
             "A name like this is Ollama's. Its models are GGUF files, which lie in ~/.ollama/models/blobs: give the "
-            "file, --model FILE (sfgen models lists them)."
+            "file, name=FILE (sfgen models lists them)."
         )
-    return " ".join(parts)
+    return ParameterText(" ".join(parts), "name")
 
 
 def _is_called(name: str, called: str) -> bool:

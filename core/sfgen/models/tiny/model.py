@@ -7,6 +7,7 @@ from functools import cached_property
 
 from sfgen import arguments
 from sfgen.errors import UsageError
+from sfgen.models.chat_template import WITHOUT_CHAT
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.network import Network
 from sfgen.models.tiny.session import TinySession
@@ -40,6 +41,9 @@ class TinyModel:
     def __repr__(self) -> str:
         return "TinyModel()"
 
+    def __reduce__(self) -> tuple[type[TinyModel], tuple[()]]:
+        return TinyModel, ()  # the package has its files in each process
+
     def encode(self, text: str) -> list[int]:
         """The token ids of a prompt: the begin token, unless the text itself begins with it, and the text's."""
         ids = self.encode_inside(text)
@@ -60,9 +64,7 @@ class TinyModel:
             UsageError: Always: the model was not trained on instructions.
         """
         arguments.text("text", text)
-        raise UsageError(
-            "tiny has no chat template", hint="Leave --chat out, or use a model that was trained on instructions."
-        )
+        raise UsageError("tiny has no chat template", hint=WITHOUT_CHAT)
 
     def session(self) -> TinySession:
         """A new, empty session with a cache of its own; reads the weights the first time."""

@@ -1,0 +1,74 @@
+"""What an error of the library says, in the words of the command line: its options in place of parameters."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+
+from sfgen.errors import ForeignOutput, GraphvizMissing, IndexNotFound, OtherVocabulary, SfgenError, UnusableIndex
+from sfgen.parameter_text import ParameterText
+
+_OTHER_NAMES = {
+    "name": "--model",
+    "order": "--property-order",
+    "replace": "--force",
+    "to_dot()": "--format dot",
+    "Vocabulary.from_file": "--vocabulary FILE",
+}
+"""What the command line calls otherwise than by the name of the parameter."""
+
+_VALUE = r"""(?:True|('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([A-Z]+))"""
+"""What stands behind a parameter: that it is given, a text as Python writes it, or what stands for one."""
+
+_SAVES = {
+    "index": "sfgen index --save --force",
+    "schema": "sfgen index --schema S --save --force",
+    "grammar": "sfgen index --grammar G --save --force",
+}
+"""What makes a saved index of each kind again."""
+
+
+def told(error: SfgenError) -> tuple[str, list[str]]:
+    """The message of an error, and the lines that help.
+
+    >>> told(UnusableIndex("dates", "is cut off: its header is not whole"))[1]
+    ['Make the index again with: sfgen index --save --force']
+    """
+    return in_options(error.message), [*error.details, hint(error)]
+
+
+def hint(error: SfgenError) -> str:
+    """What to do about an error; empty where there is nothing to say."""
+    match error:
+        case IndexNotFound():
+            return "Make one with: sfgen index --regex P --save"
+        case GraphvizMissing():
+            pipe = "sfgen index --regex P --format dot | dot -Tsvg > index.svg"
+            return f"Install Graphviz, or draw it where there is one: {pipe}"
+        case ForeignOutput():
+            return "Name another --output, or give the --input and the options that the file was begun with."
+        case OtherVocabulary(kind=kind):
+            return f"Use the model that the {kind} was made for, or make the {kind} again with: {_SAVES[kind]}"
+        case UnusableIndex(kind=kind):
+            return f"Make the {kind} again with: {_SAVES[kind]}"
+    return in_options(error.hint)
+
+
+def in_options(text: str) -> str:
+    """A text of the library with the options for the parameters that it names; any other text as it is.
+
+    >>> in_options(ParameterText("Use dtype='bfloat16', or force=True.", "dtype", "force"))
+    'Use --dtype bfloat16, or --force.'
+    """
+    if not isinstance(text, ParameterText):
+        return text
+    names = "|".join(map(re.escape, text.parameters))
+    return re.sub(rf"(?<![\w.])({names})(?:={_VALUE})?(?!\w)", _option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, text, placeholder = found.groups()
+    option = _OTHER_NAMES.get(name, f"--{name.replace('_', '-')}")
+    value = placeholder if text is None else shlex.quote(ast.literal_eval(text))
+    return option if value is None else f"{option} {value}"

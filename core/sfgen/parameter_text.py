@@ -1,0 +1,33 @@
+"""Texts that name parameters, such as hints of errors: whoever calls the parameters otherwise can say it in his way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ParameterText(str):
+    """A text for people that names parameters of the library, and which they are. In all else it is a ``str``.
+
+    Args:
+        text: The text; a value that it proposes stands behind the parameter as in Python (``device='cpu'``,
+            ``force=True``); what stands for a value is in capitals (``name=FILE``).
+        parameters: The names in it, one at least; also a function, ``to_dot()``.
+
+    Attributes:
+        parameters: The names in it.
+
+    >>> hint = ParameterText("Raise max_rollbacks, or ban fewer words.", "max_rollbacks")
+    >>> hint, hint.parameters
+    ('Raise max_rollbacks, or ban fewer words.', ('max_rollbacks',))
+    """
+
+    parameters: tuple[str, ...]
+
+    def __new__(cls, text: str, *parameters: str) -> ParameterText:
+        """A text with the names in it."""
+        made = super().__new__(cls, text)
+        made.parameters = parameters
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), *self.parameters

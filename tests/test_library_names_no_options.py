@@ -1,0 +1,60 @@
+"""The library says nothing of the command line: no option, and no stdin of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CORE = Path(__file__).resolve().parents[1] / "core" / "sfgen"
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+OF_OTHER_PROGRAMS = {
+    ("models/tiny/train.py", ""): "the program that trains the embedded model has options of its own",
+    ("models/tiny/__init__.py", "python -m sfgen.models.tiny.train"): "how that program was run",
+    ("models/checkpoint.py", "pip install --upgrade"): "pip",
+    ("models/gguf/library.py", "pip install --upgrade"): "pip",
+    ("models/gguf/loaded.py", "pip install --upgrade"): "pip",
+}
+"""Where an option stands, a piece of the line, and why it may."""
+
+
+def found_in(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that name options, and which."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for option in _OPTION.findall(line):
+            yield number, option
+
+
+def test_no_option_of_the_command_line_is_named() -> None:
+    wrong, passed = [], set()
+    for file in sorted(CORE.rglob("*.py")):
+        name, text = file.relative_to(CORE).as_posix(), file.read_text(encoding="utf-8")
+        for number, option in found_in(text):
+            line = text.splitlines()[number - 1]
+            reasons = {key for key in OF_OTHER_PROGRAMS if key[0] == name and key[1] in line}
+            passed |= reasons
+            if not reasons:
+                wrong.append(f"{name}:{number} names {option}")
+    assert wrong == []
+    assert passed == set(OF_OTHER_PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ('hint="Raise --max-rollbacks, or"', ["--max-rollbacks"]),
+        ("``--seed S`` and --n", ["--seed", "--n"]),
+        ("a -- b, ----, x--y", []),
+        ("# ---- texts ----", []),
+    ],
+)
+def test_an_option_is_seen(text: str, options: list[str]) -> None:
+    assert [option for _, option in found_in(text)] == options
+
+
+def test_stdin_is_not_read() -> None:
+    readers = [file.name for file in CORE.rglob("*.py") if re.search(r"sys\.stdin|\binput\(", file.read_text())]
+    assert readers == []
