@@ -78,8 +78,19 @@ class BannedWords:
             self.entries, self.patterns, self.allowed_entries, ignore_case=ignore_case, normalize=normalize
         )
 
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """The arguments that it was made of, in one form."""
+        return self.words, self.patterns, self.match, self.ignore_case, self.normalize, self.allow
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BannedWords) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return BannedWords, (self.words, self.patterns, self.match, self.ignore_case, self.normalize, self.allow)
+        return BannedWords, self._key
 
     @classmethod
     def of(cls, banned: BannedWords | Iterable[str]) -> BannedWords:
