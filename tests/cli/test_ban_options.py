@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from sfgen_cli.app import app
-from sfgen_cli.options.shared import BanOptions
+from sfgen_cli.options.bans import BanOptions
 
 Sfgen = Callable[..., Any]
 GROUP: Any = typer.main.get_command(app)

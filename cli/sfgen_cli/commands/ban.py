@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli.options import shared as options
+from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.batch import ManyOptions
-from sfgen_cli.options.constraints import ConstraintOptions, read_bans
+from sfgen_cli.options.generation import GenerationOptions, Prompt
 from sfgen_cli.options.prompts import read_prompt, reader_of_stdin
+from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.run.generation import run
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell.flatten import Named, flattened
@@ -22,10 +23,10 @@ _INSTEAD = "Instead of a text"
 
 @flattened
 def ban(
-    prompt: options.Prompt = None,
+    prompt: Prompt = None,
     *,
-    bans: Annotated[options.BanOptions, Named("ban-", short=True)],
-    generation: options.GenerationOptions,
+    bans: Annotated[BanOptions, Named("ban-", short=True)],
+    generation: GenerationOptions,
     many: ManyOptions,
     compare: Annotated[
         bool,
@@ -89,7 +90,7 @@ def ban(
     if many.input is not None:
         from sfgen_cli.batch.run import run_many
 
-        run_many(Request("", ConstraintOptions(), banned, generation), many)
+        run_many(Request("", RequestedConstraint(), banned, generation), many)
         tell_of_demonstration(generation)
         return
     if routes:
@@ -98,7 +99,7 @@ def ban(
         write_routes(banned.words, generation, max_routes)
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
-    request = Request(text, ConstraintOptions(), banned, generation)
+    request = Request(text, RequestedConstraint(), banned, generation)
     if compare:
         from sfgen_cli.run.compare import write_comparison
 
@@ -108,7 +109,7 @@ def ban(
     tell_of_demonstration(generation)
 
 
-def _no_regex(regex: str, bans: options.BanOptions) -> UsageError:
+def _no_regex(regex: str, bans: BanOptions) -> UsageError:
     pattern = shlex.quote(regex)
     words = shlex.quote(",".join(bans.words or ["talk"]))
     return UsageError(
@@ -120,7 +121,7 @@ def _no_regex(regex: str, bans: options.BanOptions) -> UsageError:
     )
 
 
-def _refuse_with_routes(bans: options.BanOptions, generation: options.GenerationOptions, *, compare: bool) -> None:
+def _refuse_with_routes(bans: BanOptions, generation: GenerationOptions, *, compare: bool) -> None:
     if compare:
         raise UsageError("--routes and --compare cannot be used together", hint="Give one of them.")
     if bans.pattern:

@@ -12,10 +12,11 @@ import typer
 
 from sfgen.errors import InputError, UsageError, caret_lines
 from sfgen.printable import visible
-from sfgen_cli.options import shared as options
-from sfgen_cli.options.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_bans, read_constraint
+from sfgen_cli.options.bans import BanOptions, read_bans
+from sfgen_cli.options.constraint import ConstraintOptions
 from sfgen_cli.options.grammar import GrammarOptions
 from sfgen_cli.options.prompts import reader_of_stdin, without_newline
+from sfgen_cli.options.requested import RequestedConstraint, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.report.checked_texts import Source, sources
 from sfgen_cli.shell.flatten import Named, flattened
 from sfgen_cli.shell.hints import told
@@ -67,18 +68,10 @@ def check(
             rich_help_panel=_TEXTS,
         ),
     ] = False,
-    regex: options.Regex = None,
-    regex_file: options.RegexFile = None,
-    choices: options.Choices = None,
-    choices_file: options.ChoicesFile = None,
-    schema: options.Schema = None,
-    schema_dir: options.SchemaDir = None,
-    pydantic: options.Pydantic = None,
-    like: options.Like = None,
-    tools: options.Tools = None,
     *,
+    given: ConstraintOptions,
     grammar: GrammarOptions,
-    bans: Annotated[options.BanOptions, Named("ban-", short=True)],
+    bans: Annotated[BanOptions, Named("ban-", short=True)],
     json: Annotated[
         bool,
         typer.Option(
@@ -130,32 +123,11 @@ def check(
     The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
     in the way: a file that is not there, a bad pattern. No model is loaded.
     """
-    constraint = read_constraint(
-        regex,
-        regex_file,
-        choices,
-        choices_file,
-        schema=schema,
-        schema_dir=schema_dir,
-        pydantic=pydantic,
-        like=like,
-        tools=tools,
-        grammar=grammar,
-    )
+    constraint = read_constraint(given, grammar)
     if not constraint and not bans:
         raise _nothing_to_look_for(files or [])
-    reader = reader_of_stdin(
-        {
-            "--regex-file": regex_file,
-            "--choices-file": choices_file,
-            "--schema": schema,
-            "--like": like,
-            "--tools": tools,
-            "--grammar": grammar.grammar,
-            "--words-file": bans.words_file,
-        }
-    )
-    given = sources(files or [], text or [], reader=reader)
+    reader = reader_of_stdin({**given.files, "--grammar": grammar.grammar, "--words-file": bans.words_file})
+    texts = sources(files or [], text or [], reader=reader)
     banned = read_bans(bans, quiet=quiet)
     matching = None
     if constraint:
@@ -163,7 +135,7 @@ def check(
             note("sfgen: the pattern is empty: only the empty text matches it", quiet=quiet)
         matching = _matching(constraint, quiet=quiet)
     by_line = lines or (matching is not None and matching.each_line)
-    _Check(matching, banned, by_line=by_line, json=json, quiet=quiet, several=len(given) > 1).run(given)
+    _Check(matching, banned, by_line=by_line, json=json, quiet=quiet, several=len(texts) > 1).run(texts)
 
 
 def _nothing_to_look_for(files: list[str]) -> UsageError:
@@ -177,7 +149,7 @@ def _nothing_to_look_for(files: list[str]) -> UsageError:
     return UsageError(message, hint=_EXAMPLE)
 
 
-def _matching(constraint: ConstraintOptions, *, quiet: bool) -> Comparing:
+def _matching(constraint: RequestedConstraint, *, quiet: bool) -> Comparing:
     with progress(quiet=quiet) as say:
         if constraint.grammar is not None:
             from sfgen_cli.report.grammar_check import GrammarMatching

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from sfgen_cli.options import shared as options
+from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.batch import ManyOptions
-from sfgen_cli.options.constraints import read_bans, read_constraint
+from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, NoFastForward
+from sfgen_cli.options.generation import GenerationOptions, Prompt
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin
+from sfgen_cli.options.requested import read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.run.generation import run
 from sfgen_cli.run.request import Request
@@ -20,24 +22,16 @@ from sfgen_cli.shell.output import note
 
 @flattened
 def gen(
-    prompt: options.Prompt = None,
-    regex: options.Regex = None,
-    regex_file: options.RegexFile = None,
-    choices: options.Choices = None,
-    choices_file: options.ChoicesFile = None,
-    index: options.IndexFile = None,
-    schema: options.Schema = None,
-    schema_dir: options.SchemaDir = None,
-    pydantic: options.Pydantic = None,
-    like: options.Like = None,
-    tools: options.Tools = None,
+    prompt: Prompt = None,
     *,
+    given: ConstraintOptions,
+    index: IndexFile = None,
     grammar: WrittenGrammarOptions,
     writing: SchemaOptions,
-    engine: options.Engine = None,
-    no_fast_forward: options.NoFastForward = False,
-    bans: Annotated[options.BanOptions, Named("ban-")],
-    generation: options.GenerationOptions,
+    engine: Engine = None,
+    no_fast_forward: NoFastForward = False,
+    bans: Annotated[BanOptions, Named("ban-")],
+    generation: GenerationOptions,
     many: ManyOptions,
 ) -> None:
     r"""Write text that matches a pattern, a JSON Schema or a grammar, or free text.
@@ -59,11 +53,7 @@ def gen(
         echo 'Tell me a story' | sfgen gen --max-tokens 20 --json | jq '{text, finish_reason}'
     """
     files = {
-        "--regex-file": regex_file,
-        "--choices-file": choices_file,
-        "--schema": schema,
-        "--like": like,
-        "--tools": tools,
+        **given.files,
         "--grammar": grammar.grammar,
         "--ban-words-file": bans.words_file,
         "--input": many.input,
@@ -71,20 +61,7 @@ def gen(
     }
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation)
-    constraint = read_constraint(
-        regex,
-        regex_file,
-        choices,
-        choices_file,
-        index,
-        schema,
-        writing,
-        schema_dir=schema_dir,
-        pydantic=pydantic,
-        like=like,
-        tools=tools,
-        grammar=grammar,
-    )
+    constraint = read_constraint(given, grammar, index_file=index, writing=writing)
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)

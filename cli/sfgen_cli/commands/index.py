@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli.options import shared as options
-from sfgen_cli.options.constraints import ConstraintOptions, looks_like_a_pattern_for_a_file, read_constraint
+from sfgen_cli.options.constraint import ConstraintOptions
+from sfgen_cli.options.generation import Quiet
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.index import DEFAULT_FILE, Looks, Vocabularies
 from sfgen_cli.options.prompts import reader_of_stdin
+from sfgen_cli.options.requested import RequestedConstraint, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.shell import process
 from sfgen_cli.shell.flatten import flattened
@@ -40,16 +41,8 @@ def index(
             show_default=False,
         ),
     ] = None,
-    regex: options.Regex = None,
-    regex_file: options.RegexFile = None,
-    choices: options.Choices = None,
-    choices_file: options.ChoicesFile = None,
-    schema: options.Schema = None,
-    schema_dir: options.SchemaDir = None,
-    pydantic: options.Pydantic = None,
-    like: options.Like = None,
-    tools: options.Tools = None,
     *,
+    given: ConstraintOptions,
     grammar: WrittenGrammarOptions,
     writing: SchemaOptions,
     vocabularies: Vocabularies,
@@ -65,7 +58,7 @@ def index(
         bool, typer.Option("--force", help="Replace a file that holds something else.", rich_help_panel=_SAVED)
     ] = False,
     looks: Looks,
-    quiet: options.Quiet = False,
+    quiet: Quiet = False,
 ) -> None:
     r"""Show the tokens of a pattern, or the rules of a schema or grammar; keep them.
 
@@ -90,25 +83,12 @@ def index(
     A text that one pattern matches and another does not:
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
-    files = {"--schema": schema, "--like": like, "--tools": tools, "--grammar": grammar.grammar}
-    reader_of_stdin({"--regex-file": regex_file, "--choices-file": choices_file, **files})
-    constraint = read_constraint(
-        regex,
-        regex_file,
-        choices,
-        choices_file,
-        schema=schema,
-        writing=writing,
-        schema_dir=schema_dir,
-        pydantic=pydantic,
-        like=like,
-        tools=tools,
-        grammar=grammar,
-    )
+    reader_of_stdin({**given.files, "--grammar": grammar.grammar})
+    constraint = read_constraint(given, grammar, writing=writing)
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
     vocabularies.check()
-    shown = constraint if constraint or save else ConstraintOptions(index_file=file)
+    shown = constraint if constraint or save else RequestedConstraint(index_file=file)
     if shown.grammar is not None or (shown.index_file is not None and shown.read_grammar is not None):
         from sfgen_cli.report.grammar_index import run_grammar
 
@@ -174,7 +154,7 @@ def _no_schema() -> UsageError:
     )
 
 
-def _check_source(constraint: ConstraintOptions, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:
+def _check_source(constraint: RequestedConstraint, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:
     if not constraint and file is not None and looks_like_a_pattern_for_a_file(str(file)):
         pattern = quoted(str(file), instead="PATTERN")
         raise UsageError(

@@ -13,7 +13,7 @@ import typer
 
 from sfgen.errors import UsageError
 from sfgen.printable import on_one_line
-from sfgen_cli.options import shared as options
+from sfgen_cli.options.generation import Quiet
 from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.keyboard import check_stepping, is_watched
 from sfgen_cli.shell.output import complain, note, write
@@ -51,7 +51,7 @@ def replay(
         ),
     ] = None,
     step: Annotated[bool, typer.Option("--step", help="Wait for a key of the terminal at each step.")] = False,
-    quiet: options.Quiet = False,
+    quiet: Quiet = False,
     svg: Annotated[
         Path | None,
         typer.Option(

@@ -11,7 +11,7 @@ import typer
 from sfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from sfgen_cli.options.shared import GenerationOptions
+    from sfgen_cli.options.generation import GenerationOptions
 
 STDIN_OR_STDOUT = "-"
 

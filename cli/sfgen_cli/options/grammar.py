@@ -12,8 +12,8 @@ import typer
 
 from sfgen.errors import InputError, UsageError
 from sfgen.printable import on_one_line
+from sfgen_cli.options.constraint import CONSTRAINT
 from sfgen_cli.options.prompts import read_stdin, read_text
-from sfgen_cli.options.shared import CONSTRAINT
 
 if TYPE_CHECKING:
     from sfgen import Grammar

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli.options.constraints import at_most_one
+from sfgen_cli.options.requested import at_most_one
 from sfgen_cli.shell import completion
 from sfgen_cli.shell.environment import from_environment
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli.options.shared import CONSTRAINT
+from sfgen_cli.options.constraint import CONSTRAINT
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema

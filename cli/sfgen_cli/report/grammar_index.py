@@ -17,14 +17,14 @@ from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
     from sfgen import Grammar, Vocabulary
-    from sfgen_cli.options.constraints import ConstraintOptions
     from sfgen_cli.options.index import Looks, Vocabularies
+    from sfgen_cli.options.requested import RequestedConstraint
 
 _CALLS_SHOWN = 8
 
 
 def run_grammar(
-    constraint: ConstraintOptions,
+    constraint: RequestedConstraint,
     file: Path | None,
     looks: Looks,
     vocabularies: Vocabularies,

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from sfgen.printable import visible
-from sfgen_cli.options.shared import GenerationOptions
+from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.shell.output import note, write, write_json
 from sfgen_cli.shell.progress import progress
 

@@ -16,12 +16,12 @@ from sfgen_cli.shell.progress import progress
 if TYPE_CHECKING:
     from sfgen import JsonSchema, Vocabulary
     from sfgen.schema.walk import Walk
-    from sfgen_cli.options.constraints import ConstraintOptions
     from sfgen_cli.options.index import Looks, Vocabularies
+    from sfgen_cli.options.requested import RequestedConstraint
 
 
 def run_schema(
-    constraint: ConstraintOptions,
+    constraint: RequestedConstraint,
     file: Path | None,
     looks: Looks,
     vocabularies: Vocabularies,

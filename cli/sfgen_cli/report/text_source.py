@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sfgen_cli.options.constraints import ConstraintOptions
 from sfgen_cli.options.index import DEFAULT_FILE, Vocabularies
+from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.shell.progress import Say
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 
 
 def with_vocabulary(
-    constraint: ConstraintOptions,
+    constraint: RequestedConstraint,
     file: Path | None,
     vocabularies: Vocabularies,
     say: Say,

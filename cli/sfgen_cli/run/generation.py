@@ -12,7 +12,7 @@ from sfgen.errors import NotAnInstance, UsageError
 from sfgen.kernels import told_of_compiling
 from sfgen.printable import visible
 from sfgen.sizes import size_in_words
-from sfgen_cli.options.shared import GenerationOptions
+from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
 from sfgen_cli.shell.keyboard import is_watched

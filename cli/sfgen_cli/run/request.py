@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
-from sfgen_cli.options.constraints import ConstraintOptions
-from sfgen_cli.options.shared import EngineName, GenerationOptions, ReferenceName
+from sfgen_cli.options.constraint import EngineName, ReferenceName
+from sfgen_cli.options.generation import GenerationOptions
+from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.shell.keyboard import check_stepping
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Request:
     """
 
     prompt: str
-    constraint: ConstraintOptions
+    constraint: RequestedConstraint
     banned: BannedWords | None
     options: GenerationOptions
     engine: EngineName | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typer._click.core import ParameterSource
 from typer._click.globals import get_current_context
 
-from sfgen_cli.options.shared import GenerationOptions
+from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.shell.output import note, stderr_is_a_terminal
 
 DEMONSTRATION = "told-that-tiny-is-a-demonstration"

@@ -1,8 +1,7 @@
-"""From options to a constraint: a pattern, choices, a schema, a grammar or a saved one; and banned words."""
+"""From options to a constraint: a pattern, choices, a schema, a grammar or a saved one."""
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Mapping
@@ -12,27 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
-from sfgen.printable import visible
 from sfgen_cli.options.grammar import GrammarOptions, GrammarText
 from sfgen_cli.options.prompts import read_stdin, read_text
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.options.schema_files import inferred, of_tools
-from sfgen_cli.shell.output import note
 from sfgen_cli.shell.usage import quoted
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Vocabulary
+    from sfgen import Dfa, Grammar, Index, JsonSchema, Vocabulary
     from sfgen.protocols import GuideSource
     from sfgen.schema.document import SchemaDocument
     from sfgen.schema.pydantic_type import PydanticType
-    from sfgen_cli.options.shared import BanOptions, ReferenceName
+    from sfgen_cli.options.constraint import ConstraintOptions, ReferenceName
 
 _STDIN = "-"
-_MOST_DOUBTS = 5  # about the lines of a words file that are told one by one
 
 
 @dataclass(frozen=True)
-class ConstraintOptions:
+class RequestedConstraint:
     """What the text must match: exactly one of them, or none.
 
     Attributes:
@@ -158,20 +154,12 @@ class ConstraintOptions:
 
 
 def read_constraint(
-    regex: str | None,
-    regex_file: Path | None,
-    choices: list[str] | None,
-    choices_file: Path | None,
-    index_file: Path | None = None,
-    schema: str | None = None,
-    writing: SchemaOptions | None = None,
+    given: ConstraintOptions,
+    grammar: GrammarOptions,
     *,
-    schema_dir: str | None = None,
-    pydantic: str | None = None,
-    like: Path | None = None,
-    tools: Path | None = None,
-    grammar: GrammarOptions | None = None,
-) -> ConstraintOptions:
+    index_file: Path | None = None,
+    writing: SchemaOptions | None = None,
+) -> RequestedConstraint:
     """The one constraint among the options. A schema or a grammar named ``-`` is read from stdin.
 
     Raises:
@@ -181,16 +169,16 @@ def read_constraint(
     """
     at_most_one(
         {
-            "--regex": regex,
-            "--regex-file": regex_file,
-            "--choices": choices or None,
-            "--choices-file": choices_file,
+            "--regex": given.regex,
+            "--regex-file": given.regex_file,
+            "--choices": given.choices or None,
+            "--choices-file": given.choices_file,
             "--index": index_file,
-            "--schema": schema,
-            "--pydantic": pydantic,
-            "--like": like,
-            "--tools": tools,
-            "--grammar": grammar.grammar if grammar is not None else None,
+            "--schema": given.schema,
+            "--pydantic": given.pydantic,
+            "--like": given.like,
+            "--tools": given.tools,
+            "--grammar": grammar.grammar,
         }
     )
     if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
@@ -198,39 +186,76 @@ def read_constraint(
             f"--index names a file that was saved, and {index_file} looks like a pattern",
             hint=f"To match it: --regex {quoted(str(index_file), instead='PATTERN')}",
         )
-    if regex_file is not None:
-        regex = read_text(regex_file).removesuffix("\n").removesuffix("\r")
-    texts: list[str] | None = None
-    if choices:
-        texts = [text for option in choices for text in split_choices(option)]
-    elif choices_file is not None:
-        texts = [line for line in read_text(choices_file).splitlines() if line]
-    if texts is not None and not texts:
-        raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
-    writing = writing or SchemaOptions()
-    named = {"--schema": schema, "--pydantic": pydantic, "--like": like, "--tools": tools}
-    option, name = next(((option, str(name)) for option, name in named.items() if name is not None), ("--schema", None))
-    writing.check(name)
-    if schema_dir is not None and schema is None:
+    source = _schema_source(given)
+    (writing or SchemaOptions()).check(source.name)
+    if given.schema_dir is not None and given.schema is None:
         raise UsageError(
             "--schema-dir says where a schema refers to, and there is none",
             hint="Leave it out, or give a schema with --schema.",
         )
-    read: str | PydanticType | SchemaDocument | None = schema
-    if schema == _STDIN:
-        read = read_stdin()
-    elif pydantic is not None:
-        from sfgen_cli.options.python_types import python_type
+    return RequestedConstraint(
+        pattern=_pattern(given),
+        choices=_choices(given),
+        index_file=index_file,
+        schema=source.read(),
+        schema_name="stdin" if source.name == _STDIN else source.name,
+        schema_option=source.option,
+        schema_dir=given.schema_dir,
+        writing=writing or SchemaOptions(),
+        grammar=grammar.text(),
+    )
 
-        read = python_type(pydantic)
-    elif like is not None:
-        read = inferred(like)
-    elif tools is not None:
-        read = of_tools(tools)
-    name = "stdin" if name == _STDIN else name
-    chosen = tuple(dict.fromkeys(texts)) if texts else None
-    text = None if grammar is None else grammar.text()
-    return ConstraintOptions(regex, chosen, index_file, read, name, option, schema_dir, writing, text)
+
+def _pattern(given: ConstraintOptions) -> str | None:
+    if given.regex_file is None:
+        return given.regex
+    return read_text(given.regex_file).removesuffix("\n").removesuffix("\r")
+
+
+def _choices(given: ConstraintOptions) -> tuple[str, ...] | None:
+    """The texts to choose from, each once; ``None`` if none are asked for."""
+    if given.choices:
+        texts = [text for option in given.choices for text in split_choices(option)]
+    elif given.choices_file is not None:
+        texts = [line for line in read_text(given.choices_file).splitlines() if line]
+    else:
+        return None
+    if not texts:
+        raise UsageError("there is nothing to choose from", hint="For example: --choices hot,cold,hotel")
+    return tuple(dict.fromkeys(texts))
+
+
+@dataclass(frozen=True)
+class _SchemaSource:
+    """Where a schema comes from.
+
+    Attributes:
+        option: The option that gives it.
+        name: What it names; ``None``: there is no schema.
+    """
+
+    option: str
+    name: str | None
+
+    def read(self) -> str | PydanticType | SchemaDocument | None:
+        """The schema, as ``sfgen.schema.read_schema`` takes it."""
+        if self.name is None:
+            return None
+        if self.option == "--pydantic":
+            from sfgen_cli.options.python_types import python_type
+
+            return python_type(self.name)
+        if self.option == "--like":
+            return inferred(Path(self.name))
+        if self.option == "--tools":
+            return of_tools(Path(self.name))
+        return read_stdin() if self.name == _STDIN else self.name
+
+
+def _schema_source(given: ConstraintOptions) -> _SchemaSource:
+    named = {"--schema": given.schema, "--pydantic": given.pydantic, "--like": given.like, "--tools": given.tools}
+    sources = [_SchemaSource(option, str(name)) for option, name in named.items() if name is not None]
+    return sources[0] if sources else _SchemaSource("--schema", None)
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:
@@ -257,64 +282,3 @@ def split_choices(option: str) -> list[str]:
     """
     pieces = re.findall(r"(?:\\.|[^\\,]|\\$)+", option, re.DOTALL)
     return [re.sub(r"\\([\\,])", r"\1", piece) for piece in pieces]
-
-
-def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> BannedWords | None:
-    """The banned words and patterns of the options; ``None`` if none were given.
-
-    Args:
-        bans: The options.
-        prefix: What stands before their names in this command.
-        quiet: Whether doubtful lines of the words file are not told on stderr.
-
-    Raises:
-        UsageError: An option has no word in it, or says how words are banned where none are.
-        BannedWordsError: The list means nothing.
-        PatternError: A pattern cannot be read.
-        InputError: The file cannot be read.
-    """
-    if not bans:
-        _refuse_without_words(bans, prefix)
-        return None
-    from sfgen.ban import BannedWords, read_words, split_words
-
-    words = [word for option in bans.words or () for word in split_words(option)]
-    allowed = [word for option in bans.allow or () for word in split_words(option)]
-    if not words and bans.words_file is None and not bans.pattern:
-        raise UsageError(f"--{prefix}words names no word", hint=f"For example: --{prefix}words talk,listen")
-    if bans.allow and not allowed:
-        raise UsageError(f"--{prefix}allow names no word", hint=f"For example: --{prefix}allow 'small talk'")
-    if "" in (bans.pattern or ()):
-        raise UsageError(f"--{prefix}pattern is empty: it would ban every text", hint="Leave it out.")
-    if bans.words_file is not None:
-        doubts: list[str] = []
-        is_stdin = str(bans.words_file) == "-"
-        source = io.StringIO(read_stdin()) if is_stdin else bans.words_file
-        words += read_words(source, doubts.append, title="standard input" if is_stdin else None)
-        for doubt in doubts[:_MOST_DOUBTS]:
-            note(f"sfgen: {visible(doubt)}", quiet=quiet)
-        if len(doubts) > _MOST_DOUBTS:
-            note(f"sfgen: {len(doubts) - _MOST_DOUBTS} more lines of {bans.words_file} are in doubt", quiet=quiet)
-    return BannedWords(
-        words,
-        bans.pattern or (),
-        match=bans.match,
-        ignore_case=not bans.case_sensitive,
-        normalize=bans.normalize,
-        allow=allowed,
-    )
-
-
-def _refuse_without_words(bans: BanOptions, prefix: str) -> None:
-    given = {
-        "match": bans.match != "word",
-        "case-sensitive": bans.case_sensitive,
-        "normalize": bans.normalize,
-        "allow": bool(bans.allow),
-    }
-    for name, is_given in given.items():
-        if is_given:
-            raise UsageError(
-                f"--{prefix}{name} says how words are banned, and none are",
-                hint=f"Add them, for example: --{prefix}words talk,listen",
-            )

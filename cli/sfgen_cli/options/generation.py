@@ -1,4 +1,4 @@
-"""The options that several commands share, each in one place."""
+"""The options of a generation: the prompt, the model, sampling, and what is written."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from sfgen_cli.options.bans import BANS
 from sfgen_cli.shell import completion
 
 _PROMPT = "Prompt"
 _MODEL = "Model and sampling"
 _OUTPUT = "Output"
-CONSTRAINT = "Constraint (one of them, or none)"
-_BANS = "Bans"
 
 Prompt = Annotated[
     str | None,
@@ -36,116 +35,6 @@ PromptFile = Annotated[
     ),
 ]
 
-Regex = Annotated[
-    str | None,
-    typer.Option(
-        "--regex",
-        "-r",
-        metavar="PATTERN",
-        help="Python regular expression. The text satisfies [bold]re.fullmatch(PATTERN, text, re.ASCII)[/]: \\w is "
-        "a-z, A-Z, 0-9 and _, which is what most patterns mean to let out; (?u) asks for all scripts.",
-        rich_help_panel=CONSTRAINT,
-    ),
-]
-RegexFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="The pattern from a file, newlines and all; [bold]-[/] is stdin.",
-        rich_help_panel=CONSTRAINT,
-    ),
-]
-Choices = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="A,B",
-        help=r"One of these texts; repeatable, [bold]\,[/] is a comma.",
-        rich_help_panel=CONSTRAINT,
-    ),
-]
-ChoicesFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="One of the lines of a file; [bold]-[/] is stdin.", rich_help_panel=CONSTRAINT),
-]
-IndexFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--index", metavar="FILE", help="An index saved by [bold]sfgen index --save[/].", rich_help_panel=CONSTRAINT
-    ),
-]
-Schema = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SCHEMA",
-        help="JSON Schema: a file ([bold]-[/] is stdin), or the schema itself: JSON, which begins with [bold]{[/] or "
-        "is [bold]true[/], or names and types as in [bold]'name, age int'[/]. It is a file if there is one "
-        "of that name, if it ends in .json, or if it has a / but no comma and no colon with a blank behind it.",
-        rich_help_panel=CONSTRAINT,
-    ),
-]
-SchemaDir = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DIR",
-        help="With --schema. The directory of other files that it refers to, by their [bold]$id[/] or their path; "
-        "[bold]URL=DIR[/]: also by the path behind that URL. Nothing is ever fetched.",
-        rich_help_panel=CONSTRAINT,
-        show_default=False,
-    ),
-]
-Like = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="JSON like these records: JSON Lines, or one JSON list; [bold]-[/] is stdin. The schema is inferred from "
-        "them; [bold]sfgen index --like FILE --format schema[/] prints it.",
-        rich_help_panel=CONSTRAINT,
-    ),
-]
-Tools = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help='A call of one of these tools, [bold]{"name": …, "arguments": {…}}[/]: a JSON list of functions as '
-        "OpenAI, Anthropic and MCP have it; [bold]-[/] is stdin.",
-        rich_help_panel=CONSTRAINT,
-    ),
-]
-
-Pydantic = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODULE:CLASS",
-        help="The JSON Schema of a class that pydantic reads: a model, a dataclass, a TypedDict, an Enum, or the "
-        "name of an annotation. MODULE is one that can be imported, from the current folder first, or a file: "
-        "[bold]person.py:Person[/]. Its code runs.",
-        rich_help_panel=CONSTRAINT,
-    ),
-]
-
-ReferenceName = Literal["fsm", "naive"]
-EngineName = Literal["fast", "fsm", "naive"]
-Engine = Annotated[
-    EngineName | None,
-    typer.Option(
-        help="How the pattern is followed. fast: an index of the tokens, which looks ahead; fsm: an index made with "
-        "the algorithms of Willard and Louf, over an automaton of the interegular package; naive: every token is tried "
-        "at every step. The last two are for comparison: they do not look ahead, and so may fail at "
-        "[bold]--max-tokens[/]. Default: fast.",
-        rich_help_panel=CONSTRAINT,
-        show_default=False,
-    ),
-]
-NoFastForward = Annotated[
-    bool,
-    typer.Option(
-        "--no-fast-forward",
-        help="Ask the model for each token, also where the pattern leaves one text only and so just the spelling is "
-        "open. Without this such text is not asked for, and is spelled as the tokenizer "
-        "would.",
-        rich_help_panel=CONSTRAINT,
-    ),
-]
 
 Model = Annotated[
     str,
@@ -322,70 +211,13 @@ Trace = Annotated[
     ),
 ]
 
-Words = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="A,B",
-        help=r"Words and phrases that must not come out; repeatable, [bold]\,[/] is a comma, [bold]talk*[/] bans all "
-        "words that begin so.",
-        rich_help_panel=_BANS,
-    ),
-]
-WordsFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Banned words, one a line, # comments; [bold]-[/] is stdin. All else is literal, quotes and commas too: "
-        "such lines are told.",
-        rich_help_panel=_BANS,
-    ),
-]
-BannedPatterns = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="PATTERN",
-        help="Python regular expression that must match nowhere in the text; repeatable. It means what it does for "
-        "[bold]re.search(PATTERN, text)[/]: \\w, \\s, \\b and (?i) know all scripts, so that nothing slips through; "
-        "(?a) asks for ASCII.",
-        rich_help_panel=_BANS,
-    ),
-]
-Match = Annotated[
-    Literal["word", "prefix", "substring"],
-    typer.Option(
-        help="word: the whole word (talking and talk2 pass when talk is banned, _talk_ and talk² do not); prefix: all "
-        "words that begin so; substring: anywhere, inside words too.",
-        rich_help_panel=_BANS,
-    ),
-]
-CaseSensitive = Annotated[
-    bool, typer.Option("--case-sensitive", help="Talk passes when talk is banned.", rich_help_panel=_BANS)
-]
-Normalize = Annotated[
-    bool,
-    typer.Option(
-        "--normalize",
-        help="See through look-alike letters (Cyrillic а for a, capital I and | for l), compatibility forms "
-        "(ｔａｌｋ), accents and invisible characters; Turkish ı and İ are i. Digits are no look-alikes, nor is rn "
-        "one of m. Traditional and simplified Chinese characters are not folded into one.",
-        rich_help_panel=_BANS,
-    ),
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="A,B",
-        help="Longer words and phrases in which a banned one may stand; repeatable.",
-        rich_help_panel=_BANS,
-    ),
-]
 Strategy = Annotated[
     Literal["resample", "first-token", "mask"],
     typer.Option(
         help="What happens when a banned match is complete. resample: draw again from where it began, with the chances "
         "that the model gives to clean text; first-token: forbid the token that began it; mask: never write the token "
         "that would complete it, and take nothing back.",
-        rich_help_panel=_BANS,
+        rich_help_panel=BANS,
     ),
 ]
 MaxBlock = Annotated[
@@ -395,28 +227,12 @@ MaxBlock = Annotated[
         metavar="N",
         help="With resample: hold back at most so many tokens; a longer stretch is written, and its chances are no "
         "longer exact.",
-        rich_help_panel=_BANS,
+        rich_help_panel=BANS,
     ),
 ]
 MaxRollbacks = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Fail after so many rollbacks, rather than leak.", rich_help_panel=_BANS)
+    int, typer.Option(min=0, metavar="N", help="Fail after so many rollbacks, rather than leak.", rich_help_panel=BANS)
 ]
-
-
-@dataclass(frozen=True)
-class BanOptions:
-    """What must not come out; each field is an option of ``ban``, ``check`` and, with ``ban-`` before it, ``gen``."""
-
-    words: Words = None
-    words_file: WordsFile = None
-    pattern: BannedPatterns = None
-    match: Match = "word"
-    case_sensitive: CaseSensitive = False
-    normalize: Normalize = False
-    allow: Allow = None
-
-    def __bool__(self) -> bool:
-        return bool(self.words or self.words_file is not None or self.pattern)
 
 
 @dataclass(frozen=True)

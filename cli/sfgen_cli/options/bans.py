@@ -1,0 +1,157 @@
+"""The options of banned words, and the words of them."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from sfgen.errors import UsageError
+from sfgen.printable import visible
+from sfgen_cli.options.prompts import read_stdin
+from sfgen_cli.shell.output import note
+
+if TYPE_CHECKING:
+    from sfgen import BannedWords
+
+_STDIN = "-"
+_MOST_DOUBTS = 5  # about the lines of a words file that are told one by one
+
+BANS = "Bans"
+Words = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help=r"Words and phrases that must not come out; repeatable, [bold]\,[/] is a comma, [bold]talk*[/] bans all "
+        "words that begin so.",
+        rich_help_panel=BANS,
+    ),
+]
+WordsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Banned words, one a line, # comments; [bold]-[/] is stdin. All else is literal, quotes and commas too: "
+        "such lines are told.",
+        rich_help_panel=BANS,
+    ),
+]
+BannedPatterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="Python regular expression that must match nowhere in the text; repeatable. It means what it does for "
+        "[bold]re.search(PATTERN, text)[/]: \\w, \\s, \\b and (?i) know all scripts, so that nothing slips through; "
+        "(?a) asks for ASCII.",
+        rich_help_panel=BANS,
+    ),
+]
+Match = Annotated[
+    Literal["word", "prefix", "substring"],
+    typer.Option(
+        help="word: the whole word (talking and talk2 pass when talk is banned, _talk_ and talk² do not); prefix: all "
+        "words that begin so; substring: anywhere, inside words too.",
+        rich_help_panel=BANS,
+    ),
+]
+CaseSensitive = Annotated[
+    bool, typer.Option("--case-sensitive", help="Talk passes when talk is banned.", rich_help_panel=BANS)
+]
+Normalize = Annotated[
+    bool,
+    typer.Option(
+        "--normalize",
+        help="See through look-alike letters (Cyrillic а for a, capital I and | for l), compatibility forms "
+        "(ｔａｌｋ), accents and invisible characters; Turkish ı and İ are i. Digits are no look-alikes, nor is rn "
+        "one of m. Traditional and simplified Chinese characters are not folded into one.",
+        rich_help_panel=BANS,
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="Longer words and phrases in which a banned one may stand; repeatable.",
+        rich_help_panel=BANS,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class BanOptions:
+    """What must not come out; each field is an option of ``ban``, ``check`` and, with ``ban-`` before it, ``gen``."""
+
+    words: Words = None
+    words_file: WordsFile = None
+    pattern: BannedPatterns = None
+    match: Match = "word"
+    case_sensitive: CaseSensitive = False
+    normalize: Normalize = False
+    allow: Allow = None
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.words_file is not None or self.pattern)
+
+
+def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> BannedWords | None:
+    """The banned words and patterns of the options; ``None`` if none were given.
+
+    Args:
+        bans: The options.
+        prefix: What stands before their names in this command.
+        quiet: Whether doubtful lines of the words file are not told on stderr.
+
+    Raises:
+        UsageError: An option has no word in it, or says how words are banned where none are.
+        BannedWordsError: The list means nothing.
+        PatternError: A pattern cannot be read.
+        InputError: The file cannot be read.
+    """
+    if not bans:
+        _refuse_without_words(bans, prefix)
+        return None
+    from sfgen.ban import BannedWords, read_words, split_words
+
+    words = [word for option in bans.words or () for word in split_words(option)]
+    allowed = [word for option in bans.allow or () for word in split_words(option)]
+    if not words and bans.words_file is None and not bans.pattern:
+        raise UsageError(f"--{prefix}words names no word", hint=f"For example: --{prefix}words talk,listen")
+    if bans.allow and not allowed:
+        raise UsageError(f"--{prefix}allow names no word", hint=f"For example: --{prefix}allow 'small talk'")
+    if "" in (bans.pattern or ()):
+        raise UsageError(f"--{prefix}pattern is empty: it would ban every text", hint="Leave it out.")
+    if bans.words_file is not None:
+        doubts: list[str] = []
+        is_stdin = str(bans.words_file) == "-"
+        source = io.StringIO(read_stdin()) if is_stdin else bans.words_file
+        words += read_words(source, doubts.append, title="standard input" if is_stdin else None)
+        for doubt in doubts[:_MOST_DOUBTS]:
+            note(f"sfgen: {visible(doubt)}", quiet=quiet)
+        if len(doubts) > _MOST_DOUBTS:
+            note(f"sfgen: {len(doubts) - _MOST_DOUBTS} more lines of {bans.words_file} are in doubt", quiet=quiet)
+    return BannedWords(
+        words,
+        bans.pattern or (),
+        match=bans.match,
+        ignore_case=not bans.case_sensitive,
+        normalize=bans.normalize,
+        allow=allowed,
+    )
+
+
+def _refuse_without_words(bans: BanOptions, prefix: str) -> None:
+    given = {
+        "match": bans.match != "word",
+        "case-sensitive": bans.case_sensitive,
+        "normalize": bans.normalize,
+        "allow": bool(bans.allow),
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(
+                f"--{prefix}{name} says how words are banned, and none are",
+                hint=f"Add them, for example: --{prefix}words talk,listen",
+            )

@@ -1,0 +1,145 @@
+"""The options that say what a text must match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+CONSTRAINT = "Constraint (one of them, or none)"
+Regex = Annotated[
+    str | None,
+    typer.Option(
+        "--regex",
+        "-r",
+        metavar="PATTERN",
+        help="Python regular expression. The text satisfies [bold]re.fullmatch(PATTERN, text, re.ASCII)[/]: \\w is "
+        "a-z, A-Z, 0-9 and _, which is what most patterns mean to let out; (?u) asks for all scripts.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+RegexFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="The pattern from a file, newlines and all; [bold]-[/] is stdin.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+Choices = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help=r"One of these texts; repeatable, [bold]\,[/] is a comma.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+ChoicesFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="One of the lines of a file; [bold]-[/] is stdin.", rich_help_panel=CONSTRAINT),
+]
+IndexFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--index", metavar="FILE", help="An index saved by [bold]sfgen index --save[/].", rich_help_panel=CONSTRAINT
+    ),
+]
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SCHEMA",
+        help="JSON Schema: a file ([bold]-[/] is stdin), or the schema itself: JSON, which begins with [bold]{[/] or "
+        "is [bold]true[/], or names and types as in [bold]'name, age int'[/]. It is a file if there is one "
+        "of that name, if it ends in .json, or if it has a / but no comma and no colon with a blank behind it.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+SchemaDir = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        help="With --schema. The directory of other files that it refers to, by their [bold]$id[/] or their path; "
+        "[bold]URL=DIR[/]: also by the path behind that URL. Nothing is ever fetched.",
+        rich_help_panel=CONSTRAINT,
+        show_default=False,
+    ),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="JSON like these records: JSON Lines, or one JSON list; [bold]-[/] is stdin. The schema is inferred from "
+        "them; [bold]sfgen index --like FILE --format schema[/] prints it.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+Tools = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help='A call of one of these tools, [bold]{"name": …, "arguments": {…}}[/]: a JSON list of functions as '
+        "OpenAI, Anthropic and MCP have it; [bold]-[/] is stdin.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+Pydantic = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:CLASS",
+        help="The JSON Schema of a class that pydantic reads: a model, a dataclass, a TypedDict, an Enum, or the "
+        "name of an annotation. MODULE is one that can be imported, from the current folder first, or a file: "
+        "[bold]person.py:Person[/]. Its code runs.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+ReferenceName = Literal["fsm", "naive"]
+EngineName = Literal["fast", "fsm", "naive"]
+Engine = Annotated[
+    EngineName | None,
+    typer.Option(
+        help="How the pattern is followed. fast: an index of the tokens, which looks ahead; fsm: an index made with "
+        "the algorithms of Willard and Louf, over an automaton of the interegular package; naive: every token is tried "
+        "at every step. The last two are for comparison: they do not look ahead, and so may fail at "
+        "[bold]--max-tokens[/]. Default: fast.",
+        rich_help_panel=CONSTRAINT,
+        show_default=False,
+    ),
+]
+NoFastForward = Annotated[
+    bool,
+    typer.Option(
+        "--no-fast-forward",
+        help="Ask the model for each token, also where the pattern leaves one text only and so just the spelling is "
+        "open. Without this such text is not asked for, and is spelled as the tokenizer "
+        "would.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ConstraintOptions:
+    """What a text must match; each field is an option of ``gen``, ``check`` and ``index``, and one of them is given."""
+
+    regex: Regex = None
+    regex_file: RegexFile = None
+    choices: Choices = None
+    choices_file: ChoicesFile = None
+    schema: Schema = None
+    schema_dir: SchemaDir = None
+    pydantic: Pydantic = None
+    like: Like = None
+    tools: Tools = None
+
+    @property
+    def files(self) -> dict[str, Path | str | None]:
+        """What may be read from stdin, by the option that names it."""
+        return {
+            "--regex-file": self.regex_file,
+            "--choices-file": self.choices_file,
+            "--schema": self.schema,
+            "--like": self.like,
+            "--tools": self.tools,
+        }
