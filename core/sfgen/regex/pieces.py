@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any, TypeAlias
 
 from sfgen.regex.ast import Characters
 from sfgen.regex.characters import Ranges
 from sfgen.regex.parse import parse
+from sfgen.regex.python_re import sre_parser
 from sfgen.regex.scan import ANCHORS, scan
 
 

@@ -1,0 +1,13 @@
+"""The parts of Python's ``re`` that it keeps to itself: parser, compiler and constants.
+
+Only this file names them. They are there from Python 3.11 on, and may change with any new one, so pyproject.toml allows
+the versions of Python that the tests have run on.
+"""
+
+from __future__ import annotations
+
+from re import _compiler as sre_compiler  # type: ignore[attr-defined]
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser as sre_parser  # type: ignore[attr-defined]
+
+__all__ = ["sre", "sre_compiler", "sre_parser"]
