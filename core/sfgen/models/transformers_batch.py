@@ -46,7 +46,7 @@ _MANY = 1024
 
 def reads_rows_at_once(config: Any) -> bool:
     """Whether several texts can share a forward pass of the model with this configuration."""
-    from transformers.cache_utils import DynamicLayer
+    from transformers import DynamicLayer
 
     if config.model_type not in KNOWN or not type(config).__module__.startswith("transformers.models."):
         return False
@@ -273,7 +273,7 @@ class TransformersBatch:
 
 
 def _layers(config: Any) -> Any:
-    from transformers.cache_utils import DynamicCache
+    from transformers import DynamicCache
 
     return DynamicCache(config=config).layers
 

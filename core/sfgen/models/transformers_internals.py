@@ -40,6 +40,11 @@ def accelerate_hook(module: Any) -> Any:
     return getattr(module, "_hf_hook", None)
 
 
+def uncompiled(model: Any) -> Any:
+    """The model that ``torch.compile`` was given; the model itself where it was not, or where that cannot be told."""
+    return getattr(model, "_orig_mod", model)
+
+
 def _names_of(task: str) -> Any:
     """The types of models that transformers has for a task, with the names of their classes; ``None`` if it is gone."""
     try:

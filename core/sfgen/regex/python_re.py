@@ -9,5 +9,16 @@ from __future__ import annotations
 from re import _compiler as sre_compiler  # type: ignore[attr-defined]
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as sre_parser  # type: ignore[attr-defined]
+from typing import Any
 
-__all__ = ["sre", "sre_compiler", "sre_parser"]
+__all__ = ["skip_escape", "sre", "sre_compiler", "sre_parser"]
+
+
+def skip_escape(source: Any, begun: str) -> None:
+    """Read the rest of an escape outside of a class, as ``\\x41``.
+
+    Args:
+        source: The parser's tokenizer, of which the escape's first two characters are read.
+        begun: These two.
+    """
+    sre_parser._escape(source, begun, sre_parser.State())
