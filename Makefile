@@ -14,13 +14,14 @@ VLLM_STAMP := $(VLLM_VENV)/.installed
 GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gguf vllm test check format docs bench gpu pictures clean
+.PHONY: help demo gguf vllm versions test check format docs bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
 	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
 	@echo "make test      set up, then run the tests; without make gguf those of GGUF files are skipped"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
+	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 20 minutes, not part of CI"
 	@echo "make check     lint, types, circles of imports, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README and the format of traces anew"
@@ -69,6 +70,11 @@ vllm: $(VLLM_STAMP)
 	$(VLLM_VENV)/bin/python -m pytest -q tests/integrations/test_vllm_engine.py
 	$(VLLM_VENV)/bin/python -m pytest -q tests/integrations/test_vllm_interface.py tests/integrations/test_request_texts.py
 
+# Each in an environment of its own (0.5 GB), which takes torch from .venv. CI does not run it.
+versions: $(DEV_STAMP)
+	$(BIN)/python .ci/versions oldest
+	$(BIN)/python .ci/versions newest
+
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)
 
@@ -103,4 +109,4 @@ pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VLLM_VENV) .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -15,7 +15,7 @@ _GROUND = {
     "delays",
     "errors",
     "kernel_cache",
-    "kernel_compiler",
+    "numba_internals",
     "kernels",
     "parameter_text",
     "printable",

@@ -6,18 +6,15 @@ import enum
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import typer
 from typer import Abort
-
-# Typer carries its own copy of click, whose exceptions are not those of the package click.
-from typer._click.exceptions import NoArgsIsHelpError, UsageError
 
 from sfgen.errors import SfgenError
 from sfgen_cli.shell import completion, process, usage
 from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.output import CannotWrite, ReaderGone, complain
+from sfgen_cli.shell.typer_internals import NoArgsIsHelpError, UsageError, commands_of
 
 _ANSWERING = "check"  # the command whose exit code 1 is an answer, as grep's, so that what failed has 2
 
@@ -57,8 +54,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         typer.echo(error.message, color=error.ctx.color)
         return ExitCode.USAGE
     except UsageError as error:
-        commands: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
-        complain(usage.what_was_wrong(error), [usage.what_was_meant(error, commands, given)])
+        complain(usage.what_was_wrong(error), [usage.what_was_meant(error, commands_of(app), given)])
         return ExitCode.USAGE
     except (Abort, KeyboardInterrupt):
         complain("interrupted", [])

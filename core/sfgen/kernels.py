@@ -1,8 +1,8 @@
 """Kernels: functions over arrays that are compiled to machine code the first time they are called.
 
-Compiling takes a tenth of a second for ten lines, so it is done once for a machine and kept (see
-``sfgen.kernel_cache``), and for one type of each argument, which its annotation names. Kernels are written in a small
-part of Python, of which each piece makes compiling dearer:
+Compiling takes a tenth of a second for ten lines, so it is done once for a machine and kept, and for one type of each
+argument, which its annotation names (see ``sfgen.numba_internals``). Here numba is known by its public interface alone.
+Kernels are written in a small part of Python, of which each piece makes compiling dearer:
 
 * An argument has one of the types below. An array that is only read may be any contiguous one of its type; one that is
   written must be writable.
@@ -72,14 +72,11 @@ FlagsOut = Annotated[Any, ArrayType("boolean", 1, True)]
 Int32TableOut = Annotated[Any, ArrayType("int32", 2, True)]
 UInt32TableOut = Annotated[Any, ArrayType("uint32", 2, True)]
 
-_OPTIONS: dict[str, bool | str] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-    "no_rewrites": True,
-    "_nrt": False,
-}
-"""What numba is told. Without ``_nrt`` it manages no memory."""
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+"""What numba is told."""
+
+# numba takes a lock of its own inside of this one, never around it: of what numba compiles, only kernels call kernels.
+_lock = threading.RLock()
 
 
 class Kernel(Generic[P, R]):
@@ -107,22 +104,12 @@ class Kernel(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__module__}.{self.py_func.__qualname__}>"
 
-    @property
-    def _numba_type_(self) -> Any:
-        """What numba takes a call of it in another kernel for."""
-        return (self._compiled or self._compile())._numba_type_
-
-    @property
-    def options(self) -> dict[str, bool | str]:
-        """What numba is told."""
-        return {**_OPTIONS, "no_cpython_wrapper": self._is_part}
-
     @functools.cached_property
     def digest(self) -> str:
         """A digest of all that the machine code is made of: code, constants, types, and the kernels that it calls."""
         code = self.py_func.__code__
         globals_ = self.py_func.__globals__
-        parts: list[object] = [code.co_code, code.co_names, code.co_varnames, code.co_consts, self.options]
+        parts: list[object] = [code.co_code, code.co_names, code.co_varnames, code.co_consts, self._is_part]
         parts += [self.py_func.__annotations__]
         for name in code.co_names:
             value = globals_.get(name)
@@ -137,23 +124,34 @@ class Kernel(Generic[P, R]):
             return self._compile_now()
 
     def _compile_now(self) -> Any:
-        numba = _import_numba()
-        from numba.core.compiler_lock import global_compiler_lock
-
-        from sfgen.kernel_cache import cache_of
-        from sfgen.kernel_compiler import KernelCompiler
-
-        # numba takes the same lock when it compiles, and may ask for another kernel then.
-        with global_compiler_lock, _Telling() as telling:
+        with _lock, _Telling() as telling:
+            numba = _import_numba()
             if self._compiled is None:
-                njit: Any = numba.njit
-                dispatcher = njit(**self.options, pipeline_class=KernelCompiler)(self.py_func)
-                if hasattr(dispatcher, "compile"):  # it is the function itself where NUMBA_DISABLE_JIT is set
-                    dispatcher._cache = cache_of(self.py_func, self.digest, telling.begin)
-                    dispatcher.compile(self._types(numba))
-                    dispatcher.disable_compile()
-                self._compiled = dispatcher
+                self._compiled = self._compile_lean(numba, telling) or self._compile_plainly(numba, telling)
         return self._compiled
+
+    def _compile_lean(self, numba: Any, telling: _Telling) -> Any:
+        """Compile it by numba's internals; ``None`` where they have changed, whatever is the matter then."""
+        with contextlib.suppress(Exception):
+            from sfgen.numba_internals import compile_lean
+
+            return compile_lean(
+                self.py_func,
+                self._types(numba),
+                options=_OPTIONS,
+                is_part=self._is_part,
+                digest=self.digest,
+                missed=telling.begin,
+            )
+        return None
+
+    def _compile_plainly(self, numba: Any, telling: _Telling) -> Any:
+        """Compile it as numba's manual says, which takes twice as long, and keep nothing.
+
+        numba's own cache would not see that a kernel in another file has changed which this one calls.
+        """
+        telling.begin()
+        return numba.njit(self._types(numba), **_OPTIONS)(self.py_func)
 
     def _types(self, numba: Any) -> tuple[Any, ...]:
         hints = get_type_hints(self.py_func, include_extras=True)
@@ -188,12 +186,18 @@ def seconds_of_loading() -> float:
     return _clock.seconds
 
 
+@functools.cache
 def _import_numba() -> Any:
-    if "numba" in sys.modules:
-        return sys.modules["numba"]
-    with delayed(Delay("importing numba")):
+    with contextlib.nullcontext() if "numba" in sys.modules else delayed(Delay("importing numba")):
         importlib.import_module("numpy.ma")  # numba asks for it when it first sees an array
-        return importlib.import_module("numba")
+        numba = importlib.import_module("numba")
+        importlib.import_module("numba.extending").typeof_impl.register(Kernel, _numba_type)
+        return numba
+
+
+def _numba_type(kernel: Kernel[..., Any], context: Any) -> Any:
+    """What numba takes a kernel for that another one calls: for what it has compiled."""
+    return _import_numba().typeof(kernel._compiled or kernel._compile())
 
 
 def _type(hint: Any, types: Any) -> Any:

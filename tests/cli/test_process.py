@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 COMMAND = [sys.executable, "-m", "sfgen_cli"]
-HEAVY = ("torch", "transformers", "numba", "numpy", "regex", "interegular")
+HEAVY = ("torch", "transformers", "numba", "sfgen.numba_internals", "numpy", "regex", "interegular")
 
 
 def sfgen(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from index_files import VOCABULARY, another_user, assert_same, flip, fresh, place_of, taken_apart
+from index_files import PATTERN, VOCABULARY, another_user, assert_same, flip, fresh, place_of, taken_apart
 
 from sfgen import Index, Vocabulary
 from sfgen.errors import IndexFileError
+from sfgen.index.file_header import read_whole
+from sfgen.index.open_file import OpenFile
 
 
 @pytest.fixture
@@ -167,6 +169,15 @@ def test_a_file_that_is_written_over_while_it_is_in_use(saved: Path, tmp_path: P
     saved.write_bytes((tmp_path / "other").read_bytes())
     with pytest.raises(IndexFileError, match="does not agree with its checksum"):
         loaded.build()
+
+
+def test_a_file_that_is_replaced_while_it_is_opened(saved: Path) -> None:
+    file = OpenFile(saved)
+    fresh("hot").save(saved, force=True)
+    header, arrays = read_whole(file)
+    assert header.pattern == PATTERN
+    assert arrays["accepting"].tolist() == fresh().dfa.accepting.tolist()
+    assert read_whole(OpenFile(saved))[0].pattern == "hot"
 
 
 def test_a_file_that_is_replaced_or_removed_while_it_is_in_use(saved: Path) -> None:

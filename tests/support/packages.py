@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-_EXTRAS = {"llama_cpp": ("llama-cpp-python", "gguf")}
+_EXTRAS = {"llama_cpp": ("llama-cpp-python", "gguf"), "hatchling": ("hatchling", "dev")}
 """By module: its package, and the extra of sfgen that installs it."""
 ALL = "SFGEN_TEST_ALL"
 """In this environment variable: nothing is skipped for lack of a package; the tests fail instead, as in CI."""

@@ -27,13 +27,12 @@ def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | Non
         name: What the picture's ids begin with. With a name of its own a picture changes only where what it shows does;
             without one the name follows from the contents.
     """
-    from rich._export_format import CONSOLE_SVG_FORMAT
-    from rich.console import Console
+    from rich import console as rich_console
 
     from sfgen.automata.svg_text import for_any_reader
 
     # Whatever terminal this runs on, the picture is the same.
-    console = Console(
+    console = rich_console.Console(
         record=True,
         width=width,
         height=_HEIGHT,
@@ -43,8 +42,9 @@ def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | Non
         legacy_windows=False,
     )
     console.print(view)
-    # Without the fonts that Rich would fetch from elsewhere.
-    frame = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    # Without the fonts that Rich would fetch from elsewhere. Its manual names the variable; its types do not.
+    frame_of_rich: str = vars(rich_console)["CONSOLE_SVG_FORMAT"]
+    frame = re.sub(r"@font-face \{\{.*?\}\}\s*", "", frame_of_rich, flags=re.DOTALL)
     picture = console.export_svg(title=title, code_format=frame, unique_id=name)
     return for_any_reader(_with_true_widths(picture))
 

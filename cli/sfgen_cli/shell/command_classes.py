@@ -7,12 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import typer
-from typer._click.core import ParameterSource
-from typer._click.exceptions import NoSuchOption
-from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from sfgen.errors import SfgenError, UsageError
 from sfgen_cli.shell import completion, help, usage
+from sfgen_cli.shell.typer_internals import NoSuchOption, ParameterSource, TyperCommand, TyperGroup, TyperOption
 
 
 class Command(TyperCommand):

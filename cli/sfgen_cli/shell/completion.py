@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfgen.errors import SfgenError, UsageError
+from sfgen_cli.shell import typer_internals
 
 DEVICES = ("auto", "cpu", "cuda", "cuda:0", "mps")
 SHELLS = ("bash", "zsh", "fish")
@@ -40,9 +41,7 @@ def devices(incomplete: str) -> list[str]:
 def prepare() -> None:
     """Make the answers to the shells ready, if a shell asks: all other runs are spared that."""
     if os.environ.get(_VARIABLE):
-        from typer._completion_classes import completion_init
-
-        completion_init()
+        typer_internals.prepare_completion()
 
 
 def brief(items: Iterable[Any]) -> list[Any]:
@@ -77,13 +76,11 @@ def show(shell: str) -> None:
 
 def install(shell: str) -> None:
     """Write the completion script to where a shell looks for it, and say where that is."""
-    from typer._completion_shared import install as install_for
-
     from sfgen_cli.shell.output import note, write
 
     name = _named(shell, INSTALL)
     try:
-        _, path = install_for(name, prog_name="sfgen", complete_var=_VARIABLE)
+        path = typer_internals.install_completion(name, program="sfgen", variable=_VARIABLE)
         path.write_text(_script(name) + "\n", encoding="utf-8")
     except OSError as error:
         raise SfgenError(
@@ -96,9 +93,7 @@ def install(shell: str) -> None:
 
 def _script(shell: str) -> str:
     """Typer's script. In zsh it would only be read at the first press of Tab, and not answer before the second."""
-    from typer._completion_shared import get_completion_script
-
-    script = get_completion_script(prog_name="sfgen", complete_var=_VARIABLE, shell=shell)
+    script = typer_internals.completion_script(shell, program="sfgen", variable=_VARIABLE)
     return script + _ZSH_FIRST_TAB if shell == "zsh" else script
 
 

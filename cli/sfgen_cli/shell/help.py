@@ -19,7 +19,8 @@ from sfgen_cli.shell.most_used import MOST_USED, in_one_line
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
-    from typer._click import Context
+
+    from sfgen_cli.shell.typer_internals import Context
 
 ENVIRONMENT = {
     "SFGEN_MODEL": "The model where [bold]--model[/] is not given.",

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from typer._click.core import ParameterSource
-from typer._click.globals import get_current_context
-
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.shell.output import note, stderr_is_a_terminal
+from sfgen_cli.shell.typer_internals import ParameterSource, get_current_context
 
 DEMONSTRATION = "told-that-tiny-is-a-demonstration"
 """The name of the file."""

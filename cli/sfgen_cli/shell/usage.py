@@ -7,8 +7,7 @@ import shlex
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-# Typer carries its own copy of click, whose exceptions are not those of the package click.
-from typer._click.exceptions import NoSuchOption, UsageError
+from sfgen_cli.shell.typer_internals import NoSuchOption, UsageError
 
 _LONGEST_QUOTED = 60
 _PREFIX = "ban-"  # of the options of a ban in gen

@@ -15,12 +15,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
-from re import _compiler as sre_compiler  # type: ignore[attr-defined]
 from typing import NamedTuple, TypeAlias, cast
 
 from sfgen.ban.words import BannedWords
 from sfgen.regex import oracle
 from sfgen.regex.parse import re_tree
+from sfgen.regex.python_re import sre_compiler
 
 Span: TypeAlias = tuple[int, int]
 """Where a match begins and ends, in characters."""

@@ -9,6 +9,7 @@ to its pattern, but what is generated from it is what its automaton accepts.
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections.abc import Iterator
@@ -31,10 +32,10 @@ from sfgen.index.file_header import (
     FORMAT,
     NUMPY_DTYPES,
     SMALL,
+    Arrays,
     Header,
     Sizes,
-    is_sealed,
-    read_header,
+    read_whole,
     sealed,
 )
 from sfgen.index.open_file import OpenFile
@@ -46,7 +47,6 @@ from sfgen.regex.scan import scan
 from sfgen.vocabulary import Vocabulary
 
 Kind = TypeVar("Kind", bound=TokenAutomaton)
-Arrays = dict[str, NDArray[np.generic]]
 
 _OF_THE_WRITER = {"sfgen", "checksum"}  # what may differ in two files of the same index
 
@@ -117,7 +117,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
         transitions=arrays["transitions"].astype(np.int32, copy=False),
         byte_classes=arrays["byte_classes"].astype(np.uint8, copy=False),
         accepting=arrays["accepting"].astype(np.bool_, copy=False),
-        pattern=header.metadata.get("pattern"),
+        pattern=header.pattern,
     )
     if (byte_distances(dfa) == UNREACHABLE).any():
         raise _unfit(file)
@@ -140,7 +140,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
 
 def pattern_of(path: str | PathLike[str]) -> str | None:
     """The pattern that a saved index was made from, if it was made from one."""
-    return _read(OpenFile(arguments.path("path", path, error=IndexFileError)))[0].metadata.get("pattern")
+    return _read(OpenFile(arguments.path("path", path, error=IndexFileError)))[0].pattern
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -189,10 +189,18 @@ def _pattern_and_flags(pattern: str | None) -> dict[str, str]:
     if pattern is None:
         return {}
     try:
+        pattern.encode()
+    except UnicodeEncodeError:  # a lone surrogate: other programs that read the header would refuse it
+        return {"pattern_as_json": json.dumps(pattern), **_flags(pattern)}
+    return {"pattern": pattern, **_flags(pattern)}
+
+
+def _flags(pattern: str) -> dict[str, str]:
+    try:
         tree = replace_properties(pattern, scan(pattern).properties)[0].parse()
     except (re.error, PatternError, RecursionError):  # that of an automaton which was made in another way
-        return {"pattern": pattern}
-    return {"pattern": pattern, "flags": "ASCII" if tree.state.flags & re.ASCII else "UNICODE"}
+        return {}
+    return {"flags": "ASCII" if tree.state.flags & re.ASCII else "UNICODE"}
 
 
 def _as_written(name: str, array: NDArray[np.generic]) -> memoryview:
@@ -214,14 +222,7 @@ def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
 
 def _read(file: OpenFile) -> tuple[Header, Arrays]:
     """The header and all arrays but the rows, checked."""
-    header = read_header(file)
-    start, places, shapes = len(header.encoded), header.sizes.places, header.sizes.shapes
-    content = {name: file.read(start + places[name][0], places[name][1] - places[name][0]) for name in SMALL}
-    if not is_sealed(header, content.values()):
-        raise UnusableIndex(file.path, "is damaged: it does not agree with its checksum")
-    arrays: Arrays = {
-        name: np.frombuffer(data, NUMPY_DTYPES[DTYPES[name]]).reshape(shapes[name]) for name, data in content.items()
-    }
+    header, arrays = read_whole(file)
     if not _fit_together(arrays, header.sizes):
         raise _unfit(file)
     return header, arrays

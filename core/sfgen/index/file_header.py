@@ -1,17 +1,18 @@
-"""The header of a saved index: what is in the file, and where.
+"""The header of a saved index: what it belongs to, how large it is, and that it is whole.
 
-A safetensors file is the length of its header in 8 bytes, the header as JSON, and the arrays one after the other. The
-header's string map says what the index belongs to:
+The package safetensors reads the file: the header's JSON, and where each array lies. Its writer wants all arrays in
+memory at once and mixes up the string map, so the header is written here. Its string map says what the index belongs
+to:
 
-    format                   the version of what is written here
+    format                   the version of what is written here; it comes first
     sfgen                    the version of sfgen that wrote it
     pattern, flags           the pattern, where the index has one, and the flags that ``re`` must read it with
+    pattern_as_json          in place of the pattern one that is no text, since it has a lone surrogate
     vocabulary_fingerprint   the digest of all tokens' bytes and of the end tokens
     states, tokens, rows     how many there are
     checksum                 SHA-256 of the header, with zeros in this place, and of all arrays but the rows
 
-A header has one form only: what is read must be, byte for byte, what would be written. So every changed byte is
-noticed, those too that mean nothing in JSON, and the arrays lie where they must.
+So every changed byte of the header is noticed, those too that mean nothing in JSON.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 
 from sfgen.errors import IndexFileError, UnusableIndex
 from sfgen.index.open_file import OpenFile
@@ -48,11 +51,15 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
 }
 SMALL = tuple(name for name in DTYPES if name != "rows")  # what is read when the index is loaded
 
-_LONGEST = 100_000_000  # bytes of a header: the limit of safetensors
 _BEGINNING = b'{"__metadata__":{"format":"sfgen-index-'
-_MOST = 2**31 - 1  # states, tokens, rows
+_FORMAT_SAID = re.compile(rb'\{"__metadata__":\{"format":"(sfgen-index-[0-9]{1,9})"')
+# Neither stands anywhere else: in a string of JSON the quotes would be escaped.
+_END_OF_ARRAY = re.compile(rb'"data_offsets":\[[0-9]+,([0-9]{1,18})\]')
+_CHECKSUM = b'"checksum":"%s"'
 _NO_CHECKSUM = "0" * 64
-_CHECKSUM = b'"checksum":"%s"'  # nowhere else: in a string of JSON the quotes would be escaped
+_MOST = 2**31 - 1  # states, tokens, rows
+
+Arrays = dict[str, NDArray[np.generic]]
 
 
 class Sizes(NamedTuple):
@@ -101,8 +108,14 @@ class Header(NamedTuple):
     sizes: Sizes
     encoded: bytes
 
+    @property
+    def pattern(self) -> str | None:
+        """The pattern that the index was made from, if it was made from one."""
+        as_json = self.metadata.get("pattern_as_json")
+        return self.metadata.get("pattern") if as_json is None else str(json.loads(as_json))
 
-def encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
+
+def _encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
     """The bytes of a header, the length before it included."""
     tensors = {
         name: {"dtype": dtype, "shape": sizes.shapes[name], "data_offsets": sizes.places[name]}
@@ -115,69 +128,91 @@ def encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
 
 def sealed(metadata: Mapping[str, str], sizes: Sizes, arrays: Iterable[bytes | memoryview]) -> bytes:
     """The bytes of a header with the checksum over it and the small arrays (in the order of the file)."""
-    open_header = encode({**metadata, "checksum": _NO_CHECKSUM}, sizes)
+    open_header = _encode({**metadata, "checksum": _NO_CHECKSUM}, sizes)
     checksum = _digest(open_header, arrays)
     return open_header.replace(_CHECKSUM % _NO_CHECKSUM.encode(), _CHECKSUM % checksum.encode())
 
 
-def is_sealed(header: Header, arrays: Iterable[bytes | memoryview]) -> bool:
+def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
+    """The header of an index file and all arrays but the rows, if it is one, and all of it is there.
+
+    Raises:
+        IndexFileError: It is no index, of another format version, cut off, or damaged.
+    """
+    encoded = _header_bytes(file)
+    try:
+        with safe_open(file.own_path, framework="numpy") as content:
+            metadata = content.metadata() or {}
+            found = {name: content.get_slice(name) for name in content.keys()}  # noqa: SIM118  # it is no dictionary
+            sizes = _sizes(metadata, {name: (array.get_dtype(), array.get_shape()) for name, array in found.items()})
+            arrays = {name: content.get_tensor(name) for name in SMALL}
+    except (SafetensorError, LookupError, ValueError):
+        raise UnusableIndex(file.path, "is damaged: its header is not in order") from None
+    header = Header(metadata, sizes, encoded)
+    if not _is_sealed(header, [array.data for array in arrays.values()]):
+        raise UnusableIndex(file.path, "is damaged: it does not agree with its checksum")
+    return header, arrays
+
+
+def _header_bytes(file: OpenFile) -> bytes:
+    """The bytes of the header of an index file that is as long as it says, the length before it included.
+
+    Raises:
+        IndexFileError: It is no index, of another format version, cut off, or has more bytes.
+    """
+    foreign = IndexFileError(f"{file.path} is not an index that sfgen saved")
+    beginning = file.read(0, min(file.size, 8 + len(_BEGINNING)))
+    if beginning[8:] != _BEGINNING:
+        raise foreign
+    length = int.from_bytes(beginning[:8], "little")
+    if length > file.size - 8:
+        raise _cut_off(file, "its header is not whole")
+    encoded = file.read(0, 8 + length)
+    said = _FORMAT_SAID.match(encoded, 8)
+    if said is None:
+        raise foreign
+    format_ = said[1].decode()
+    if format_ != FORMAT:
+        raise UnusableIndex(file.path, f"has the format {format_}; this sfgen reads {FORMAT}")
+    end = len(encoded) + max((int(stop) for stop in _END_OF_ARRAY.findall(encoded)), default=0)
+    if file.size < end:
+        raise _cut_off(file, f"it has {file.size:,} of {end:,} bytes")
+    if file.size > end:
+        raise UnusableIndex(file.path, f"is damaged: {file.size - end:,} bytes follow its end")
+    return encoded
+
+
+def _is_sealed(header: Header, arrays: Iterable[bytes | memoryview]) -> bool:
     """Whether the checksum is that of the header and the small arrays."""
     checksum = header.metadata["checksum"]
     open_header = header.encoded.replace(_CHECKSUM % checksum.encode(), _CHECKSUM % _NO_CHECKSUM.encode())
     return checksum == _digest(open_header, arrays)
 
 
-def read_header(file: OpenFile) -> Header:
-    """The header of an index file, if it has one and the file is as long as that says.
+def _sizes(metadata: Mapping[str, str], found: Mapping[str, tuple[str, list[int]]]) -> Sizes:
+    """The sizes that a header tells.
+
+    Args:
+        metadata: Its string map.
+        found: The type and the shape of each array.
 
     Raises:
-        IndexFileError: It is no index, of another format version, cut off, or damaged.
+        LookupError: It lacks something.
+        ValueError: It contradicts itself, or tells what cannot be.
     """
-    foreign = IndexFileError(f"{file.path} is not an index that sfgen saved")
-    if file.size < 8:
-        raise foreign
-    length = int.from_bytes(file.read(0, 8), "little")
-    if length > min(file.size - 8, _LONGEST):
-        if file.read(8, min(len(_BEGINNING), file.size - 8)) == _BEGINNING:
-            raise _cut_off(file, "its header is not whole")
-        raise foreign
-    encoded = file.read(0, 8 + length)
-    try:
-        content = json.loads(encoded[8:].decode())
-        metadata = content["__metadata__"]
-        format_ = metadata["format"]
-        is_index = re.fullmatch(r"sfgen-index-[0-9]{1,9}", format_) is not None
-    except (ValueError, LookupError, TypeError, RecursionError):
-        is_index = False
-    if not is_index:
-        raise foreign
-    if format_ != FORMAT:
-        raise UnusableIndex(file.path, f"has the format {format_}; this sfgen reads {FORMAT}")
-    sizes = _sizes(content)
-    if sizes is None or encode(metadata, sizes) != encoded:
-        raise UnusableIndex(file.path, "is damaged: its header is not in order")
-    end = len(encoded) + max(stop for _, stop in sizes.places.values())
-    if file.size < end:
-        raise _cut_off(file, f"it has {file.size:,} of {end:,} bytes")
-    if file.size > end:
-        raise UnusableIndex(file.path, f"is damaged: {file.size - end:,} bytes follow its end")
-    return Header(metadata, sizes, encoded)
-
-
-def _sizes(content: Any) -> Sizes | None:
-    """The sizes that a header tells, if it has all that it must have, and they can be."""
-    metadata = content["__metadata__"]
-    if not all(isinstance(text, str) for text in metadata.values()):
-        return None
-    if not all(re.fullmatch("[0-9a-f]{64}", metadata.get(name, "")) for name in ("vocabulary_fingerprint", "checksum")):
-        return None
-    try:
-        _, classes = content["transitions"]["shape"]
-        sizes = Sizes(int(metadata["states"]), int(classes), int(metadata["tokens"]), int(metadata["rows"]))
-    except (ValueError, LookupError, TypeError, OverflowError):
-        return None
+    (states, classes), (rows,) = found["transitions"][1], found["counts"][1]
+    sizes = Sizes(states, classes, int(metadata["tokens"]), rows)
     fewest, most = Sizes(1, 1, 0, 1), Sizes(_MOST, 256, _MOST, _MOST)
-    return sizes if all(low <= size <= high for low, size, high in zip(fewest, sizes, most, strict=True)) else None
+    is_in_order = (
+        all(low <= size <= high for low, size, high in zip(fewest, sizes, most, strict=True))
+        and {name: (dtype, tuple(shape)) for name, (dtype, shape) in found.items()}
+        == {name: (dtype, sizes.shapes[name]) for name, dtype in DTYPES.items()}
+        and all(metadata[name] == str(getattr(sizes, name)) for name in ("states", "tokens", "rows"))
+        and all(re.fullmatch("[0-9a-f]{64}", metadata[name]) for name in ("vocabulary_fingerprint", "checksum"))
+    )
+    if not is_in_order:
+        raise ValueError
+    return sizes
 
 
 def _digest(header: bytes, arrays: Iterable[bytes | memoryview]) -> str:

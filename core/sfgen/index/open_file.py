@@ -25,6 +25,7 @@ class OpenFile:
     Attributes:
         path: The file, for messages.
         size: Its bytes when it was opened.
+        own_path: The opened file, for who opens it once more: another one may have taken its place by then.
 
     Raises:
         IndexFileError: There is none, it is no file but a folder or the like, or it cannot be opened.
@@ -45,6 +46,8 @@ class OpenFile:
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
             raise IndexFileError(f"cannot read {path}: it is {kind}")
         self.size = status.st_size
+        own = f"/dev/fd/{self._descriptor}"
+        self.own_path = own if os.path.exists(own) else str(path)
 
     def read(self, offset: int, length: int) -> bytes:
         """So many bytes from a place on.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfgen.errors import ModelError
+from sfgen.models.transformers_internals import fills_gaps, is_causal, reads_pictures
 
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length")
 """What architectures call the longest text."""
@@ -24,13 +25,12 @@ def auto_class(config: Any, name: str) -> Any:
         ModelError: It is no model that continues text.
     """
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
-    from transformers.models.auto import modeling_auto as known
 
     check_continues_text(config, name)
     kind = config.model_type
-    if _has_own_code(config) or kind in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+    if _has_own_code(config) or is_causal(kind):
         return AutoModelForCausalLM
-    if kind in known.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:  # they also read texts without pictures
+    if reads_pictures(kind):  # they also read texts without pictures
         return AutoModelForImageTextToText
     raise ModelError(f"{name} is no causal language model: transformers has none of the type {kind}", hint=_HINT)
 
@@ -107,15 +107,10 @@ def _has_own_code(config: Any) -> bool:
 
 def _fills_gaps(config: Any) -> bool:
     """Whether it is an encoder: it may be loaded as a causal model, but each token has seen those after it."""
-    from transformers.models.auto import modeling_auto as known
-
     kind = config.model_type
-    is_causal = kind in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    if is_causal and getattr(config, "is_decoder", False):
+    if getattr(config, "is_decoder", False) if is_causal(kind) else reads_pictures(kind):
         return False
-    if not is_causal and kind in known.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
-        return False
-    return kind in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind == "bert-generation"
+    return fills_gaps(kind) or kind == "bert-generation"
 
 
 def _setting(config: Any, key: str) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers import DynamicCache, DynamicLayer
 
 _GROWTH = 4
 """Lanes that are too short get room for all they need and one part in so many more, so that this is rare."""

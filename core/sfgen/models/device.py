@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import ModelError
+from sfgen.models.transformers_internals import accelerate_hook
 from sfgen.parameter_text import ParameterText
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def input_device(network: Any) -> torch.device:
     device: torch.device = network.device
     if device.type != "meta":
         return device
-    hooks = (vars(module).get("_hf_hook") for module in network.modules())
+    hooks = map(accelerate_hook, network.modules())
     each = (single for hook in hooks for single in getattr(hook, "hooks", (hook,)))
     known = (getattr(single, "execution_device", None) for single in each)
     return torch.device(next((place for place in known if place is not None), device))

@@ -9,6 +9,7 @@ from sfgen import arguments
 from sfgen.errors import ModelError, VocabularyError
 from sfgen.models import architecture
 from sfgen.models.device import is_on_one_device
+from sfgen.models.transformers_internals import uncompiled
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.vocabulary.pretrained import end_tokens_and_rows, import_transformers
 
@@ -95,7 +96,7 @@ def _unwrapped(model: Any) -> Any:
     import_transformers(ModelError)
     from transformers import PreTrainedModel
 
-    network = getattr(model, "_orig_mod", model)  # torch.compile
+    network = uncompiled(model)
     if hasattr(network, "active_peft_config") and hasattr(network, "get_base_model"):
         if network.active_peft_config.is_prompt_learning:
             raise ModelError(

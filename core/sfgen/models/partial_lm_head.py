@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfgen.models.transformers_internals import accelerate_hook, has_hooks
 from sfgen.protocols import Int32
 
 KNOWN = frozenset({
@@ -47,7 +48,7 @@ class PartialLmHead:
 
         if rows is None:
             scores = self._layer(hidden)
-        elif _has_hooks(self._layer):  # they may change the scores
+        elif has_hooks(self._layer):  # they may change the scores
             scores = self._layer(hidden)[..., torch.from_numpy(rows).to(hidden.device)]
         else:
             places, bias = torch.from_numpy(rows).to(hidden.device), self._layer.bias
@@ -66,9 +67,4 @@ def has_rows(model: Any) -> bool:
     layer = model.get_output_embeddings()
     # What was put around a layer (other weights, hooks) works only if the layer itself is called, and the model.
     is_plain = type(layer) is torch.nn.Linear and type(layer.weight) is torch.nn.Parameter
-    return is_plain and not any(hasattr(each, "_hf_hook") for each in (layer, model)) and not _has_hooks(model)
-
-
-def _has_hooks(module: Any) -> bool:
-    """Whether something happens before or after a module is called."""
-    return bool(module._forward_hooks or module._forward_pre_hooks)
+    return is_plain and all(accelerate_hook(each) is None for each in (layer, model)) and not has_hooks(model)

@@ -23,6 +23,7 @@ from sfgen.models.partial_lm_head import PartialLmHead, has_rows
 from sfgen.models.readable import check_readable
 from sfgen.models.rotary import depends_on_length
 from sfgen.models.transformers_failures import not_read
+from sfgen.models.transformers_internals import attention_kind
 from sfgen.protocols import Answer, Int32, Scores
 from sfgen.vocabulary.pretrained import without_warnings
 
@@ -45,13 +46,13 @@ _MANY = 1024
 
 def reads_rows_at_once(config: Any) -> bool:
     """Whether several texts can share a forward pass of the model with this configuration."""
-    from transformers.cache_utils import DynamicLayer
+    from transformers import DynamicLayer
 
     if config.model_type not in KNOWN or not type(config).__module__.startswith("transformers.models."):
         return False
     if getattr(config, "auto_map", None) or depends_on_length(config):  # code of its own; frequencies of one length
         return False
-    if getattr(config, "alibi", False) or getattr(config, "_attn_implementation", None) not in (None, "eager", "sdpa"):
+    if getattr(config, "alibi", False) or attention_kind(config) not in (None, "eager", "sdpa"):
         return False
     layers = _layers(config)
     return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
@@ -233,7 +234,7 @@ class TransformersBatch:
         padded = [[*token_ids, *[token_ids[-1]] * (width - len(token_ids))] for token_ids in rows.values()]
         options: dict[str, Any] = {}
         if len(rows) > 1:  # one text is read as in a session, which may take a faster way
-            is_added = model.config._attn_implementation != "sdpa"
+            is_added = attention_kind(model.config) != "sdpa"
             options["attention_mask"] = self._cache.mask(model.dtype if is_added else torch.bool)
         if self._keeps_logits:
             options["logits_to_keep"] = width if everywhere else 1
@@ -272,7 +273,7 @@ class TransformersBatch:
 
 
 def _layers(config: Any) -> Any:
-    from transformers.cache_utils import DynamicCache
+    from transformers import DynamicCache
 
     return DynamicCache(config=config).layers
 

@@ -27,7 +27,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -242,7 +242,7 @@ class ZipSession:
 class _Stream:
     """A compressor, and how many bytes it has written."""
 
-    def __init__(self, compressor: zlib._Compress, written: int) -> None:
+    def __init__(self, compressor: Any, written: int) -> None:
         self._compressor, self._written = compressor, written
 
     @classmethod

@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from re import _constants as sre  # type: ignore[attr-defined]
 from typing import Any, TypeAlias
 
 import numpy as np
 
 import regex
+from sfgen.regex.python_re import sre
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """First and last code point of each range: sorted, neither overlapping nor touching, without surrogates."""

@@ -14,14 +14,13 @@ import threading
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from re import _compiler as sre_compiler  # type: ignore[attr-defined]
-from re import _constants as sre  # type: ignore[attr-defined]
 from typing import Any, TypeAlias, TypeVar
 
 import regex
 from sfgen.errors import SfgenError
 from sfgen.regex.characters import property_ranges
 from sfgen.regex.parse import re_tree, replace_properties
+from sfgen.regex.python_re import sre, sre_compiler
 from sfgen.regex.scan import scan
 
 Tree: TypeAlias = Any

@@ -17,8 +17,6 @@ import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from re import _constants as sre  # type: ignore[attr-defined]
-from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any, NoReturn
 
 import regex
@@ -38,6 +36,7 @@ from sfgen.regex.ast import (
     repeat,
 )
 from sfgen.regex.characters import Ranges, class_ranges, complement, property_ranges, union
+from sfgen.regex.python_re import sre, sre_parser
 from sfgen.regex.scan import ANCHORS, Construct, Constructs, scan
 
 # As plain numbers, which are combined faster than the flags that `re` shows.

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any, TypeAlias
 
 from sfgen.regex.ast import Characters
 from sfgen.regex.characters import Ranges
 from sfgen.regex.parse import parse
+from sfgen.regex.python_re import skip_escape, sre_parser
 from sfgen.regex.scan import ANCHORS, scan
 
 
@@ -213,7 +213,7 @@ class _Reader:
         if start in self.property_ends:
             source.seek(self.property_ends[start])
         elif token[0] == "\\":
-            sre_parser._escape(source, token, sre_parser.State())
+            skip_escape(source, token)
         elif token == "[":
             source.match("^")
             source.get()  # the first member, which may be the character ] itself

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any
 
 from sfgen.errors import PatternError, PatternTooLarge
+from sfgen.regex.python_re import sre_parser
 
 MAX_NESTING = 100
 """Groups inside one another. Parsing is recursive, and this stays well within Python's default recursion limit."""

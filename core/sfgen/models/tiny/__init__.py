@@ -5,7 +5,8 @@ an ordinary transformers directory. Its architecture is fixed, so it runs withou
 in numpy, ``kv_cache`` what a text keeps of it, ``session`` one text, ``model`` the whole. It learned from text that
 :mod:`sfgen.models.tiny.corpus` writes by rules (small talk, questions, stories, facts, letters, JSON records,
 addresses, dates, log lines, prices), and it knows nothing else: it is there to show and to test what a constraint does,
-not to be asked for advice. :mod:`sfgen.models.tiny.train` makes it again from a seed.
+not to be asked for advice. :mod:`sfgen.models.tiny.train` makes it again from a seed. These two stand in the
+repository alone: an installed wheel has the weights, and not what made them.
 
 The committed weights: 2.56 million parameters (4 layers of width 192, 4 heads), 4 096 tokens, a file of 5.1 MB, made
 on one thread of a shared processor in 48 and 22 minutes (on two idle cores 50 steps take 16 s, so all of it 35 minutes)

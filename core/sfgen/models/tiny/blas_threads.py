@@ -63,10 +63,10 @@ def one_blas_thread() -> Iterator[None]:
 @cache
 def _functions() -> tuple[Any, Any] | None:
     """What tells and what sets the number of threads of the OpenBLAS that numpy has loaded."""
-    core: Any = np._core  # type: ignore[attr-defined]
-    try:
-        library = ctypes.CDLL(core._multiarray_umath.__file__)  # finds what it depends on, too
-    except OSError:
+    numpy: Any = np
+    try:  # numpy does not document where its compiled part lies
+        library = ctypes.CDLL(numpy._core._multiarray_umath.__file__)  # finds what it depends on, too
+    except (AttributeError, OSError):
         return None
     for name in _NAMES:
         with contextlib.suppress(AttributeError):

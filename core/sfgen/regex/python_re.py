@@ -1,0 +1,24 @@
+"""The parts of Python's ``re`` that it keeps to itself: parser, compiler and constants.
+
+Only this file names them. They are there from Python 3.11 on, and may change with any new one, so pyproject.toml allows
+the versions of Python that the tests have run on.
+"""
+
+from __future__ import annotations
+
+from re import _compiler as sre_compiler  # type: ignore[attr-defined]
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser as sre_parser  # type: ignore[attr-defined]
+from typing import Any
+
+__all__ = ["skip_escape", "sre", "sre_compiler", "sre_parser"]
+
+
+def skip_escape(source: Any, begun: str) -> None:
+    """Read the rest of an escape outside of a class, as ``\\x41``.
+
+    Args:
+        source: The parser's tokenizer, of which the escape's first two characters are read.
+        begun: These two.
+    """
+    sre_parser._escape(source, begun, sre_parser.State())
