@@ -63,7 +63,7 @@ def in_options(text: str) -> str:
     """
     if not isinstance(text, ParameterText):
         return text
-    names = "|".join(map(re.escape, text.parameters))
+    names = "|".join(re.sub("=$", "(?==)", re.escape(name)) for name in text.parameters)
     return re.sub(rf"(?<![\w.])({names})(?:={_VALUE})?(?!\w)", _option, text)
 
 

@@ -40,7 +40,7 @@ def advice(name: str) -> str:
     found = [model for model in models_here() if not model.problem]
     of_ollama = [model for model in found if model.source == OLLAMA and _is_called(name, model.about)]
     if of_ollama:
-        return ParameterText(f"Ollama has {of_ollama[0].about}, in this file: name={of_ollama[0].name!r}", "name")
+        return ParameterText(f"Ollama has {of_ollama[0].about}, in this file: name={of_ollama[0].name!r}", "name=")
     parts = []
     near = _near(name, found)
     if near:
@@ -50,7 +50,7 @@ def advice(name: str) -> str:
             "A name like this is Ollama's. Its models are GGUF files, which lie in ~/.ollama/models/blobs: give the "
             "file, name=FILE (sfgen models lists them)."
         )
-    return ParameterText(" ".join(parts), "name")
+    return ParameterText(" ".join(parts), "name=")
 
 
 def _is_called(name: str, called: str) -> bool:
