@@ -10,6 +10,7 @@ from sfgen.errors import ForeignOutput, GraphvizMissing, IndexNotFound, OtherVoc
 from sfgen.parameter_text import ParameterText
 
 _OTHER_NAMES = {
+    "models_here()": "sfgen models",
     "name": "--model",
     "order": "--property-order",
     "replace": "--force",

@@ -48,9 +48,9 @@ def advice(name: str) -> str:
     if _is_of_ollama(name):
         parts.append(
             "A name like this is Ollama's. Its models are GGUF files, which lie in ~/.ollama/models/blobs: give the "
-            "file, name=FILE (sfgen models lists them)."
+            "file, name=FILE (models_here() lists them)."
         )
-    return ParameterText(" ".join(parts), "name=")
+    return ParameterText(" ".join(parts), "name=", "models_here()")
 
 
 def _is_called(name: str, called: str) -> bool:
