@@ -1,4 +1,4 @@
-"""The library says nothing of the command line: no option, and no stdin of its own."""
+"""The library says nothing of the command line: no option, no command, and no stdin of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CORE = Path(__file__).resolve().parents[1] / "core" / "sfgen"
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*|\bsfgen (?:gen|ban|index|check|replay|models)\b")
 
 OF_OTHER_PROGRAMS = {
     ("models/tiny/train.py", ""): "the program that trains the embedded model has options of its own",
@@ -22,7 +22,7 @@ OF_OTHER_PROGRAMS = {
 
 
 def found_in(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that name options, and which."""
+    """The lines that name options or commands, and which."""
     for number, line in enumerate(text.splitlines(), 1):
         for option in _OPTION.findall(line):
             yield number, option
@@ -48,6 +48,7 @@ def test_no_option_of_the_command_line_is_named() -> None:
         ('hint="Raise --max-rollbacks, or"', ["--max-rollbacks"]),
         ("``--seed S`` and --n", ["--seed", "--n"]),
         ("a -- b, ----, x--y", []),
+        ("make it with: sfgen index", ["sfgen index"]),
         ("# ---- texts ----", []),
     ],
 )

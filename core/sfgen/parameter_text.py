@@ -11,7 +11,8 @@ class ParameterText(str):
     Args:
         text: The text; a value that it proposes stands behind the parameter as in Python (``device='cpu'``,
             ``force=True``); what stands for a value is in capitals (``name=FILE``).
-        parameters: The names in it, one at least; also a function, ``to_dot()``.
+        parameters: The names in it, one at least; also a function, ``to_dot()``. One that is a usual word too stands
+            here with ``=``, and is named only where a value follows.
 
     Attributes:
         parameters: The names in it.

@@ -34,7 +34,7 @@ def test_another_vocabulary_is_refused_naming_both(saved: Path) -> None:
         assert lines[0] == f"{saved} was made for another vocabulary"
         assert lines[1] == f"  the file:  11 tokens, fingerprint {VOCABULARY.fingerprint[:16]}"
         assert lines[2] == f"  the model: {len(other)} tokens, fingerprint {other.fingerprint[:16]}"
-        assert "--save --force" in lines[3]
+        assert "make it again, and save it with force=True" in lines[3]
 
 
 def test_no_such_file(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def sites() -> list[Site]:
             node.lineno,
             node.end_lineno or node.lineno,
             _name(node.func),
-            ast.unparse(node.args[0]) if node.args else "",
+            ", ".join(map(ast.unparse, node.args)),
         )
         for file, tree in trees.items()
         for node in ast.walk(tree)

@@ -10,6 +10,7 @@ from sfgen.errors import ForeignOutput, GraphvizMissing, IndexNotFound, OtherVoc
 from sfgen.parameter_text import ParameterText
 
 _OTHER_NAMES = {
+    "models_here()": "sfgen models",
     "name": "--model",
     "order": "--property-order",
     "replace": "--force",
@@ -63,7 +64,7 @@ def in_options(text: str) -> str:
     """
     if not isinstance(text, ParameterText):
         return text
-    names = "|".join(map(re.escape, text.parameters))
+    names = "|".join(re.sub("=$", "(?==)", re.escape(name)) for name in text.parameters)
     return re.sub(rf"(?<![\w.])({names})(?:={_VALUE})?(?!\w)", _option, text)
 
 

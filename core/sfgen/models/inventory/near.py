@@ -40,7 +40,7 @@ def advice(name: str) -> str:
     found = [model for model in models_here() if not model.problem]
     of_ollama = [model for model in found if model.source == OLLAMA and _is_called(name, model.about)]
     if of_ollama:
-        return ParameterText(f"Ollama has {of_ollama[0].about}, in this file: name={of_ollama[0].name!r}", "name")
+        return ParameterText(f"Ollama has {of_ollama[0].about}, in this file: name={of_ollama[0].name!r}", "name=")
     parts = []
     near = _near(name, found)
     if near:
@@ -48,9 +48,9 @@ def advice(name: str) -> str:
     if _is_of_ollama(name):
         parts.append(
             "A name like this is Ollama's. Its models are GGUF files, which lie in ~/.ollama/models/blobs: give the "
-            "file, name=FILE (sfgen models lists them)."
+            "file, name=FILE (models_here() lists them)."
         )
-    return ParameterText(" ".join(parts), "name")
+    return ParameterText(" ".join(parts), "name=", "models_here()")
 
 
 def _is_called(name: str, called: str) -> bool:
