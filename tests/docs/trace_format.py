@@ -14,7 +14,7 @@ import sfgen.trace
 from sfgen.trace.docstrings import in_json_words
 from sfgen.trace.events import EVENTS
 from sfgen.trace.kinds import (
-    Bytes,
+    BytesKind,
     Json,
     Key,
     Kind,
@@ -23,7 +23,7 @@ from sfgen.trace.kinds import (
     Number,
     OneOf,
     Record,
-    Text,
+    TextKind,
     Truth,
     record_of,
 )
@@ -102,9 +102,9 @@ def _words(kind: Kind) -> str:
             return "true or false"
         case Number():
             return kind.range.words
-        case Bytes():
+        case BytesKind():
             return "bytes"
-        case Text():
+        case TextKind():
             return "text"
         case Json():
             return "any value"

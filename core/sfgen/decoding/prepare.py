@@ -36,8 +36,8 @@ def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig)
     if source is not None and source.vocabulary.fingerprint != vocabulary.fingerprint:
         raise UsageError("the index was made for another vocabulary than the model's")
     prompt_ids, prompt_bytes = _encoded(model, vocabulary, prompt)
-    room = _Room(model, len(prompt_ids), config.max_tokens)
-    guide: Guide = UnconstrainedGuide(vocabulary) if source is None else room.guide(source)  # the loop cuts free text
+    budget = _TokenBudget(model, len(prompt_ids), config.max_tokens)
+    guide: Guide = UnconstrainedGuide(vocabulary) if source is None else budget.guide(source)  # the loop cuts free text
     sampler, banned, stops = config.sampler or Sampler(), banned_of(config.banned), StopStrings.of(config.stop)
     ban, spelled = None, source
     if banned is not None:
@@ -46,18 +46,18 @@ def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig)
         ban = _ban(config, banned, sampler, vocabulary, prompt_bytes)
         clean = None if source is None else without_banned(source, banned, prompt_bytes)
         if clean is not None and ban.strategy.is_silent:
-            spelled, guide = clean, room.guide(clean)
+            spelled, guide = clean, budget.guide(clean)
         elif clean is not None:
-            ban.clean = room.guide(clean)
+            ban.clean = budget.guide(clean)
     constraint = getattr(source, "constraint", None)
     forward = FastForward(spelled, model) if config.fast_forward and spelled is not None else None
     return Loop(
-        Text(prompt_ids, vocabulary, guide, room.limit, forward, ban, stops),
+        Text(prompt_ids, vocabulary, guide, budget.limit, forward, ban, stops),
         sampler.start(),
         constrained=source is not None,
         hold=config.hold,
         observe=config.observe,
-        check=Promises(source, banned, stops, prompt_bytes, model, sampler, room.limit).check,
+        check=Promises(source, banned, stops, prompt_bytes, model, sampler, budget.limit).check,
         value=constraint.value if isinstance(constraint, HasValue) else None,
         parser=constraint.parser if isinstance(constraint, HasParser) else None,
     )
@@ -89,7 +89,7 @@ def _encoded(model: Model, vocabulary: Vocabulary, prompt: str | Sequence[int]) 
 
 
 @dataclass(frozen=True)
-class _Room:
+class _TokenBudget:
     """How many tokens a text may have: ``max_tokens``, or what the model's context leaves after the prompt."""
 
     model: Model

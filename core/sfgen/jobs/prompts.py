@@ -1,4 +1,4 @@
-"""Prompts from JSON Lines, plain lines or a list, one at a time: they may not fit in memory, or not be there yet."""
+"""PromptList from JSON Lines, plain lines or a list, one at a time: they may not fit in memory, or not be there yet."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class PromptSource(Protocol):
         """The records, each as soon as it is there."""
 
 
-class Prompts:
-    """Prompts that are in memory; the first is said to stand in line 1.
+class PromptList:
+    """PromptList that are in memory; the first is said to stand in line 1.
 
     Args:
         prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``.
 
-    >>> [record.prompt for record in Prompts(["a", {"prompt": "b", "id": 7}]).records()]
+    >>> [record.prompt for record in PromptList(["a", {"prompt": "b", "id": 7}]).records()]
     ['a', 'b']
     """
 
@@ -83,7 +83,7 @@ class Prompts:
 
 
 class PromptFile:
-    """Prompts of a file: an object on each line, or a prompt.
+    """PromptList of a file: an object on each line, or a prompt.
 
     Args:
         name: What people call it.

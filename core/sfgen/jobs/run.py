@@ -20,7 +20,7 @@ from sfgen.jobs.job import Job
 from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.loaded import LoadedJob, load
 from sfgen.jobs.output import Kept, Output, OutputFile
-from sfgen.jobs.prompts import Prompts, PromptSource, opened
+from sfgen.jobs.prompts import PromptList, PromptSource, opened
 from sfgen.jobs.texts import Outcome, Texts
 from sfgen.printable import json_text
 
@@ -186,7 +186,7 @@ def job_records(
     >>> [record["text"] for record in job_records(job, ["Number: ", "Another: "])]
     ['687', '393']
     """
-    run = JobRun(_checked(job), Prompts(prompts), Kept(), batch_size)
+    run = JobRun(_checked(job), PromptList(prompts), Kept(), batch_size)
     return (outcome.record for outcome in run.write())
 
 
@@ -238,7 +238,7 @@ def run_job(
         if isinstance(prompts, str | Path):
             source = stack.enter_context(opened(arguments.path("prompts", prompts), plain=plain))
         else:
-            source = Prompts(prompts)
+            source = PromptList(prompts)
         file = OutputFile(path, keep=resume, replace=replace)
         stack.enter_context(closing(file))
         tracing = None

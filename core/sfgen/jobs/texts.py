@@ -56,14 +56,14 @@ class Texts:
     def steps(self, slots: Iterable[Slot], at_once: int) -> Iterator[None]:
         """Fill all places, ``at_once`` of them at a time; yields after each step of a text."""
         batch = batch_of(self._loaded.model, at_once)
-        running: dict[int, _Text] = {}
+        running: dict[int, _RunningText] = {}
         for number, step in drive_batch(self._loops(slots, running), batch, at_once):
             if self._took(running[number], step):
                 del running[number]
                 self._hand_on()
             yield
 
-    def _loops(self, slots: Iterable[Slot], running: dict[int, _Text]) -> Iterator[Loop]:
+    def _loops(self, slots: Iterable[Slot], running: dict[int, _RunningText]) -> Iterator[Loop]:
         """The loops of the places in order; ``running`` gets the text of each. What cannot begin is done with."""
         number = 0
         for slot in slots:
@@ -75,7 +75,7 @@ class Texts:
                 self._fail(outcome, error)
                 self._hand_on()  # nothing else may come for a long time
                 continue
-            running[number] = _Text(outcome, time.perf_counter(), self._tracer(slot))
+            running[number] = _RunningText(outcome, time.perf_counter(), self._tracer(slot))
             number += 1
             yield loop
 
@@ -90,7 +90,7 @@ class Texts:
         scene = self._loaded.scene(slot.prompt.prompt or "", slot.sampler, line=slot.prompt.line)
         return self._trace.begin(scene)
 
-    def _took(self, text: _Text, step: Event | SfgenError) -> bool:
+    def _took(self, text: _RunningText, step: Event | SfgenError) -> bool:
         """Take note of an event of a text, or of its error; true if that was the last."""
         if isinstance(step, SfgenError):
             if text.tracer is not None:
@@ -116,7 +116,7 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class _Text:
+class _RunningText:
     """A text while it is written.
 
     Attributes:

@@ -36,12 +36,12 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Bytes:
+class BytesKind:
     """Bytes: a string if they are UTF-8, else an object with their hexadecimal digits."""
 
 
 @dataclass(frozen=True)
-class Text:
+class TextKind:
     """Text: a string, or as bytes are if it has lone surrogates."""
 
 
@@ -123,9 +123,9 @@ class Record:
         return summary(self.type)
 
 
-Kind: TypeAlias = Truth | Number | Bytes | Text | Json | OneOf | Nullable | ListOf | Record
+Kind: TypeAlias = Truth | Number | BytesKind | TextKind | Json | OneOf | Nullable | ListOf | Record
 
-_PLAIN: dict[Any, Kind] = {bool: Truth(), bytes: Bytes(), str: Text(), Any: Json()}
+_PLAIN: dict[Any, Kind] = {bool: Truth(), bytes: BytesKind(), str: TextKind(), Any: Json()}
 
 
 @cache
@@ -136,7 +136,7 @@ def kind_of(hint: Any) -> Kind:
         TypeError: There is none: a number without a range, or a type that no trace has.
 
     >>> kind_of(tuple[bytes | None, ...])
-    ListOf(kind=Nullable(kind=Bytes()))
+    ListOf(kind=Nullable(kind=BytesKind()))
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated and isinstance(arguments[1], Range):

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from sfgen.trace.docstrings import in_json_words
 from sfgen.trace.kinds import (
-    Bytes,
+    BytesKind,
     Json,
     Key,
     Kind,
@@ -16,7 +16,7 @@ from sfgen.trace.kinds import (
     Number,
     OneOf,
     Record,
-    Text,
+    TextKind,
     Truth,
 )
 from sfgen.trace.lines import HEADING, lines
@@ -92,7 +92,7 @@ def _schema(kind: Kind) -> dict[str, Any]:
         case Number(type_, range_):
             found: dict[str, Any] = {"type": "integer" if type_ is int else "number", "minimum": range_.least}
             return found if range_.most is None else {**found, "maximum": range_.most}
-        case Bytes() | Text():
+        case BytesKind() | TextKind():
             return {"$ref": "#/$defs/text"}
         case Json():
             return {}

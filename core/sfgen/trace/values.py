@@ -14,7 +14,7 @@ from typing import Any, TypeVar, assert_never, cast
 
 from sfgen.trace.errors import MalformedError, wrong
 from sfgen.trace.kinds import (
-    Bytes,
+    BytesKind,
     Json,
     Kind,
     ListOf,
@@ -22,7 +22,7 @@ from sfgen.trace.kinds import (
     Number,
     OneOf,
     Record,
-    Text,
+    TextKind,
     Truth,
     kind_of,
     recorded_fields,
@@ -107,9 +107,9 @@ def read(kind: Kind, value: object, path: str) -> Any:
     match kind:
         case Number():
             return _read_number(kind, value, path)
-        case Bytes():
+        case BytesKind():
             return _read_bytes(value, path)
-        case Text():
+        case TextKind():
             return _read_text(value, path)
         case Truth():
             if not isinstance(value, bool):

@@ -26,7 +26,7 @@ class Animal(NamedTuple):
     skill: str
 
 
-class Job(NamedTuple):
+class Trade(NamedTuple):
     """A job, where it is done (after "works"), what one does (third person), a tool of it."""
 
     name: str
@@ -174,7 +174,7 @@ zebra | in the grassland | grass | run in a large herd
 )
 
 JOBS = tuple(
-    Job(*row)
+    Trade(*row)
     for row in rows("""
 teacher | at a school | helps children to learn | blackboard
 doctor | in a hospital | helps people who are ill | stethoscope
