@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from light_session import LightSession
+from markers import MARKERS, markers_of
+from torch_imports import imports_torch
+from tried import register_profiles
 
 from sfgen_cli.shell.once import DEMONSTRATION
 
@@ -17,6 +22,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 
+register_profiles()
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -52,6 +58,36 @@ def real_tokenizer_directory() -> Callable[[str], Path]:
         return directory
 
     return find
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--quick``."""
+    parser.addoption("--quick", action="store_true", help="a first sign: no process, no torch, few examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the markers, which :func:`pytest_collection_modifyitems` sets."""
+    for marker, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{marker}: {meaning}")
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+        config.pluginmanager.register(LightSession(config))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``--quick``, leave files unread that import torch when they are."""
+    return (config.getoption("--quick") and collection_path.suffix == ".py" and imports_torch(collection_path)) or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Set the markers, by folder and by what the code of a test uses; with ``--quick``, leave out what has one."""
+    for item in items:
+        for marker in markers_of(item):
+            item.add_marker(marker)
+    if config.getoption("--quick"):
+        heavy = [item for item in items if any(item.get_closest_marker(marker) for marker in MARKERS)]
+        config.hook.pytest_deselected(items=heavy)
+        items[:] = [item for item in items if item not in set(heavy)]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

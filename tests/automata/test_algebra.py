@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from patterns import small_patterns
+from tried import tried
 
 from sfgen.automata import Dfa, algebra
 from sfgen.automata.algebra import Keep, all_texts, product
@@ -46,7 +47,7 @@ def assert_same(one: Dfa, two: Dfa) -> None:
     assert one.accepting.tolist() == two.accepting.tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(patterns, patterns)
 def test_the_operators_are_those_of_sets(left: str, right: str) -> None:
     a, b = Dfa.from_regex(left), Dfa.from_regex(right)
@@ -60,7 +61,7 @@ def test_the_operators_are_those_of_sets(left: str, right: str) -> None:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(patterns, patterns)
 def test_the_result_is_the_automaton_of_the_combined_pattern(left: str, right: str) -> None:
     a, b = Dfa.from_regex(left), Dfa.from_regex(right)
@@ -77,7 +78,7 @@ def test_the_result_is_the_automaton_of_the_combined_pattern(left: str, right: s
         assert result.pattern is None
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(patterns, patterns)
 def test_the_laws_of_sets(left: str, right: str) -> None:
     a, b = Dfa.from_regex(left), Dfa.from_regex(right)
@@ -92,7 +93,7 @@ def test_the_laws_of_sets(left: str, right: str) -> None:
     assert not (a | b).is_empty
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(patterns, patterns)
 def test_subsets(left: str, right: str) -> None:
     a, b = Dfa.from_regex(left), Dfa.from_regex(right)
@@ -159,7 +160,7 @@ def test_all_texts_are_what_decodes() -> None:
     assert not texts.accepts("\udfff".encode(errors="surrogatepass"))
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(patterns, st.lists(st.sampled_from([b"a", b"b", b"\xc3", b"\xa9", b"\xed\xa0", b"\x80", b"\xff", b"\xc3\xa9"])))
 def test_a_complement_accepts_text_only(pattern: str, pieces: list[bytes]) -> None:
     data = b"".join(pieces)
@@ -182,7 +183,7 @@ def automata(draw: st.DrawFn) -> Deterministic:
 WORDS = [bytes(word) for length in range(5) for word in itertools.product(b"ab\xc3\xff", repeat=length)]
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(automata(), automata())
 def test_products_and_concatenations_of_any_automata(left: Deterministic, right: Deterministic) -> None:
     in_left, in_right = ({word for word in WORDS if Dfa(*side).accepts(word)} for side in (left, right))

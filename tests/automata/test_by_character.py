@@ -5,10 +5,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pattern_texts import LanguageSampler
 from patterns import RandomPattern
+from tried import tried
 
 from sfgen import Dfa
 from sfgen.automata.by_character import ByCharacter, by_bytes, by_character, smallest
@@ -41,7 +42,6 @@ def there_and_back(dfa: Dfa, texts: list[str]) -> None:
         assert getattr(back, name).dtype == getattr(dfa, name).dtype, name
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 1 << 30))
 def test_random_patterns(seed: int) -> None:
     random = Random(seed)
@@ -54,7 +54,7 @@ def test_random_patterns(seed: int) -> None:
     there_and_back(dfa, [text for text in texts if text.isprintable()] + [LanguageSampler(dfa).text(random)])
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(st.lists(st.tuples(CODES, CODES, st.sampled_from(["*", "", "{2}", "?"])), min_size=1, max_size=4), st.text())
 def test_ranges_of_every_length(ranges: list[tuple[int, int, str]], text: str) -> None:
     pieces = [f"[\\U{min(low, high):08x}-\\U{max(low, high):08x}]{count}" for low, high, count in ranges]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.errors import PatternError, UsageError
@@ -61,7 +62,7 @@ def test_step_walk_and_accepts() -> None:
     assert not dfa.accepts("\ud800")
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(st.lists(st.text("abcé\n😀\\.", max_size=4), min_size=1, max_size=12))
 def test_choices_are_the_escaped_alternation(choices: list[str]) -> None:
     dfa = Dfa.from_choices(choices)

@@ -12,10 +12,11 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from programs import needs
 from rendered import rendered
+from tried import tried
 
 from automata import graphs
 from sfgen import Dfa, Index, Vocabulary
@@ -165,7 +166,6 @@ texts = st.lists(texts, max_size=3).map("".join)
 
 
 @given(graphs(texts))
-@settings(max_examples=200, deadline=None)
 def test_any_graph_is_read_back(graph: Graph) -> None:
     check(graph)
 
@@ -221,7 +221,7 @@ def labelled(label: str, title: str = "") -> Graph:
 
 @needs("dot")
 @given(graphs(texts))
-@settings(max_examples=25, deadline=None)
+@tried("few")
 def test_graphviz_draws_any_graph_as_xml(graph: Graph) -> None:
     ElementTree.fromstring(svg(to_dot(graph)))
 

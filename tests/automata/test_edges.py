@@ -6,9 +6,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from patterns import RandomPattern
+from tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic
@@ -64,7 +65,6 @@ def check(dfa: Dfa, codes: list[int]) -> None:
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 0x10FFFF), max_size=10))
-@settings(max_examples=250, deadline=None)
 def test_random_patterns(seed: int, codes: list[int]) -> None:
     dfa = random_dfa(seed)
     if dfa is not None:
@@ -82,7 +82,7 @@ def test_choices(choices: list[str]) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@tried("few")
 def test_automata_over_any_bytes(seed: int) -> None:
     """What is no UTF-8 has no edge, and a state may be between characters and inside of one."""
     random = np.random.default_rng(seed)

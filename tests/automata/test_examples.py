@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from automata import automata
 from sfgen.automata import Dfa
@@ -42,7 +43,6 @@ def taken(dfa: Dfa, text: str) -> set[tuple[int, int]]:
 # --- what they are -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
 @given(patterns, st.integers(0, 60))
 def test_each_matches_and_comes_once(pattern: str, count: int) -> None:
     dfa = Dfa.from_regex(pattern)
@@ -55,7 +55,6 @@ def test_each_matches_and_comes_once(pattern: str, count: int) -> None:
     assert texts == examples(dfa, 80)[:count]
 
 
-@settings(max_examples=200, deadline=None)
 @given(patterns)
 def test_everything_new_comes_first(pattern: str) -> None:
     dfa = Dfa.from_regex(pattern)
@@ -74,7 +73,7 @@ def test_everything_new_comes_first(pattern: str) -> None:
     assert not left
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(automata(most_states=5))
 def test_a_finite_language_is_told_completely(dfa: Dfa) -> None:
     texts = examples(dfa, 130)
@@ -89,7 +88,7 @@ def test_a_finite_language_is_told_completely(dfa: Dfa) -> None:
         assert len(texts) == 130
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(st.lists(st.text("ab\u00e9\u00ea\U0001f600\n", max_size=5), min_size=1, max_size=30, unique=True))
 def test_choices_are_told_completely(choices: list[str]) -> None:
     texts = examples(Dfa.from_choices(choices), len(choices) + 1)

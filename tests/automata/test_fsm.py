@@ -7,9 +7,10 @@ from typing import Any
 
 import interegular
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from interegular.fsm import FSM, Alphabet, anything_else
+from tried import tried
 
 from sfgen.automata import Dfa, fsm
 from sfgen.errors import PatternTooLarge, UsageError
@@ -41,7 +42,7 @@ def assert_same(one: Dfa, two: Dfa) -> None:
     assert one.accepting.tolist() == two.accepting.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(readable)
 def test_machines_of_patterns(pattern: str) -> None:
     machine = interegular.parse_pattern(pattern).to_fsm()
@@ -63,7 +64,6 @@ def machines(draw: st.DrawFn) -> FSM:
     return FSM(Alphabet(symbols), set(states), draw(st.sampled_from(states)), finals, transitions)
 
 
-@settings(max_examples=150, deadline=None)
 @given(machines())
 def test_any_machine(machine: FSM) -> None:
     assert_accepts_the_same(Dfa.from_fsm(machine), machine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from patterns import RandomPattern
 
@@ -41,7 +41,6 @@ def distances(edges: tuple[Edge, ...]) -> dict[int, int]:
 
 
 @given(dfas())
-@settings(max_examples=150, deadline=None)
 def test_a_whole_graph_has_every_edge(dfa: Dfa) -> None:
     edges = character_edges(dfa)
     graph = character_graph(dfa, max_states=10_000)
@@ -53,7 +52,6 @@ def test_a_whole_graph_has_every_edge(dfa: Dfa) -> None:
 
 
 @given(dfas(), st.integers(1, 6))
-@settings(max_examples=200, deadline=None)
 def test_a_cut_graph_has_the_nearest_states(dfa: Dfa, most: int) -> None:
     edges = character_edges(dfa)
     away = distances(edges)
@@ -96,7 +94,6 @@ def test_a_title_is_one_line_and_not_long() -> None:
 
 
 @given(dfas())
-@settings(max_examples=150, deadline=None)
 def test_the_dict_is_the_automaton_and_its_keys_are_patterns(dfa: Dfa) -> None:
     found = dfa.to_dict()
     edges = character_edges(dfa)

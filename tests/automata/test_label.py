@@ -5,8 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.edges import following
@@ -30,7 +31,7 @@ sets = st.one_of(ranges, ranges.map(complement)).filter(bool)
 
 
 @given(sets)
-@settings(max_examples=300, deadline=None)
+@tried("many")
 def test_the_label_as_a_pattern_reads_the_set(characters: Ranges) -> None:
     text = label(characters, width=10_000)
     assert "…" not in text
@@ -41,7 +42,7 @@ def test_the_label_as_a_pattern_reads_the_set(characters: Ranges) -> None:
 
 @example(TEXT, 5)
 @given(sets, st.integers(5, 40))
-@settings(max_examples=300, deadline=None)
+@tried("many")
 def test_a_label_takes_no_more_columns_than_it_may(characters: Ranges, width: int) -> None:
     text = label(characters, width=width)
     columns = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
@@ -55,7 +56,7 @@ def test_a_label_takes_no_more_columns_than_it_may(characters: Ranges, width: in
 
 
 @given(sets)
-@settings(max_examples=300, deadline=None)
+@tried("many")
 def test_all_of_a_label_can_be_seen(characters: Ranges) -> None:
     text = label(characters)
     assert text.isprintable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from automata import graphs
@@ -84,7 +84,6 @@ texts = st.lists(texts, max_size=3).map("".join)
 
 
 @given(graphs(texts, titled=False))
-@settings(max_examples=200, deadline=None)
 def test_any_graph_is_read_back(graph: Graph) -> None:
     assert parsed(to_mermaid(graph)) == graph
 

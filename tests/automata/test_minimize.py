@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic
@@ -62,7 +63,6 @@ def moore(automaton: Deterministic) -> tuple[list[dict[int, int]], list[bool]]:
     return [result[state] for state in range(len(result))], [final[state] for state in range(len(result))]
 
 
-@settings(max_examples=200, deadline=None)
 @given(automata())
 def test_against_a_slow_minimiser(automaton: Deterministic) -> None:
     rows, accepting = moore(automaton)
@@ -76,7 +76,7 @@ def test_against_a_slow_minimiser(automaton: Deterministic) -> None:
     assert seen == list(range(minimal.transitions.shape[1]))
 
 
-@settings(max_examples=50, deadline=None)
+@tried("some")
 @given(automata())
 def test_minimising_twice_changes_nothing(automaton: Deterministic) -> None:
     once = minimize(automaton)

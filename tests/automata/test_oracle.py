@@ -8,10 +8,11 @@ from random import Random
 
 import interegular
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pattern_texts import LanguageSampler, TreeSampler, mutated, short_texts
 from patterns import RandomPattern, compiled, language, minimised
+from tried import tried
 
 import regex
 from sfgen.automata import Dfa
@@ -122,7 +123,7 @@ def mistake_in(pattern: str) -> re.error | None:
     return None
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@tried("few", mostly_assumed_away=True)
 @given(st.data(), st.integers(0, 1 << 30))
 def test_accepts_what_hypothesis_generates(data: st.DataObject, seed: int) -> None:
     pattern = RandomPattern(Random(seed), atomic=0, looks=False).text
@@ -150,7 +151,7 @@ readable_elsewhere = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(readable_elsewhere)
 def test_is_the_language_that_interegular_reads(pattern: str) -> None:
     assert Dfa.from_regex(pattern).equivalent(Dfa.from_fsm(interegular.parse_pattern(pattern).to_fsm()))
@@ -160,7 +161,7 @@ PROPERTIES = [r"\p{L}", r"\P{Lu}", r"\pN", r"[^\p{Greek}\p{Nd}]", r"[\p{Ll}_-]",
               r"[^\p{L}]", r"\p{^L}"]  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(
     st.lists(st.sampled_from(PROPERTIES), min_size=1, max_size=2),
     st.sampled_from(["", "+", "{1,2}", "|x"]),

@@ -4,8 +4,9 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from patterns import small_patterns
+from tried import tried
 
 from automata import automata
 from sfgen.automata import Dfa
@@ -30,7 +31,7 @@ def kind(left: Dfa, right: Dfa) -> str:
     return "disjoint" if (left & right).is_empty else "overlapping"
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(automata(), automata())
 def test_the_texts_are_the_first_of_the_shortest(left: Dfa, right: Dfa) -> None:
     found = relation(left, right)
@@ -49,7 +50,6 @@ def test_the_texts_are_the_first_of_the_shortest(left: Dfa, right: Dfa) -> None:
             assert (left.accepts(text), right.accepts(text)) == (in_left, in_right)
 
 
-@settings(max_examples=150, deadline=None)
 @given(patterns, patterns)
 def test_patterns_against_re(left: str, right: str) -> None:
     a, b = Dfa.from_regex(left), Dfa.from_regex(right)

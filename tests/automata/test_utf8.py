@@ -3,8 +3,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.automata.utf8 import byte_automaton, byte_sequences
 from sfgen.regex.characters import TEXT, Ranges, union
@@ -75,7 +76,7 @@ def test_every_product_decodes_to_characters_of_the_set(ranges: Ranges) -> None:
             assert any(first <= code <= last for first, last in ranges)
 
 
-@settings(max_examples=60)
+@tried("some")
 @given(sets, st.integers(0, 1 << 30))
 def test_the_automaton_reads_exactly_the_set(ranges: Ranges, seed: int) -> None:
     generator = random.Random(seed)

@@ -5,9 +5,10 @@ from typing import Any
 
 import interegular
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from patterns import small_patterns
+from tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.walk import walk
@@ -35,7 +36,7 @@ class Partial:
         return bool(self.fsm.islive(state))
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(patterns, st.text(ALPHABET, max_size=6))
 def test_a_walk_against_partial_matches(pattern: str, text: str) -> None:
     dfa, partial = Dfa.from_regex(pattern), Partial(pattern)

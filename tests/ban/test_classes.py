@@ -3,8 +3,9 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen import BannedWords
 from sfgen.ban import scan
@@ -23,7 +24,7 @@ BANS = [
 
 
 @pytest.mark.parametrize("banned", BANS, ids=range(len(BANS)))
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(st.data(), st.integers(0, 1 << 30))
 def test_members_of_a_class_are_interchangeable(banned: BannedWords, data: st.DataObject, seed: int) -> None:
     labels, members = character_classes(banned.automata, False)

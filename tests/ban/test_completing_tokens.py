@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tried import tried
 
 from sfgen.ban import BannedWords, SeamMatcher
 from sfgen.ban.completing_tokens import CompletingTokens, completing_tokens
@@ -49,7 +50,7 @@ def matchers(draw: st.DrawFn) -> SeamMatcher:
     return matcher
 
 
-def tried(matcher: SeamMatcher, token: bytes) -> tuple[bool, bool]:
+def completed_by(matcher: SeamMatcher, token: bytes) -> tuple[bool, bool]:
     """Whether a token completes a match, and whether one that is open before it, as far as can be told."""
     mark, position = matcher.mark(), matcher.length
     complete = open_before = False
@@ -61,7 +62,6 @@ def tried(matcher: SeamMatcher, token: bytes) -> tuple[bool, bool]:
     return complete, open_before
 
 
-@settings(max_examples=200, deadline=None)
 @given(matchers(), st.lists(pieces.filter(bool), min_size=1, max_size=30))
 def test_all_that_is_found_completes_a_match_and_no_open_one_is_missed(
     matcher: SeamMatcher, tokens: list[bytes]
@@ -72,7 +72,7 @@ def test_all_that_is_found_completes_a_match_and_no_open_one_is_missed(
     assert found.dtype == np.int32
     assert found.tolist() == sorted(set(found.tolist()))
     for token_id, token in enumerate(tokens):
-        complete, open_before = tried(matcher, token)
+        complete, open_before = completed_by(matcher, token)
         assert open_before <= (token_id in found) <= complete, token
 
 
@@ -87,7 +87,6 @@ def tried_dead(matcher: SeamMatcher, tokens: list[bytes]) -> list[int]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
 @given(matchers(), st.lists(pieces.filter(bool), min_size=1, max_size=30))
 @example(BannedWords(["a"]).matcher(b"a"), [b"\xf0", b"a\xf0", b"a\xc3", b"\x9f", b"\xc3\xf0"])
 def test_the_dead_tokens_are_those_that_are_dead_when_tried(matcher: SeamMatcher, tokens: list[bytes]) -> None:
@@ -98,7 +97,7 @@ def test_the_dead_tokens_are_those_that_are_dead_when_tried(matcher: SeamMatcher
     assert found.tolist() == tried_dead(matcher, tokens)
 
 
-@settings(max_examples=50, deadline=None)
+@tried("some")
 @given(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
     st.lists(st.tuples(pieces, pieces), min_size=2, max_size=5),
@@ -187,7 +186,7 @@ def test_a_published_vocabulary(text: str, words: list[str], allow: list[str], g
     for token_id in [*random.Random(0).sample(range(len(tokens)), 4_000), *sorted(found)[::7]]:
         token = tokens[token_id]
         if token:
-            complete, open_before = tried(matcher, token)
+            complete, open_before = completed_by(matcher, token)
             assert open_before <= (token_id in found) <= complete, token
     assert found
 

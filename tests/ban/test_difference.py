@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pattern_texts import LanguageSampler, TreeSampler, mutated
 from patterns import RandomPattern
@@ -71,7 +71,6 @@ def banned_words(draw: st.DrawFn, letters: str, found: list[str]) -> BannedWords
         return BannedWords(["a"])
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.data(), st.integers(0, 1 << 30))
 def test_random_patterns(data: st.DataObject, seed: int) -> None:
     random = Random(seed)
@@ -97,7 +96,6 @@ def everything() -> Dfa:
     return Dfa.from_regex(r"(?s:.)*")
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.data(), st.integers(0, 1 << 30))
 def test_every_character(everything: Dfa, data: st.DataObject, seed: int) -> None:
     few = data.draw(st.text(ALPHABET, min_size=1, max_size=6))

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, Match, Matcher, MatchMode, SeamMatcher, scan
@@ -29,7 +29,6 @@ def lists(draw: st.DrawFn) -> BannedWords:
 texts = st.text(CHARACTERS + "aasss", max_size=12)
 
 
-@settings(max_examples=250, deadline=None)
 @given(lists(), texts, texts)
 def test_the_scanner_excuses_what_an_allowed_match_covers(banned: BannedWords, prompt: str, text: str) -> None:
     mode: MatchMode = "word" if banned.match == "word" else "substring"
@@ -60,7 +59,6 @@ def is_banned(text: str, banned: BannedWords, prompt: str = "") -> bool:
     return bool(scan(text, banned, prompt=prompt))
 
 
-@settings(max_examples=250, deadline=None)
 @given(lists(), texts, texts)
 def test_the_end_of_the_text_settles_all(banned: BannedWords, prompt: str, text: str) -> None:
     matcher = banned.matcher(prompt.encode())
@@ -73,7 +71,6 @@ def test_the_end_of_the_text_settles_all(banned: BannedWords, prompt: str, text:
         assert (matcher.finish() is not None) == is_banned(text[:length], banned, prompt)
 
 
-@settings(max_examples=150, deadline=None)
 @given(lists(), texts)
 def test_what_is_not_reported_may_still_be_excused(banned: BannedWords, text: str) -> None:
     """Not a character too late: if nothing is reported, something that follows leaves nothing that is banned."""
@@ -96,7 +93,6 @@ def stays(name: str, before: str, rest: str, banned: BannedWords) -> bool:
     return any(match.word == name and match.end <= len(before) for match in scan(before + rest, banned))
 
 
-@settings(max_examples=200, deadline=None)
 @given(lists(), texts, texts)
 def test_no_match_begins_before_what_is_open(banned: BannedWords, prompt: str, text: str) -> None:
     for length in range(len(text) + 1):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.ban import BannedWords, Match, Matcher, SeamMatcher, scan
 from sfgen.ban.automaton import has_orders
@@ -62,7 +63,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 cuts = st.lists(st.integers(0, 10_000), max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@tried("many")
 @given(cases(), cuts)
 @example(Case(BannedWords([". ᵇ", "ᵇ ᵇ"], ignore_case=False, normalize=True), ". ᵇ. ᵇ"), [])
 @example(Case(BannedWords(["ᵇ ᵇ", "ᵇᵇ ᵇ"], match="substring", normalize=True), "ᵇᵇ ᵇ ᵇ"), [])
@@ -77,7 +78,7 @@ def test_the_first_match_is_that_of_the_scanner_after_every_prompt(case: Case, p
             assert first(Matcher(case.words.automata, data[:seam]), chunks) == expected
 
 
-@settings(max_examples=400, deadline=None)
+@tried("many")
 @given(cases(), cuts)
 @example(Case(BannedWords([".a", "aััaa", "ั a"], ignore_case=False), "aัั.a"), [])
 def test_a_match_is_one_of_the_text_alone_or_after_its_prompt(case: Case, places: list[int]) -> None:
@@ -103,7 +104,6 @@ def test_a_match_is_one_of_the_text_alone_or_after_its_prompt(case: Case, places
                 assert (matcher.finish() is None) == (not found_at_end)
 
 
-@settings(deadline=None)
 @given(cases(), st.integers(0, 40))
 def test_the_scanner_takes_the_prompt_as_the_matcher_does(case: Case, seam: int) -> None:
     prompt, text = case.text[:seam], case.text[seam:]
@@ -111,7 +111,6 @@ def test_the_scanner_takes_the_prompt_as_the_matcher_does(case: Case, seam: int)
     assert first(case.words.matcher(prompt.encode()), [text.encode()]) == expected
 
 
-@settings(deadline=None)
 @given(cases(), st.lists(st.binary(max_size=3), min_size=1, max_size=4), cuts)
 def test_bytes_that_are_no_utf8_are_replaced(case: Case, noise: list[bytes], places: list[int]) -> None:
     """The text with noise at some of the cuts, against what Python's decoder makes of it."""
@@ -142,7 +141,6 @@ def test_bytes_that_are_no_utf8_are_replaced(case: Case, noise: list[bytes], pla
         assert first(case.words.matcher(), chunks) == expected
 
 
-@settings(deadline=None)
 @given(cases(), st.integers(0, 40), st.lists(st.tuples(st.integers(0, 10), st.integers(0, 99)), max_size=12))
 def test_reset_is_as_if_nothing_had_been_read(case: Case, seam: int, moves: list[tuple[int, int]]) -> None:
     """Feed, mark and go back at random, to any mark ever made: always as a fresh matcher fed with the same text."""
@@ -204,7 +202,7 @@ def viable_starts(text: str, words: BannedWords) -> Iterator[int]:
             yield starts[start]
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(cases())
 def test_open_from_is_the_earliest_match_under_way(case: Case) -> None:
     for length in range(len(case.text) + 1):
@@ -214,7 +212,7 @@ def test_open_from_is_the_earliest_match_under_way(case: Case) -> None:
         assert matcher.open_from() == min(viable_starts(prefix, case.words), default=None)
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(cases())
 def test_no_later_match_begins_before_open_from(case: Case) -> None:
     data = case.text.encode()

@@ -9,11 +9,12 @@ from functools import lru_cache
 from itertools import product
 from random import Random
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pattern_spans import Reader, check, earliest, spans
 from pattern_texts import TreeSampler, mutated, short_texts
 from patterns import RandomPattern, compiled
+from tried import tried
 
 from sfgen.automata import algebra
 from sfgen.automata.compile import compile_bordered
@@ -176,7 +177,7 @@ UNICODE_LETTERS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@tried("many", mostly_assumed_away=True)
 @given(st.integers(0, 1 << 20), *[st.lists(st.sampled_from([*UNICODE_LETTERS, " ", "\n"]), max_size=5)] * 2)
 def test_patterns_mean_what_they_mean_to_re_in_any_script(seed: int, prompt: list[str], text: list[str]) -> None:
     drawn = unicode_pattern(seed)
@@ -187,19 +188,16 @@ def test_patterns_mean_what_they_mean_to_re_in_any_script(seed: int, prompt: lis
 
 SEEDS = st.integers(0, 1 << 20)
 TEXTS = st.text(LETTERS, max_size=5)
-SLOW = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
 CONTINUATIONS = ["".join(letters) for length in range(4) for letters in product(LETTERS, repeat=length)]
 
 
-@settings(SLOW, max_examples=300)
+@tried("many", mostly_assumed_away=True)
 @given(SEEDS, TEXTS, TEXTS)
 def test_small_patterns_agree_with_re_on_every_span(seed: int, prompt: str, text: str) -> None:
     check(*bannable(seed), prompt, text)
 
 
-@SLOW
+@tried(mostly_assumed_away=True)
 @given(SEEDS, st.text(LETTERS, max_size=2), st.text(LETTERS, min_size=1, max_size=4))
 def test_a_match_is_reported_as_soon_as_it_is_certain(seed: int, prompt: str, text: str) -> None:
     pattern, automata = bannable(seed)
@@ -218,7 +216,7 @@ def certain(pattern: str, text: str, prompt: int) -> set[tuple[int, int]]:
     return {(start, end) for start, end in ever if end > prompt}
 
 
-@SLOW
+@tried(mostly_assumed_away=True)
 @given(SEEDS, st.text(LETTERS, max_size=3), st.text(LETTERS, max_size=3))
 def test_open_from_is_where_the_earliest_match_under_way_begins(seed: int, prompt: str, text: str) -> None:
     pattern, automata = bannable(seed)
@@ -260,7 +258,7 @@ def completes(reader: Reader, pattern: str, start: int) -> bool:
     return False
 
 
-@settings(SLOW, max_examples=60)
+@tried("some", mostly_assumed_away=True)
 @given(SEEDS)
 def test_equal_states_have_the_same_future(seed: int) -> None:
     pattern, automata = bannable(seed)
@@ -283,7 +281,7 @@ def test_equal_states_have_the_same_future(seed: int) -> None:
         assert len(different) == 1, (pattern, state, list(different.values()))
 
 
-@settings(SLOW, max_examples=80)
+@tried("some", mostly_assumed_away=True)
 @given(st.lists(SEEDS, max_size=4), st.lists(st.sampled_from([*LETTERS, "mark", "reset"]), max_size=30), st.data())
 def test_reset_is_as_if_nothing_had_been_read_since(seeds: list[int], actions: list[str], data: st.DataObject) -> None:
     chosen = [drawn[0] for seed in seeds if (drawn := small_pattern(seed)) is not None]

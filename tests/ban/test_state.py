@@ -4,8 +4,9 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.ban import BannedWords
 
@@ -32,7 +33,7 @@ def lists(draw: st.DrawFn) -> BannedWords:
 texts = st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join)
 
 
-@settings(max_examples=80, deadline=None)
+@tried("some")
 @given(lists(), st.lists(st.tuples(texts, texts), min_size=2, max_size=12), st.lists(texts, min_size=1, max_size=6))
 def test_equal_states_have_the_same_future(
     banned: BannedWords, pasts: list[tuple[bytes, bytes]], futures: list[bytes]

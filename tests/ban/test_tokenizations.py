@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen.ban.tokenizations import MATCHED, Route, Routes, transitions
@@ -117,7 +117,6 @@ def brute_force(vocabulary: Vocabulary, words: list[str]) -> dict[tuple[int, ...
     return found
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.none() | st.sampled_from(PIECES), max_size=24), WORDS)
 def test_all_routes_in_order(tokens: list[bytes | None], words: list[str]) -> None:
     vocabulary = Vocabulary(tokens)
@@ -129,7 +128,6 @@ def test_all_routes_in_order(tokens: list[bytes | None], words: list[str]) -> No
     assert routes.counts == {word: list(expected.values()).count(word) for word in words}
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=24), WORDS, st.none() | st.integers(0, 30))
 def test_the_state_table_reads_what_was_entered(tokens: list[bytes], words: list[str], limit: int | None) -> None:
     routes = Routes(Vocabulary(tokens), words)

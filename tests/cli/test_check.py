@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.ban import BannedWords, Match, scan
 from sfgen_cli.report.findings import Finding, findings
@@ -246,7 +247,7 @@ def findings_in(data: bytes, banned: BannedWords) -> list[Finding]:
     return list(findings(BytesIO(data), banned))
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(TEXTS, BANNED)
 @example("a b a b ab a b ", BannedWords(["b c a"]))
 def test_no_match_is_missed_by_skipping(text: str, banned: BannedWords) -> None:
@@ -257,7 +258,7 @@ def test_no_match_is_missed_by_skipping(text: str, banned: BannedWords) -> None:
     assert bool(found) == bool(scan(text, banned))
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(
     st.lists(st.sampled_from([b"a", b"b", b" ", b"\n", b"\xc3", b"\xa9", b"\xff", b"\xe8\x81"]), max_size=30), BANNED
 )
@@ -272,7 +273,6 @@ def test_bytes_of_any_kind(pieces: list[bytes], banned: BannedWords) -> None:
         assert finding.context[finding.position :].startswith(finding.found.partition("\n")[0].rstrip("\r"))
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS, BANNED)
 @example("c a b a", BannedWords(["b", "a b a"], match="substring"))  # what begins first is told last
 def test_the_place_of_a_match(text: str, banned: BannedWords) -> None:
@@ -290,7 +290,6 @@ PATTERN = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(REPEATED, max_size=12).map("".join), st.lists(PATTERN, min_size=1, max_size=2, unique=True))
 @example("c a b c b ", ["(?<!a )b"])
 def test_no_match_of_a_pattern_is_missed_by_skipping(text: str, patterns: list[str]) -> None:

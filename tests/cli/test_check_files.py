@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.ban import BannedWords, scan
 from sfgen_cli.__main__ import run
@@ -194,7 +195,7 @@ def test_a_pipe_with_a_name() -> None:
 PIECES = st.lists(st.sampled_from(["talk", " ", "\n", "listen", "to", "é", "\r\n", "talking"]), max_size=9).map("".join)
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(st.lists(PIECES, min_size=1, max_size=3), st.booleans())
 def test_a_file_is_clean_if_its_texts_are(
     tmp_path_factory: pytest.TempPathFactory, contents: list[str], by_line: bool

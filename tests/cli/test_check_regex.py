@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen import Dfa
 from sfgen_cli.report.matching import Matching, texts_of_lines
@@ -382,7 +383,7 @@ patterns = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(patterns, st.text(LETTERS, max_size=6))
 def test_the_verdict_is_that_of_re(pattern: str, text: str) -> None:
     matching = Matching(Dfa.from_regex(pattern))

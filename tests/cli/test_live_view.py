@@ -11,10 +11,11 @@ from itertools import count
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.style import Style
+from tried import tried
 from wcwidth import wcwidth
 
 from scripted import ScriptedModel, random_scores
@@ -110,7 +111,6 @@ def drawn(view: LiveView, width: int, height: int, **options: str) -> str:
     return file.getvalue()
 
 
-@settings(max_examples=150, deadline=None)
 @given(scenes, runs(), st.lists(st.tuples(st.integers(20, 200), st.integers(5, 60)), min_size=1, max_size=3), st.data())
 def test_any_run_fits_any_screen(scene: Scene, events: list[Event], sizes: list[tuple[int, int]], chosen: st.DataObject) -> None:  # fmt: skip  # noqa: E501
     view = LiveView(scene, hint=chosen.draw(st.sampled_from(["", STEP_KEYS])), patient=chosen.draw(st.booleans()))
@@ -129,7 +129,7 @@ def test_any_run_fits_any_screen(scene: Scene, events: list[Event], sizes: list[
     assert view.moment.data == text_of(events)
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(st.lists(st.tuples(st.integers(0, 3), data), max_size=30), st.sampled_from([r"(a|the| )+[^x]*", "日本|.*?talk"]))
 def test_the_mark_in_the_pattern_goes_back_too(steps: list[tuple[int, bytes]], pattern: str) -> None:
     """After any rollbacks it is where it would be if there had been none; half characters wait for their other half."""
@@ -271,7 +271,7 @@ def test_a_frame_does_not_jump() -> None:
     assert row_below_the_text(61) < before
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(st.integers(0, 10_000), st.sampled_from(["resample", "first-token", "mask"]), st.booleans())
 def test_the_view_of_a_real_run(seed: int, strategy: str, guided: bool) -> None:
     """Its text is the result's, nothing of what was released is dimmed, and nothing is held back at the end."""

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
+from tried import tried
 
 from sfgen.jobs.prompts import LONGEST_LINE
 from sfgen_cli.__main__ import run
@@ -325,7 +326,7 @@ def test_a_trace_tells_what_failed(sfgen: Sfgen, small: SmallModel, prompts: Cal
 lines = st.lists(st.one_of(st.sampled_from(GOOD), st.sampled_from(BAD + FAILING + BLANK)), max_size=9)
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(
     lines=lines,
     command=st.sampled_from(

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 import typer
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
+from tried import tried
 
 from sfgen_cli.__main__ import run
 
@@ -98,7 +99,7 @@ def test_cut_at_any_byte_it_goes_on_to_the_same_end(folder: Folder, small: Small
         assert small.encoded == begun[sum("prompt" in line for line in kept) :], size
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tried("some")
 @given(
     lines=st.lists(st.sampled_from(GOOD + BAD + FAILING + BLANK), max_size=8),
     command=st.sampled_from(COMMANDS),

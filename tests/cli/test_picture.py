@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from programs import needs
 from rendered import rendered
@@ -28,7 +28,6 @@ def rows(picture: str) -> list[list[str]]:
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-@settings(max_examples=150, deadline=None)
 def test_any_text_makes_a_picture_that_an_xml_parser_takes(view: str, title: str) -> None:
     ElementTree.fromstring(svg(Text(view), title))
 

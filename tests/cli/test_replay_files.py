@@ -12,9 +12,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from traces import Run, ban_run, frame, is_a_picture, runs, write_runs
+from tried import tried
 
 from sfgen.errors import SfgenError
 from sfgen.trace import parse_trace, read_trace
@@ -154,7 +155,7 @@ def look(data: bytes) -> int:
 
 
 @given(runs())
-@settings(max_examples=40, deadline=None)
+@tried("few")
 def test_any_run_can_be_seen(run: Run) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.jsonl"
@@ -238,7 +239,6 @@ def refusal(data: bytes) -> str | None:
 
 
 @given(st.binary(max_size=200), st.sampled_from([b"", json.dumps(SCENE).encode() + b"\n"]))
-@settings(max_examples=150, deadline=None)
 def test_any_bytes_are_an_error_or_a_trace(data: bytes, before: bytes) -> None:
     message = refusal(before + data)
     assert message is None or message.isprintable()

@@ -20,8 +20,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from traces import Run, runs, write_runs
+from tried import tried
 
 from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Index, Sampler, Vocabulary, load_model, stream
@@ -46,7 +47,7 @@ def same(failure: Failure | None, error: SfgenError | None) -> bool:
 
 
 @given(runs(), runs())
-@settings(max_examples=60, deadline=None)
+@tried("some")
 def test_every_event_comes_back(first: Run, second: Run) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.jsonl"

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 from banned_text import BannedText
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from real_tokenizers import loaded
 
@@ -38,7 +38,6 @@ PATTERNS = {
 WORDS = st.lists(st.text("abcé ", min_size=1, max_size=4).filter(str.strip), min_size=1, max_size=4)
 
 
-@settings(max_examples=250, deadline=None)
 @given(
     pattern=st.sampled_from(list(PATTERNS)),
     words=WORDS,
@@ -98,7 +97,6 @@ def test_the_text_matches_and_is_clean_and_never_gets_stuck(
     assert strategy != "mask" or not result.rollbacks
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     pattern=st.sampled_from(list(PATTERNS)),
     words=WORDS,

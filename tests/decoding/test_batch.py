@@ -10,10 +10,11 @@ from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from one_text import drive_one
+from tried import tried
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary
@@ -151,7 +152,6 @@ def plain(tale: Tale) -> list[object]:
 
 
 class TestEachTextIsAsAlone:
-    @settings(max_examples=250, deadline=None)
     @given(
         texts=st.lists(TEXTS, min_size=1, max_size=6),
         seed=st.integers(0, 10**6),
@@ -192,7 +192,7 @@ class TestEachTextIsAsAlone:
         assert {Finished, ModelError, GenerationError} <= set(ends)
         assert rollbacks > 20
 
-    @settings(max_examples=60, deadline=None)
+    @tried("some")
     @given(texts=st.lists(TEXTS, min_size=1, max_size=5), seed=st.integers(0, 10**6))
     def test_one_question_a_round_for_all_that_run(self, texts: list[Text], seed: int) -> None:
         model = ScriptedModel(VOCABULARY, random_scores(len(VOCABULARY), seed))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -86,7 +86,6 @@ def test_several_end_tokens_at_the_end_of_the_context_are_not_asked_about() -> N
     assert (result.text, result.finish_reason) == ("aa", "complete")
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     context=st.integers(1, 12),
     prompt=st.integers(1, 12),

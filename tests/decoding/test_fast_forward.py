@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from patterns import RandomPattern, compiled
+from tried import tried
 
 from scripted import ScriptedModel, ScriptedSession, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, TokenChosen, Vocabulary
@@ -134,7 +135,7 @@ compared = {"equal": 0, "other": 0}
 differences: list[float] = []
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(name=st.sampled_from(SPELLERS), seed=st.integers(0, 10_000), follows=st.booleans())
 def test_greedy_text_is_the_same_where_the_plain_run_was_canonical(name: str, seed: int, follows: bool) -> None:
     pattern, dfa = drawn(seed)
@@ -215,7 +216,7 @@ def _run(model: Speller, start: str, options: Any) -> Result:
     return last.result
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(name=st.sampled_from(SPELLERS), seed=st.integers(0, 10_000), spare=st.integers(0, 2))
 def test_the_limit_is_kept(name: str, seed: int, spare: int) -> None:
     """Where the tokenizer's own spelling is too long, the shorter ones are left."""

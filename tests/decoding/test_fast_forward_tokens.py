@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spellers import (
     FAMILIES,
@@ -21,6 +21,7 @@ from spellers import (
     speller,
     texts_of,
 )
+from tried import tried
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import fast_forward as module
@@ -262,7 +263,7 @@ def test_characters_are_not_cut_otherwise_by_what_follows() -> None:
 # ---- limits ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(seed=st.integers(0, 2**32), family=st.sampled_from(FAMILIES))
 def test_what_is_forced_leaves_room_for_an_end(seed: int, family: str) -> None:
     random = Random(seed)
@@ -321,7 +322,7 @@ def by_the_rule(canonical: Canonical, index: DfaIndex, state: int, tail: tuple[i
     return kept
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(seed=st.integers(0, 2**32), family=st.sampled_from(FAMILIES))
 def test_it_is_the_rule_that_holds_back(seed: int, family: str) -> None:
     random = Random(seed)

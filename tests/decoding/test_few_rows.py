@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tried import tried
 
 from scripted import ScriptedModel, ScriptedSession, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TokenChosen, Vocabulary
@@ -76,7 +77,6 @@ def without_outlook(events: Iterator[Event]) -> list[Event | str]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     seed=st.integers(0, 500),
     pattern=st.sampled_from([*INDEX, None]),
@@ -124,7 +124,7 @@ def test_the_few_are_those_that_decide() -> None:
             assert chosen.outlook.before[0].token_id == int(np.argmax(scores)), "told of all tokens"
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(seed=st.integers(0, 500), few=st.sampled_from([2, 4, 1024]), rows=st.integers(1, 4), data=st.data())
 def test_a_batch_writes_what_each_text_writes_alone(seed: int, few: int, rows: int, data: st.DataObject) -> None:
     model = model_of(seed)

@@ -4,8 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import Dfa, Index, Sampler, TextReleased, TokenChosen, Vocabulary, generate, stream
@@ -130,7 +131,7 @@ def test_events_tell_the_states() -> None:
 PATTERNS = ["a+b?", "(ab|abc| a)*", "[12]{3,5}", "é{2}|a", "(a|b|c){4}12", r"([12]+\.)?[12]+", "(?:ab c?)+", ".{0,4}"]
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(
     pattern=st.sampled_from(PATTERNS),
     seed=st.integers(0, 10**6),

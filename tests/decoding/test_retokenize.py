@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from spellers import (
     FAMILIES,
@@ -24,6 +24,7 @@ from spellers import (
     walk,
     whole_text,
 )
+from tried import tried
 
 from sfgen import Dfa, Index
 from sfgen.decoding.retokenize import Canonical
@@ -79,7 +80,7 @@ def test_two_characters_before_tell_where_a_word_begins() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(seed=st.integers(0, 2**32))
 def test_forced_runs_are_canonical(family: str, seed: int) -> None:
     random = Random(seed)

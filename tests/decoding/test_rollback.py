@@ -7,9 +7,10 @@ from typing import get_args
 import numpy as np
 import pytest
 from banned_text import BannedText
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from toy_models import all_outcomes
+from tried import tried
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
@@ -130,7 +131,7 @@ ALPHABET = ["a", "b", "c", " ", ".", "é"]
 RANDOM_PIECES = st.lists(st.text(ALPHABET, min_size=1, max_size=3), min_size=2, max_size=8, unique=True)
 
 
-@settings(max_examples=400, deadline=None)
+@tried("many")
 @given(
     pieces=RANDOM_PIECES,
     words=st.lists(st.text(["a", "b", "c", "é"], min_size=1, max_size=3), min_size=1, max_size=4),

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tried import tried
 
 from sfgen import Sampler
 from sfgen.errors import ModelError, UsageError
@@ -45,7 +46,7 @@ SHARES = st.integers(0, 99).map(lambda number: (number + 0.37) / 100)
 FEW_VALUES = st.sampled_from([-math.inf, -3.0, 0.0, 0.0, 0.5, 2.0])
 
 
-@settings(max_examples=600, deadline=None)
+@tried("many")
 @given(
     scores=st.lists(st.floats(-20, 20, width=32) | FEW_VALUES, min_size=1, max_size=12),
     temperature=st.sampled_from([0.3, 1.0, 2.5]),

@@ -6,8 +6,9 @@ import codecs
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
@@ -142,7 +143,7 @@ def whole_characters(data: bytes) -> str:
     return codecs.getincrementaldecoder("utf-8")("replace").decode(data)
 
 
-@settings(max_examples=500, deadline=None)
+@tried("many")
 @given(pieces=PIECES, more=st.lists(st.sampled_from(HALVES), max_size=3), stops=STOPS, data=st.data())
 def test_any_text_ends_where_brute_force_says(
     pieces: list[bytes], more: list[bytes], stops: list[str], data: st.DataObject
@@ -250,7 +251,7 @@ def banned_in(text: str, prompt: str, words: list[str], match: str) -> bool:
 LETTERS_OF_BANS = ["a", "b", " ", ".", "é"]
 
 
-@settings(max_examples=500, deadline=None)
+@tried("many")
 @given(
     pieces=st.lists(st.text(LETTERS_OF_BANS, min_size=1, max_size=4), min_size=2, max_size=8, unique=True),
     words=st.lists(st.text(["a", "b", "é"], min_size=1, max_size=3), min_size=1, max_size=3),

@@ -6,9 +6,10 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from toy_models import Toy
+from tried import tried
 
 from scripted import ScoreOf, ScriptedModel, preferring, random_scores
 from sfgen import (
@@ -59,7 +60,6 @@ TOYS = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     toy=TOYS,
     strategy=st.sampled_from(STRATEGIES),
@@ -113,7 +113,7 @@ def test_tokens_of_a_branch_are_read_with_the_next_question() -> None:
     assert session.tokens == [0, *result.token_ids[:-1]]
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(toy=TOYS, strategy=st.sampled_from(STRATEGIES), seed=st.integers(0, 99))
 def test_random_numbers_are_never_used_twice(toy: Toy, strategy: StrategyName, seed: int) -> None:
     states = []

@@ -7,9 +7,10 @@ from typing import get_args
 import numpy as np
 import pytest
 from banned_text import BannedText, characters
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tried import tried
 
 from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
@@ -64,7 +65,7 @@ class Reader:
             self.result = event.result
 
 
-@settings(max_examples=500, deadline=None)
+@tried("many")
 @given(
     pieces=st.lists(st.text(LETTERS, min_size=1, max_size=3), min_size=2, max_size=6, unique=True),
     halves=st.lists(st.sampled_from(HALVES), max_size=3, unique=True),
@@ -134,7 +135,6 @@ def test_a_stream_is_the_text_bit_by_bit(
     assert list(reader.result.token_ids) == reader.path
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     words=st.lists(st.text("ab ", min_size=1, max_size=5), min_size=1, max_size=3),
     strategy=st.sampled_from(STRATEGIES),
@@ -290,7 +290,7 @@ def test_a_moved_block_keeps_the_beginning_of_a_stop_string() -> None:
         assert moved == (max_block == 1)
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(
     words=st.lists(st.text("ab", min_size=2, max_size=6), min_size=1, max_size=4),
     seed=st.integers(0, 10**6),

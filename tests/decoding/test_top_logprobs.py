@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from toy_models import Toy
+from tried import tried
 
 from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary, stream
@@ -53,7 +54,6 @@ def agree(seen: Outlook, scores: Sequence[float], may_stand: Sequence[int], voca
     assert math.isclose(seen.removed, 1 - sum(before[token] for token in may_stand), abs_tol=1e-6)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     pattern=st.sampled_from(PATTERNS),
     seed=st.integers(0, 10**6),
@@ -82,7 +82,6 @@ def test_likeliest_tokens_before_and_after_the_mask(pattern: str, seed: int, tie
         told.append(event.token_id)
 
 
-@settings(max_examples=200, deadline=None)
 @given(size=st.integers(1, 2000), seed=st.integers(0, 10**6), ties=st.booleans(), excess=st.sampled_from([0, 1, 400]))
 def test_the_likeliest_of_many_tokens(size: int, seed: int, ties: bool, excess: int) -> None:
     """More tokens than the tables of the other tests have, with a few that stand out or none."""
@@ -107,7 +106,6 @@ def test_infinite_scores_share_all_probability() -> None:
     assert first.outlook.removed == 1.0
 
 
-@settings(max_examples=200, deadline=None)
 @given(toy=TOYS, strategy=st.sampled_from(STRATEGIES), sampler=st.sampled_from(SAMPLERS), hold=st.booleans())
 def test_a_ban_is_followed(toy: Toy, strategy: StrategyName, sampler: Sampler, hold: bool) -> None:
     tokens: list[int] = []
@@ -143,7 +141,6 @@ def test_a_ban_is_followed(toy: Toy, strategy: StrategyName, sampler: Sampler, h
         assert event.watch.words == matcher.under_way()
 
 
-@settings(max_examples=150, deadline=None)
 @given(toy=TOYS, strategy=st.sampled_from(STRATEGIES), sampler=st.sampled_from(SAMPLERS), hold=st.booleans())
 def test_to_look_on_changes_nothing(toy: Toy, strategy: StrategyName, sampler: Sampler, hold: bool) -> None:
     def events(*, observe: bool) -> list[Event]:
@@ -165,7 +162,6 @@ def test_to_look_on_changes_nothing(toy: Toy, strategy: StrategyName, sampler: S
     assert events(observe=True) == events(observe=False)
 
 
-@settings(max_examples=150, deadline=None)
 @given(toy=TOYS, strategy=st.sampled_from(STRATEGIES), sampler=st.sampled_from(SAMPLERS))
 def test_a_closed_block_stays(toy: Toy, strategy: StrategyName, sampler: Sampler) -> None:
     """Nothing before the end of a closed block is taken back, and the questions that were asked are counted."""
@@ -184,7 +180,7 @@ def test_a_closed_block_stays(toy: Toy, strategy: StrategyName, sampler: Sampler
             assert event.result.forward_passes >= passes
 
 
-@settings(max_examples=400, deadline=None)
+@tried("many")
 @given(
     words=st.lists(st.text("abc ", min_size=1, max_size=5).filter(str.strip), min_size=1, max_size=4, unique=True),
     patterns=st.lists(st.sampled_from(["ab+c", r"\bca", "a.c", r"ca\b"]), max_size=1),

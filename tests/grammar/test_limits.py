@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_networks import Pair, pairs
+from tried import tried
 
 from sfgen.errors import DeadEnd, LimitTooSmall
 from sfgen.grammar.guide import NetworkGuide
@@ -29,7 +30,7 @@ from sfgen.vocabulary import Vocabulary
 S = Call("s")
 
 
-@settings(max_examples=80, deadline=None)
+@tried("some")
 @given(st.booleans().flatmap(pairs), st.data())
 def test_complete_at_every_limit(pair: Pair, data: st.DataObject) -> None:
     least = pair.tokens.guide().tokens_left()
@@ -56,7 +57,7 @@ def test_complete_at_every_limit(pair: Pair, data: st.DataObject) -> None:
         assert pair.tokens.refusal(text) is None
 
 
-@settings(max_examples=80, deadline=None)
+@tried("some")
 @given(st.booleans().flatmap(pairs), st.data())
 def test_the_bound_falls_with_some_token(pair: Pair, data: st.DataObject) -> None:
     """From any position the text is complete after as many tokens as are told."""
@@ -87,7 +88,7 @@ def test_the_bound_falls_with_some_token(pair: Pair, data: st.DataObject) -> Non
     assert pair.recogniser.accepts(text)
 
 
-@settings(max_examples=80, deadline=None)
+@tried("some")
 @given(st.booleans().flatmap(pairs), st.data())
 def test_steps_back_and_forks(pair: Pair, data: st.DataObject) -> None:
     """A guide that went other ways stands as a new one that took the same tokens."""

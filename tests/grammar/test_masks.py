@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bounded_recogniser import BoundedIndex, BoundedRecogniser
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_grammars import KNOWN, grammars, quoted_text
 from random_networks import Pair, pairs
 from real_tokenizers import loaded
 from rule_texts import RuleTexts
+from tried import tried
 
 from sfgen import Dfa, Vocabulary
 from sfgen.errors import UsageError
@@ -37,7 +38,6 @@ STEPS = 12
 BYTES: list[bytes | None] = [bytes([byte]) for byte in range(256)]
 
 
-@settings(max_examples=150, deadline=None)
 @given(pairs(), st.data())
 def test_every_mask_of_a_walk(pair: Pair, data: st.DataObject) -> None:
     """Where all bytes are tokens, all that can be read is allowed."""
@@ -58,7 +58,7 @@ def test_every_mask_of_a_walk(pair: Pair, data: st.DataObject) -> None:
         position = after
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(pairs(every_byte=False), st.data())
 def test_with_bytes_that_are_missing(pair: Pair, data: st.DataObject) -> None:
     """Only what can be read is allowed, and never nothing: what is allowed can be completed."""
@@ -86,7 +86,6 @@ NUMBERS = Grammar({
 }, "whole")  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.sampled_from([NUMBERS, *KNOWN[:3]]) | grammars(wide=False, names=()), st.integers(0, 10**6))
 def test_tokens_over_many_rules(grammar: Grammar, seed: int) -> None:
     """All parts of some texts are tokens."""
@@ -143,7 +142,7 @@ def test_real_vocabularies(name: str, tokenizer: str, real_tokenizer_directory: 
         assert np.array_equal(ours.allowed_tokens(), theirs.allowed_tokens()), text
 
 
-@settings(max_examples=10, deadline=None)
+@tried("handful")
 @given(pairs(), st.integers(0, 10**6))
 def test_threads_share_a_network(pair: Pair, seed: int) -> None:
     """All come to the same masks, whoever makes them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bounded_recogniser import BoundedRecogniser
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from random_grammars import ENDLESS_NAMES, grammars, quoted_text
 
 from sfgen import Dfa
@@ -72,13 +72,11 @@ def check(recogniser: Recogniser, reader: Reader, *, distances: bool = True) -> 
                 waiting.append((longer, after, read))
 
 
-@settings(max_examples=200, deadline=None)
 @given(grammars(names=()))
 def test_short_texts(grammar: Grammar) -> None:
     check(*both(grammar))
 
 
-@settings(max_examples=150, deadline=None)
 @given(grammars(wide=False, names=ENDLESS_NAMES))
 def test_texts_that_differ(grammar: Grammar) -> None:
     """How far the end is tells the distance without names that are taken already."""

@@ -11,10 +11,11 @@ import pyte
 import pytest
 from bracket_texts import INDEX, VOCABULARY, BracketModel, is_balanced
 from brackets import PAIRS, Brackets
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from languages import brackets
 from traces import frame
+from tried import tried
 
 from sfgen import BannedWords, Event, Finished, Index, Result, Sampler, TextReleased, TokenChosen, generate, stream
 from sfgen.ban.difference import without_banned
@@ -48,7 +49,6 @@ def check(result: Result, words: tuple[str, ...], max_tokens: int) -> None:
 # ---- the constraint ------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([*"()[]ab é</>z", *(word.decode() for word in (*PAIRS, *PAIRS.values()))])).map("".join)
 )
@@ -76,7 +76,7 @@ def test_the_index_of_a_constraint() -> None:
 # ---- texts ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(SEEDS, samplers, st.integers(2, 40), st.booleans())
 def test_texts_within_any_limit(seed: int, sampler: Sampler, max_tokens: int, fast_forward: bool) -> None:
     result = generate(
@@ -92,7 +92,7 @@ def test_a_limit_that_is_too_small(max_tokens: int) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(SEEDS, samplers, st.sampled_from(WORDS), st.integers(3, 40), st.booleans())
 def test_texts_without_banned_words(
     strategy: StrategyName, seed: int, sampler: Sampler, words: tuple[str, ...], max_tokens: int, fast_forward: bool
@@ -142,7 +142,7 @@ def test_forced_text_is_not_asked_for_and_the_text_is_the_same() -> None:
     assert saved > 0
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(SEEDS, st.sampled_from([(), *WORDS]), st.sampled_from(STRATEGIES))
 def test_streams(seed: int, words: tuple[str, ...], strategy: StrategyName) -> None:
     released = ""
@@ -159,7 +159,7 @@ def test_streams(seed: int, words: tuple[str, ...], strategy: StrategyName) -> N
     check(event.result, words, 40)
 
 
-@settings(max_examples=25, deadline=None)
+@tried("few")
 @given(st.lists(st.tuples(SEEDS, st.sampled_from([(), *WORDS]), st.sampled_from(STRATEGIES)), min_size=2, max_size=4))
 def test_batches(texts: list[tuple[int, tuple[str, ...], StrategyName]]) -> None:
     """Each text of a batch is the one that is written alone."""

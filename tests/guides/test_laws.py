@@ -13,10 +13,11 @@ from bounded_recogniser import BoundedIndex
 from brackets import Brackets
 from guide_conformance import Case, Walk, check_as_new, check_position
 from guide_walks import check_text, check_walk, take_random
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from languages import Language, brackets, free_text, grammatical, regular
 from random_grammars import KNOWN, grammars, letters_of
+from tried import tried
 
 import sfgen
 from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
@@ -283,7 +284,7 @@ def case_of(kind: str, draw: Any) -> Case:
 
 
 @every_kind
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(st.data())
 def test_a_walk(kind: str, data: st.DataObject) -> None:
     case = case_of(kind, data.draw)
@@ -293,7 +294,7 @@ def test_a_walk(kind: str, data: st.DataObject) -> None:
 
 
 @every_kind
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(st.data())
 def test_bytes_are_taken_back_near_the_limit(kind: str, data: st.DataObject) -> None:
     """The limit counts afterwards as it did before."""
@@ -307,7 +308,7 @@ def test_bytes_are_taken_back_near_the_limit(kind: str, data: st.DataObject) -> 
 
 
 @every_kind
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(st.data())
 def test_limits(kind: str, data: st.DataObject) -> None:
     """Where no text fits, that is said at once; otherwise every walk comes to an end, or is an error that says why."""
@@ -324,7 +325,7 @@ def test_limits(kind: str, data: st.DataObject) -> None:
 
 
 @every_kind_that_looks_ahead
-@settings(max_examples=10, deadline=None)
+@tried("handful")
 @given(st.data())
 def test_bytes_count_nothing_to_the_limit(kind: str, data: st.DataObject) -> None:
     """With as many tokens as the rest takes, the rest can be written after any bytes."""

@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 import numpy as np
 from bracket_texts import INDEX, VOCABULARY, BracketModel
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from scripted import ScriptedSession
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler
@@ -68,7 +69,7 @@ texts = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@tried("some")
 @given(st.integers(0, 10**6), st.lists(texts, min_size=1, max_size=3), st.booleans(), st.integers(1, 3))
 def test_the_last_scores_of_each_token(seed: int, wanted: list[Text], at_once: bool, rows: int) -> None:
     model = (AtOnceModel if at_once else BracketModel)(seed)

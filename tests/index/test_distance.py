@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from automata import allowed, automata, token_distances, vocabularies
 from sfgen import Dfa, Index, Vocabulary
@@ -20,7 +21,7 @@ def index_of(dfa: Dfa, vocabulary: Vocabulary) -> DfaIndex | None:
         return None
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(dfa=automata(), vocabulary=vocabularies())
 def test_distances_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary) -> None:
     expected = token_distances(dfa, vocabulary)
@@ -36,7 +37,6 @@ def test_distances_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary) -> None:
     assert index.longest_way >= max(steps for steps in expected if steps is not None)
 
 
-@settings(max_examples=200, deadline=None)
 @given(dfa=automata(), vocabulary=vocabularies(), tokens_left=st.integers(0, 6))
 def test_rows_that_leave_room_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary, tokens_left: int) -> None:
     index = index_of(dfa, vocabulary)
@@ -46,7 +46,6 @@ def test_rows_that_leave_room_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary
         assert set(tokens_of_row(index.bounded_row(state, tokens_left)).tolist()) == expected
 
 
-@settings(max_examples=200, deadline=None)
 @given(dfa=automata(), vocabulary=vocabularies())
 def test_a_limit_is_refused_just_where_nothing_fits(dfa: Dfa, vocabulary: Vocabulary) -> None:
     index = index_of(dfa, vocabulary)
@@ -61,7 +60,6 @@ def test_a_limit_is_refused_just_where_nothing_fits(dfa: Dfa, vocabulary: Vocabu
             Index(dfa, vocabulary).guide(fewest - 1)
 
 
-@settings(max_examples=150, deadline=None)
 @given(dfa=automata(), vocabulary=vocabularies(whole=True), room=st.integers(0, 3), data=st.data())
 def test_a_guide_with_a_limit_always_comes_to_the_end(
     dfa: Dfa, vocabulary: Vocabulary, room: int, data: st.DataObject
@@ -88,7 +86,7 @@ def test_a_guide_with_a_limit_always_comes_to_the_end(
     assert taken <= limit
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(dfa=automata())
 def test_the_distance_in_bytes_is_that_of_single_bytes(dfa: Dfa) -> None:
     letters = Vocabulary([bytes([byte]) for byte in range(256)])

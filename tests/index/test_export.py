@@ -6,7 +6,7 @@ import json
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from automata import automata, vocabularies
 from sfgen import Dfa, Index, Vocabulary
@@ -15,7 +15,6 @@ from sfgen.index.export import heading, rows, to_dict, token_names
 
 
 @given(automata(), vocabularies())
-@settings(max_examples=200, deadline=None)
 def test_the_rows_are_what_may_follow(dfa: Dfa, vocabulary: Vocabulary) -> None:
     try:
         index = Index(dfa, vocabulary)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from index_files import PATTERN, VOCABULARY, assert_same, flip, fresh, place_of, put_together, taken_apart
 
@@ -42,7 +42,6 @@ def saved(tmp_path: Path) -> Path:
 # ---- what was saved --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
 @given(dfa=automata(), vocabulary=vocabularies(), data=st.data())
 def test_a_loaded_index_is_the_saved_one(
     tmp_path_factory: pytest.TempPathFactory, dfa: Dfa, vocabulary: Vocabulary, data: st.DataObject

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from automata import automata, token_edges, vocabularies
 from sfgen import Dfa, Index, Vocabulary
@@ -26,7 +27,7 @@ def ids_of(label: str) -> tuple[list[int], int]:
 
 
 @given(automata(), vocabularies(), st.integers(1, 7))
-@settings(max_examples=300, deadline=None)
+@tried("many")
 def test_an_edge_for_all_tokens_between_two_states(dfa: Dfa, vocabulary: Vocabulary, most: int) -> None:
     try:
         index = Index(dfa, vocabulary)

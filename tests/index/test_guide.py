@@ -4,7 +4,7 @@ import re
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from automata import automata
@@ -22,7 +22,6 @@ def tokens(text: str) -> list[int]:
 PATTERNS = ["(ab|c)*d?", "a{2,5}", "(hot|cold|hotel)+", "[a-c]{1,4}é|x*"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(data=st.data(), pattern=st.sampled_from(PATTERNS), limit=st.none() | st.integers(5, 12))
 def test_any_going_back_and_forth_equals_a_fresh_walk(data: st.DataObject, pattern: str, limit: int | None) -> None:
     index = Index(Dfa.from_regex(pattern), BYTES)
@@ -50,7 +49,6 @@ def test_any_going_back_and_forth_equals_a_fresh_walk(data: st.DataObject, patte
         assert guide.allowed_tokens().tolist() == fresh.allowed_tokens().tolist()
 
 
-@settings(max_examples=200, deadline=None)
 @given(dfa=automata())
 def test_forced_bytes_equal_brute_force(dfa: Dfa) -> None:
     if not dfa.accepting.any():

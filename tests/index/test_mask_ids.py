@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from automata import allowed, automata, token_distances, vocabularies
@@ -17,7 +17,6 @@ from sfgen.index.mask_ids import TokenIds
 BYTES = [bytes([byte]) for byte in range(256)]
 
 
-@settings(max_examples=200, deadline=None)
 @given(dfa=automata(), vocabulary=vocabularies(), few=st.integers(0, 12))
 def test_whether_several_tokens_are_allowed_equals_brute_force(dfa: Dfa, vocabulary: Vocabulary, few: int) -> None:
     if not dfa.accepting.any() or token_distances(dfa, vocabulary)[0] is None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from automata import allowed, automata, token_distances, vocabularies
 from sfgen import Dfa, Index, Vocabulary
@@ -68,7 +69,7 @@ def made(index: DfaIndex) -> list[set[int]]:
     return sets
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(dfa=automata(), vocabulary=vocabularies(), limit=LIMITS, data=st.data())
 def test_rows_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary, limit: dict[str, int], data: st.DataObject) -> None:
     if not dfa.accepting.any():
@@ -92,7 +93,6 @@ def test_rows_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary, limit: dict[st
         assert made(at_once) == expected
 
 
-@settings(max_examples=200, deadline=None)
 @given(dfa=automata(most_states=3), vocabulary=vocabularies(whole=True), functions=st.integers(3, 12))
 def test_a_full_table_of_functions_is_right_or_given_up(dfa: Dfa, vocabulary: Vocabulary, functions: int) -> None:
     if token_distances(dfa, vocabulary)[0] is None:

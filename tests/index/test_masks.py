@@ -8,8 +8,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd, LimitTooSmall
@@ -55,7 +56,7 @@ def matches_in_tokens(pattern: str, vocabulary: Vocabulary) -> set[tuple[int, ..
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(pattern=st.sampled_from(FINITE_PATTERNS), vocabulary=VOCABULARIES, limit=st.none() | st.integers(0, 5))
 def test_masks_equal_brute_force(pattern: str, vocabulary: Vocabulary, limit: int | None) -> None:
     matches = matches_in_tokens(pattern, vocabulary)
@@ -124,7 +125,7 @@ def test_rows_are_unpacked_as_they_were_packed(bits: list[bool]) -> None:
     assert tokens_of_row(row).tolist() == [token for token, bit in enumerate(bits) if bit]
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(pattern=st.sampled_from(["a*b", "(ab)*", "a+|b", "[ab]*c", "é*a"]), vocabulary=VOCABULARIES)
 def test_distance_is_the_length_of_a_shortest_path(pattern: str, vocabulary: Vocabulary) -> None:
     dfa = Dfa.from_regex(pattern)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from patterns import RandomPattern
 from real_tokenizers import loaded
@@ -89,7 +89,6 @@ def by_shapes(budget: int, dense: int) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     pattern=patterns()
     | singled_out()

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import torch
 from generated import END, OTHER_END, PAD, prompts, small_model, small_vocabulary, written
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from patterns import language, small_patterns
+from tried import tried
 
 from sfgen import BannedWords, Dfa, Index, Vocabulary
 from sfgen.ban import scan
@@ -383,7 +384,7 @@ def test_it_is_a_logits_processor() -> None:
 # ---- random patterns -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@tried("handful")
 @given(
     small_patterns("a", "b", "[a-c]", "ta", "talk", "é", "聊", ".", r"\d", "[^a]", "0"),
     st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3),

@@ -13,10 +13,11 @@ import pytest
 import torch
 from combined_schemas import combined_schemas
 from generated import END, OTHER_END, json_vocabulary, prompts, small_model, written
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from schema_oracle import Oracle
 from schemas import INTEGER, STRING, a_list, an_object
+from tried import tried
 
 from sfgen import BannedWords, Index, JsonSchema
 from sfgen.ban import scan
@@ -181,7 +182,7 @@ def test_strings_without_the_banned_words(way: str) -> None:
         generate(Recorded({"const": "na"}, banned=banned), PROMPTS, model())
 
 
-@settings(max_examples=25, deadline=None)
+@tried("few")
 @given(
     combined_schemas(),
     st.lists(st.sampled_from(PROMPTS), min_size=1, max_size=3),

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 from generated import END, OTHER_END, cut, json_vocabulary
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from schema_oracle import Oracle
 from schemas import INTEGER, STRING, a_list, an_object
+from tried import tried
 
 from sfgen import BannedWords, Vocabulary, integrations
 from sfgen.ban import scan
@@ -212,7 +213,7 @@ def test_texts_that_come_and_go_are_what_was_asked_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ASKED)
-@settings(max_examples=25, deadline=None)
+@tried("few")
 @given(data=st.data())
 def test_wherever_a_text_goes_its_mask_is_that_of_a_new_one(name: str, data: st.DataObject) -> None:
     """Steps, several at once, proposed ones, ones that are not allowed, and back to any place before."""

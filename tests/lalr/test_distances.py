@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from lalr_configurations import Configuration, Configurations
 from lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
 from lark.exceptions import GrammarError
+from tried import tried
 
 from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.explored import explored_safety
@@ -100,7 +101,7 @@ def test_distances(name: str, apart: tuple[str, ...], blanks: bool) -> None:
     check(tables, letter_lexer(tables, apart, blanks))
 
 
-@settings(max_examples=80, deadline=None)
+@tried("some")
 @given(st.data())
 def test_random_grammars_and_lexers(data: st.DataObject) -> None:
     try:

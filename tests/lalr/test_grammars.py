@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from lark_guides import reads
 from lark_texts import EXAMPLES, Example, mutants, read_by_lark, read_by_sfgen, vocabulary_of
+from tried import tried
 
 from sfgen import Grammar, Index
 from sfgen.reference.lark_language import LarkLanguage
@@ -29,7 +30,6 @@ def test_right_and_wrong_texts(example: Example) -> None:
 
 
 @every_example
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_mutants(example: Example, data: st.DataObject) -> None:
     text = data.draw(mutants(example))
@@ -39,7 +39,7 @@ def test_mutants(example: Example, data: st.DataObject) -> None:
 
 
 @every_example
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(st.data())
 def test_guides_read_what_is_written(example: Example, data: st.DataObject) -> None:
     """And nothing else: no comments, no white space beyond the limit."""

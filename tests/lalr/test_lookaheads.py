@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from lalr_tables import random_grammars, tables_of
 from lark import Lark
 from lark.exceptions import GrammarError
@@ -11,7 +11,6 @@ from sfgen.lalr.items import Items
 from sfgen.lalr.lookaheads import has_conflicts
 
 
-@settings(max_examples=200, deadline=None)
 @given(random_grammars())
 def test_conflicts(grammar: str) -> None:
     try:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from lark_guides import finished, reads
 from random_lark import ALPHABET, lark_grammars
+from tried import tried
 
 from sfgen import Grammar, Index, Vocabulary
 from sfgen.errors import DeadEnd, GrammarError
@@ -22,8 +23,6 @@ LETTERS = [letter.encode() for letter in ALPHABET]
 VOCABULARY = Vocabulary([*BYTES, None], [256])
 
 GRAMMARS = lark_grammars(looking_around=True)
-
-property_test = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])  # fmt: skip  # noqa: E501
 
 
 def texts_of(theirs: LarkLanguage) -> list[str]:
@@ -45,7 +44,7 @@ def ours_of(text: str, theirs: LarkLanguage) -> Grammar:
     raise AssertionError
 
 
-@property_test
+@tried("some", mostly_assumed_away=True)
 @given(GRAMMARS)
 def test_what_is_accepted_and_written(text: str) -> None:
     theirs = LarkLanguage(text)
@@ -57,7 +56,7 @@ def test_what_is_accepted_and_written(text: str) -> None:
     assert [each for each in SHORT_TEXTS if reads(guide, each.encode())] == list(filter(theirs.is_written, accepted))
 
 
-@property_test
+@tried("some", mostly_assumed_away=True)
 @given(
     GRAMMARS,
     st.integers(0, 2),
@@ -122,7 +121,7 @@ def check_mask(guide: Guide, vocabulary: Vocabulary, prefix: str, viable: set[st
             assert theirs.is_written(whole), (prefix, data, whole)
 
 
-@property_test
+@tried("some", mostly_assumed_away=True)
 @given(GRAMMARS, st.integers(0, 2))
 def test_the_shortest_text(text: str, max_blanks: int) -> None:
     theirs = LarkLanguage(text, max_blanks=max_blanks)
@@ -133,7 +132,7 @@ def test_the_shortest_text(text: str, max_blanks: int) -> None:
     assert all(len(each) >= len(shortest) for each in texts)
 
 
-@property_test
+@tried("some", mostly_assumed_away=True)
 @given(GRAMMARS, st.integers(0, 2), st.randoms(use_true_random=False))
 def test_walks_within_a_limit(text: str, max_blanks: int, random: object) -> None:
     """Never a dead end; each text is complete within the limit, and lark's."""
@@ -167,7 +166,7 @@ def test_the_oracle_misses_nothing() -> None:
     check_oracle()
 
 
-@property_test
+@tried("some", mostly_assumed_away=True)
 @given(GRAMMARS, st.integers(0, 2))
 def check_oracle(text: str, max_blanks: int) -> None:
     theirs = LarkLanguage(text, max_blanks=max_blanks)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from gbnf_texts import ALPHABET, Written, gbnf_texts
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
 import sfgen
 from sfgen import Grammar, SfgenError, Vocabulary
@@ -42,7 +42,6 @@ def example(name: str) -> str:
 # ---- what it means -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
 @given(gbnf_texts())
 def test_random_grammars_have_the_texts_that_they_mean(written: Written) -> None:
     grammar, recogniser = unless_refused(Grammar.from_gbnf, written.text), unless_refused(Recogniser, written.grammar)

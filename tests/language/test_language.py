@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from gbnf_texts import ALPHABET, Written, gbnf_texts
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen import Grammar, SfgenError, Vocabulary
 from sfgen.errors import UsageError
@@ -50,7 +51,6 @@ def readable(text: str) -> tuple[Grammar, Recogniser]:
 # ---- where a text fails --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
 @given(gbnf_texts(), st.sampled_from(SHORT_TEXTS))
 def test_a_text_fails_where_no_text_goes_on(written: Written, text: str) -> None:
     grammar, recogniser = readable(written.text)
@@ -95,7 +95,6 @@ def _check_expected(source: Gbnf, recogniser: Recogniser, before: str, failure: 
     assert set(following) <= begun
 
 
-@settings(max_examples=150, deadline=None)
 @given(gbnf_texts(), st.sampled_from(SHORT_TEXTS))
 def test_the_rules_of_a_walk_call_each_other(written: Written, text: str) -> None:
     grammar, _ = readable(written.text)
@@ -190,7 +189,7 @@ def test_the_rules_that_are_open() -> None:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@tried("some")
 @given(st.lists(st.one_of(st.integers(0, 255), st.just(-1), st.just(-2)), max_size=40))
 def test_a_guide_says_the_same_wherever_it_came_from(steps: list[int]) -> None:
     grammar = Grammar.from_gbnf(SELECT)

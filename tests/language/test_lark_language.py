@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lark import Lark
 from lark_texts import EXAMPLES, Example, mutants
+from tried import tried
 
 from sfgen import Grammar
 from sfgen.errors import GrammarError, line_and_column
@@ -69,7 +70,7 @@ def test_examples_reach_every_rule(example: Example) -> None:
 
 
 @every_example
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(st.data())
 def test_where_a_text_fails(example: Example, data: st.DataObject) -> None:
     """Up to the failure the text can be completed, and no further; the verdict is lark's."""

@@ -23,7 +23,14 @@ GGUF_KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 """By name: architecture, tokenizer, changes to the configuration."""
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
+def small_models(request: pytest.FixtureRequest) -> None:
+    """Tests that use torch use one thread of it."""
+    if request.node.get_closest_marker("torch"):
+        request.getfixturevalue("one_torch_thread")
+
+
+@pytest.fixture(scope="session")
 def one_torch_thread() -> Iterator[None]:
     """For models this small, threads cost more than they bring: on a busy machine seventy times more."""
     import torch

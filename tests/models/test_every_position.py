@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from attention_models import CONTEXT, TOGETHER, batch_for, model_of
 from forgetful import ForgetfulSession
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from random_models import ARCHITECTURES, random_model
+from tried import tried
 
 from sfgen.errors import ModelError
 from sfgen.models import every_position
@@ -85,7 +86,7 @@ def most(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 class TestSession:
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
-    @settings(max_examples=5, deadline=None)
+    @tried("handful")
     @given(steps=STEPS, seed=st.integers(0, 99), most=st.sampled_from([every_position.MOST_SCORES, HALF, 1]))
     @example(steps=[(12, True, 0), (1, True, 0), (3, True, 2), (4, True, 9), (9, True, 1)], seed=1, most=1 << 25)
     @example(steps=[(12, True, 0), (1, True, 0), (3, True, 2), (4, True, 9), (9, True, 1)], seed=1, most=HALF)
@@ -153,7 +154,7 @@ def scaled(kind: str, border: int) -> Any:
 class TestRotaryPositionsThatDependOnTheLength:
     """What follows a token in what is read does not count for its scores."""
 
-    @settings(max_examples=15, deadline=None)
+    @tried("handful")
     @given(steps=STEPS, most=st.sampled_from([every_position.MOST_SCORES, HALF]))
     @example(steps=[(15, True, 0), (1, True, 9), (9, True, 2), (3, True, 0)], most=HALF)
     @example(steps=[(8, False, 0), (2, True, 0), (2, True, 3), (4, True, 0)], most=1 << 25)
@@ -162,7 +163,7 @@ class TestRotaryPositionsThatDependOnTheLength:
         with patch.object(every_position, "MOST_SCORES", most):
             assert_equals_one_by_one(model, ForgetfulSession(model), steps, seed=3)
 
-    @settings(max_examples=15, deadline=None)
+    @tried("handful")
     @given(steps=STEPS)
     @example(steps=[(15, True, 0), (1, True, 9), (9, True, 2), (3, True, 0)])
     @example(steps=[(8, True, 0), (2, True, 0), (2, True, 3), (4, True, 0)])
@@ -190,7 +191,7 @@ Rounds = list[tuple[list[tuple[int, int]], tuple[int, int], tuple[int, int]]]
 
 class TestBatch:
     @pytest.mark.parametrize("name", TOGETHER)
-    @settings(max_examples=6, deadline=None)
+    @tried("handful")
     @given(
         rounds=st.lists(
             st.tuples(

@@ -12,8 +12,9 @@ import gguf
 import pytest
 from gguf_files import write_gguf
 from gguf_models import Pair
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.errors import ModelError
 from sfgen.models.gguf.files import gguf_path, read_files
@@ -62,7 +63,7 @@ class TestWhatItSays:
 
 
 class TestDamagedFiles:
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @tried("some")
     @given(share=st.floats(0, 1, exclude_max=True))
     @example(share=0.0)
     @example(share=0.5)
@@ -74,7 +75,6 @@ class TestDamagedFiles:
         with pytest.raises(ModelError, match=r"no model x: (the file is (empty|cut short|damaged)|it is no GGUF file)"):
             read_header(cut, "x")
 
-    @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     def test_any_other_damage_raises_nothing_else(self, file: Path, tmp_path: Path, data: st.DataObject) -> None:
         """Whatever stands in a header, it is read to its end or refused: nothing hangs, and nothing else is raised."""

@@ -12,9 +12,10 @@ import pytest
 import torch
 from forgetful import ForgetfulSession
 from gguf_models import Pair, pair
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from packages import needs_package
+from tried import tried
 
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models.gguf import context, pool, sequences
@@ -81,7 +82,7 @@ def assert_close(scores: Any, expected: Any, tolerance: float = 1e-3) -> None:
 
 
 class TestSessions:
-    @settings(max_examples=15, deadline=None)
+    @tried("handful")
     @given(
         steps=st.lists(st.tuples(st.integers(1, 9), st.sampled_from([0, 0, 1, 2, 5, 9, 99])), min_size=1, max_size=8),
         seed=st.integers(0, 99),
@@ -100,7 +101,7 @@ class TestSessions:
             session.rewind(length)
             oracle.rewind(length)
 
-    @settings(max_examples=8, deadline=None)
+    @tried("handful")
     @given(before=st.integers(0, 9), count=st.integers(1, 20), back=st.integers(0, 5), most=st.sampled_from([1, 3, 99]))
     def test_scores_at_every_position(
         self, both: tuple[GgufModel, Any], before: int, count: int, back: int, most: int
@@ -239,7 +240,7 @@ ROUNDS = st.lists(
 
 
 class TestBatches:
-    @settings(max_examples=12, deadline=None)
+    @tried("handful")
     @given(rounds=ROUNDS, seed=st.integers(0, 99))
     # Rows end and begin anew beside one that goes on, so that cells of sliding windows are in use again, and goes back.
     @example(

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 from forgetful import ForgetfulSession
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_models import random_model
+from tried import tried
 
 from sfgen.models import transformers_cache
 from sfgen.models.transformers_session import TransformersSession
@@ -74,7 +75,7 @@ def test_short_ways_back_many_times(device: str, name: str) -> None:
 def test_any_way(device: str, name: str) -> None:
     models = {window: model_on(device, name, window) for window in (4, 9)}
 
-    @settings(max_examples=12, deadline=None)
+    @tried("handful")
     @given(
         st.sampled_from(sorted(models)),
         st.lists(st.tuples(st.integers(1, 60), st.integers(0, 40)), min_size=2, max_size=9),

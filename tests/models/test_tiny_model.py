@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate, load_model
@@ -34,7 +34,6 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(text=TEXTS)
 @example(text="")
 @example(text="<|begin|>")

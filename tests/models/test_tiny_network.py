@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_models import random_model
+from tried import tried
 
 from sfgen.models.tiny import network
 from sfgen.models.tiny.kv_cache import KvCache
@@ -56,7 +57,7 @@ def assert_close(found: Floats, wanted: Floats) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@tried("few")
 @given(texts=st.lists(TOKENS, min_size=1, max_size=5))
 def test_pass_after_pass(pair: tuple[Network, Any], texts: list[list[int]]) -> None:
     made, model = pair
@@ -67,7 +68,7 @@ def test_pass_after_pass(pair: tuple[Network, Any], texts: list[list[int]]) -> N
     assert cache.length == len(whole)
 
 
-@settings(max_examples=25, deadline=None)
+@tried("few")
 @given(token_ids=TOKENS, rows=st.lists(st.integers(0, 63), max_size=9))
 def test_scores_of_some_tokens(pair: tuple[Network, Any], token_ids: list[int], rows: list[int]) -> None:
     made, model = pair
@@ -75,7 +76,7 @@ def test_scores_of_some_tokens(pair: tuple[Network, Any], token_ids: list[int], 
     assert_close(network.scores(made, states, np.array(rows, dtype=np.int32)), expected(model, token_ids)[:, rows])
 
 
-@settings(max_examples=50, deadline=None)
+@tried("some")
 @given(token_ids=TOKENS, other=TOKENS, data=st.data())
 def test_a_cache_can_be_cut_anywhere(
     pair: tuple[Network, Any], token_ids: list[int], other: list[int], data: st.DataObject

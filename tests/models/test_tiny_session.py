@@ -9,8 +9,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.errors import ModelError
 from sfgen.models.separate_rows import SeparateRows
@@ -71,7 +72,7 @@ def drawn(seed: int, count: int) -> list[int]:
 
 
 class TestSession:
-    @settings(max_examples=40, deadline=None)
+    @tried("few")
     @given(steps=STEPS, seed=st.integers(0, 99), at_a_time=AT_A_TIME)
     @example(steps=[(12, "all", 5), (1, "rows", 0), (9, "everywhere", 9), (3, "all", 40)], seed=1, at_a_time=5)
     def test_scores_are_those_of_transformers(
@@ -157,7 +158,7 @@ Rounds = list[tuple[list[tuple[int, int, bool]], tuple[int, int]]]
 
 
 class TestBatch:
-    @settings(max_examples=40, deadline=None)
+    @tried("few")
     @given(
         rounds=st.lists(
             st.tuples(

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from attention_models import CONTEXT, TOGETHER, batch_for, model_of
 from forgetful import ForgetfulSession
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from random_models import random_model
+from tried import tried
 
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models import transformers_batch
@@ -82,7 +83,7 @@ ROUNDS = st.lists(
 
 class TestScores:
     @pytest.mark.parametrize("name", TOGETHER)
-    @settings(max_examples=8, deadline=None)
+    @tried("handful")
     @given(rounds=ROUNDS, seed=st.integers(0, 99))
     # Prompts of several lengths; all go on; one goes back while others do not; one is over, and one takes its place.
     @example(
@@ -183,7 +184,6 @@ class TestPasses:
             batch.extend({0: [5] * 60, 1: [6] * 50, 2: [7], 3: [8, 9]})
         assert shapes == [(2, 60), (2, 2)]
 
-    @settings(max_examples=200, deadline=None)
     @given(
         counts=st.lists(st.sampled_from([1, 1, 1, 2, 5, 12, 40, 70, 100, 300]), min_size=1, max_size=6),
         one_pass=st.sampled_from([transformers_batch._PASS, transformers_batch._PASS_ON_GPU]),

@@ -10,8 +10,9 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen import generate
 from sfgen.errors import InputError, ModelError, UsageError
@@ -99,7 +100,7 @@ class TestBeginAndEndTokens:
             prompts_of(tokenizer("gpt2", bos_token=None, eos_token=None), "x").encode("")
         assert caught.value.hint
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @tried("some")
     @given(text=st.text(st.characters(exclude_categories=()), max_size=20), name=st.sampled_from(["gpt2", "llama3"]))
     def test_any_text_is_encoded(self, text: str, name: str) -> None:
         loaded = tokenizer(name)

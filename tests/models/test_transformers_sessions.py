@@ -10,9 +10,10 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from forgetful import ForgetfulSession
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from random_models import ARCHITECTURES, random_model
+from tried import tried
 
 from sfgen.errors import ModelError
 from sfgen.models import transformers_cache
@@ -65,7 +66,7 @@ def architecture(request: pytest.FixtureRequest) -> str:
 
 
 class TestEveryKindOfCache:
-    @settings(max_examples=6, deadline=None)
+    @tried("handful")
     @given(
         steps=st.lists(st.tuples(st.integers(1, 9), st.integers(0, 12)), min_size=2, max_size=7),
         seed=st.integers(0, 99),
@@ -205,7 +206,7 @@ def dynamic(architecture: str = "llama") -> Any:
 
 
 class TestRotaryPositionsThatDependOnTheLength:
-    @settings(max_examples=10, deadline=None)
+    @tried("handful")
     @given(steps=st.lists(st.tuples(st.integers(1, 5), st.integers(0, 6)), min_size=4, max_size=10))
     @example(steps=[(8, 0), (1, 0), (1, 0), (1, 3), (1, 0), (4, 4), (1, 0)])
     def test_longrope_is_exact_across_the_border(self, steps: Steps) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen import BannedWords, Dfa, Index, Sampler, generate, load_model
 from sfgen.errors import DeadEnd, InputError, ModelError, SfgenError, UsageError
@@ -106,7 +107,7 @@ def scores_from_scratch(text: str, tokens: list[int]) -> list[float]:
     return [-math.log(256) / 8 * (one + other) / 2 for one, other in zip(*lengths, strict=True)]
 
 
-@settings(max_examples=15, deadline=None)
+@tried("handful")
 @given(prompts)
 def test_scores_are_compressed_lengths_counted_from_scratch(prompt: str) -> None:
     tokens = MODEL.encode(prompt)
@@ -127,7 +128,7 @@ def test_the_tokens_are_characters() -> None:
 
 
 @given(prompts)
-@settings(max_examples=20, deadline=None)
+@tried("few")
 def test_a_character_that_the_text_does_not_hold_costs_more(prompt: str) -> None:
     prompt = "".join(character for character in prompt if character in HUNT.read_text())
     scores = MODEL.session().extend(MODEL.encode(prompt))
@@ -183,7 +184,7 @@ def short_passages() -> ZipModel:
         return ZipModel(HUNT.read_text() + QUARREL.read_text())
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(st.data())
 def test_going_back_is_exact(short_passages: ZipModel, data: st.DataObject) -> None:
     model = data.draw(st.sampled_from([MODEL, short_passages]))
@@ -198,7 +199,7 @@ def test_going_back_is_exact(short_passages: ZipModel, data: st.DataObject) -> N
         assert np.array_equal(session.extend(more), model.session().extend(read))
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(st.data())
 def test_scores_at_every_position(short_passages: ZipModel, data: st.DataObject) -> None:
     """Each as if nothing followed; the session goes on, and goes back, as one that read at once."""

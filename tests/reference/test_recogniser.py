@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from bounded_recogniser import BoundedRecogniser
 from enumerated_grammars import Enumerated
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from random_grammars import grammars, quoted_text
+from tried import tried
 
 from sfgen import Dfa, Vocabulary
 from sfgen.errors import DeadEnd, UsageError
@@ -134,7 +135,7 @@ KNOWN: dict[str, tuple[dict[str, Expression], list[str]]] = {
 }  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(grammars(wide=False))
 def test_short_texts(grammar: Grammar) -> None:
     check(grammar, recogniser_of(grammar))
@@ -222,7 +223,7 @@ def test_what_is_no_text() -> None:
         recogniser.accepts(7)  # type: ignore[arg-type]
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(grammars(wide=False), st.data())
 def test_the_tokens_of_an_index(grammar: Grammar, data: st.DataObject) -> None:
     """After a walk exactly those tokens are allowed that a text goes on with."""

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 import regex
 from sfgen.regex.oracle import fullmatch
@@ -34,7 +35,7 @@ PATTERNS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@tried("many")
 @given(pattern=st.sampled_from(PATTERNS), text=st.text("abkKßſé1 \n_", max_size=6))
 def test_it_is_re(pattern: str, text: str) -> None:
     flags = 0 if "u" in pattern[:5] else re.ASCII
@@ -50,7 +51,7 @@ PROPERTIES = [
 written = st.text("aZé日αΩ٣7 .\n_\\p]-x", max_size=5)
 
 
-@settings(max_examples=600, deadline=None)
+@tried("many")
 @given(pattern=st.sampled_from(PROPERTIES), text=written)
 def test_properties_are_the_sets_of_the_regex_package(pattern: str, text: str) -> None:
     # Without the flag ASCII, under which the package knows no letters beyond ASCII; these patterns need no flag.

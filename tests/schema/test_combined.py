@@ -9,11 +9,12 @@ from typing import Any
 import jsonschema
 import pytest
 from combined_schemas import VALUES, combined_schemas
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rule_texts import RuleTexts
 from schema_oracle import Oracle
 from schemas import COMBINED, DRAFT_04, DRAFT_06
+from tried import tried
 
 from sfgen import Index, JsonSchema, Sampler, generate
 from sfgen.errors import SchemaError
@@ -22,7 +23,7 @@ from sfgen.models.uniform import UniformModel
 
 
 @pytest.mark.parametrize("order", ["schema", "any"])
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@tried("many", mostly_assumed_away=True)
 @given(combined_schemas(), st.integers(0, 10**6))
 def test_nothing_invalid_is_written(order: str, schema: Any, seed: int) -> None:
     valid = jsonschema.Draft202012Validator(schema).is_valid
@@ -49,7 +50,7 @@ def test_most_of_what_is_valid_is_written(order: str, share: float) -> None:
     """The rest has another order, or is what cannot be negated."""
     written = valid = 0
 
-    @settings(max_examples=200, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=200, database=None, derandomize=True)  # the share is that of these schemas
     @given(combined_schemas(2))
     def count(schema: Any) -> None:
         nonlocal written, valid

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from json_schema_strategy import from_schema
 from rule_texts import RuleTexts
 from schemas import PLAIN, SCHEMAS, an_object
+from tried import tried
 
 from sfgen.errors import SchemaError
 from sfgen.grammar.rules import CountedList
@@ -183,7 +184,7 @@ def _member(schema: dict[str, Any], name: str) -> Any:
 
 
 @pytest.mark.parametrize("schema", _INSTANCES.values(), ids=_INSTANCES)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@tried("handful", mostly_assumed_away=True)
 @given(data=st.data())
 def test_what_is_valid_and_in_written_form_is_accepted(schema: Any, data: st.DataObject) -> None:
     value = data.draw(from_schema(_closed(schema)))
@@ -269,7 +270,7 @@ _RANDOM_SCHEMAS = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(mostly_assumed_away=True)
 @given(schema=_RANDOM_SCHEMAS, options=st.sampled_from(list(_OPTIONS.values())), seed=st.integers(0, 99))
 def test_texts_of_random_schemas_are_valid(schema: Any, options: WritingOptions, seed: int) -> None:
     document = read_schema(schema)
@@ -284,7 +285,7 @@ def test_texts_of_random_schemas_are_valid(schema: Any, options: WritingOptions,
         assert validity.errors(text) == [], (schema, text)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(mostly_assumed_away=True)
 @given(schema=_RANDOM_SCHEMAS, value=st.recursive(
     st.sampled_from([None, True, 0, 1, 3, 5, 2.5, "", "a", "ab", "zz"]),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_RANDOM_NAMES, inner, max_size=3)),

@@ -9,10 +9,11 @@ from typing import Any
 import jsonschema
 import pytest
 from combined_schemas import NAMES, VALUES, combined_schemas
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from rule_texts import RuleTexts
 from schema_oracle import Oracle
+from tried import tried
 
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError
@@ -40,7 +41,7 @@ def test_the_drafts_in_which_jsonschema_asks_for_a_format() -> None:
         }
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(st.sampled_from(sorted(NEAR)).flatmap(lambda name: st.tuples(st.just(name), NEAR[name] | st.text(max_size=40))))
 def test_the_contrary_of_a_format_has_no_text_that_jsonschema_takes_for_one(found: tuple[str, str]) -> None:
     name, text = found
@@ -128,7 +129,7 @@ def unevaluated(draw: st.DrawFn) -> dict[str, Any]:
     return schema
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@tried("many", mostly_assumed_away=True)
 @given(unevaluated(), st.integers(0, 10**6))
 def test_nothing_invalid_is_written(inner: dict[str, Any], seed: int) -> None:
     schema = {"not": inner}

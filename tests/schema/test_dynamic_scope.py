@@ -8,8 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 from dynamic_evaluation import Circle, Evaluation
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError
@@ -68,7 +69,7 @@ def _verdict(oracle: Evaluation, value: Any) -> bool | None:
         return None
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@tried("many", mostly_assumed_away=True)
 @given(documents())
 def test_dynamic_references_lead_where_the_specification_says(schema: dict[str, Any]) -> None:
     oracle, refusal = Evaluation(schema), None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import regress
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen.automata import Dfa
@@ -118,7 +118,6 @@ def texts_of(pattern: str) -> Dfa | None:
         raise
 
 
-@settings(deadline=None, max_examples=150)
 @given(pattern=patterns, texts=st.lists(plain_texts, min_size=1, max_size=30))
 def test_on_plain_text_a_pattern_means_what_both_say(pattern: str, texts: list[str]) -> None:
     dfa = texts_of(pattern)
@@ -127,7 +126,6 @@ def test_on_plain_text_a_pattern_means_what_both_say(pattern: str, texts: list[s
             assert dfa.accepts(text) == (python_finds(pattern, text) and ecma_finds(pattern, text)), (pattern, text)
 
 
-@settings(deadline=None, max_examples=150)
 @given(pattern=patterns, texts=st.lists(odd_texts, min_size=1, max_size=30))
 def test_on_odd_text_nothing_is_accepted_that_one_refuses(pattern: str, texts: list[str]) -> None:
     dfa = texts_of(pattern)

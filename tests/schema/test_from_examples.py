@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from schema_oracle import Oracle
+from tried import tried
 
 from sfgen import JsonSchema, schema_of
 from sfgen.errors import InputError, SchemaTooLarge, UsageError
@@ -55,7 +56,6 @@ def is_written(schema: JsonSchema, value: Json) -> bool:
 # ---- examples and their schema ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(RECORDS, st.booleans(), st.booleans(), st.booleans())
 def test_each_example_is_valid_and_written(records: list[Json], enums: bool, formats: bool, maps: bool) -> None:
     inferred = schema_of(*records, enums=enums, formats=formats, maps=maps)
@@ -67,14 +67,14 @@ def test_each_example_is_valid_and_written(records: list[Json], enums: bool, for
         assert is_written(schema, record)
 
 
-@settings(max_examples=80, deadline=None)
+@tried("some")
 @given(st.lists(ANY_ORDER, min_size=1, max_size=3))
 def test_each_example_is_valid_in_whatever_order_its_names_stand(records: list[Json]) -> None:
     schema = JsonSchema(schema_of(*records))
     assert [schema.validate(json.dumps(record)) for record in records] == [[]] * len(records)
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(st.sampled_from(["hot", "cold", "mild"]), st.integers(), st.lists(st.integers(0, 9), min_size=9, max_size=30))
 def test_what_is_unlike_the_examples_is_not_valid(word: str, number: int, counts: list[int]) -> None:
     records = [{"id": n, "kind": word, "tags": [n]} for n in counts] + [{"id": 1, "kind": word, "tags": []}]
@@ -175,7 +175,7 @@ def test_formats_that_all_strings_have(texts: list[str], name: str | None) -> No
     assert schema_of(*texts, formats=False) == {"type": "string"}
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(st.from_regex(r"[0-9a-fT:.@/-]{0,12}", fullmatch=True) | st.sampled_from(STRINGS) | st.emails())
 def test_a_format_is_one_that_its_automaton_accepts(text: str) -> None:
     name = _format_of([text])
@@ -220,7 +220,6 @@ def test_properties_stand_in_an_order_that_agrees_with_all() -> None:
     assert schema_of(*records)["required"] == ["d"]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sets(st.integers(0, 7)), max_size=8), st.permutations(range(8)))
 def test_an_order_that_all_have_is_found(sets: list[set[int]], order: list[int]) -> None:
     records = [{str(number): 1 for number in order if number in each} for each in sets]
@@ -241,7 +240,6 @@ def _sorted_slowly(records: list[dict[str, int]]) -> list[str]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcdef"), unique=True), max_size=6))
 def test_where_there_is_no_order_each_name_is_there_once(orders: list[list[str]]) -> None:
     found = _common_order([dict.fromkeys(names) for names in orders])

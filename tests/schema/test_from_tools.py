@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from schema_oracle import Oracle
+from tried import tried
 
 from sfgen import JsonSchema, tools_schema
 from sfgen.errors import InputError, SchemaError
@@ -141,13 +142,13 @@ def calls_are_judged(families: dict[str, tuple[Json, list[Json]]], names: list[s
     assert not oracle.is_valid({"name": names[0], "arguments": families[names[0]][1][0], "more": 1})
 
 
-@settings(max_examples=40, deadline=None)
+@tried("few")
 @given(st.lists(st.sampled_from(sorted(SCHEMAS)), min_size=1, unique=True))
 def test_arguments_are_valid_by_the_schema_of_the_tool(names: list[str]) -> None:
     calls_are_judged(SCHEMAS, names)
 
 
-@settings(max_examples=15, deadline=None)
+@tried("handful")
 @given(st.lists(st.sampled_from(sorted(OLD)), min_size=1, unique=True))
 def test_tools_of_an_older_draft(names: list[str]) -> None:
     calls_are_judged(OLD, names, DRAFT_07)

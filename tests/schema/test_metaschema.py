@@ -6,8 +6,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.errors import SchemaError
 from sfgen.schema.drafts import URIS
@@ -72,7 +73,7 @@ def is_well_formed(schema: Any, draft: Draft) -> bool:
     return True
 
 
-@settings(max_examples=400)
+@tried("many")
 @given(SCHEMAS, DRAFTS)
 @example({"type": ["string", "string"]}, Draft.DRAFT_07)
 @example({"enum": [1, 1.0]}, Draft.DRAFT_04)

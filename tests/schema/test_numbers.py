@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic
@@ -179,7 +180,7 @@ def automaton(limits: NumberLimits) -> Dfa:
     return number_automaton.__wrapped__(limits)
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(limits_and_texts())
 def test_a_text_is_accepted_if_it_is_written_so_and_its_value_is_valid(case: tuple[NumberLimits, list[str]]) -> None:
     limits, texts = case
@@ -187,14 +188,12 @@ def test_a_text_is_accepted_if_it_is_written_so_and_its_value_is_valid(case: tup
     assert [text for text in texts if dfa.accepts(text)] == [text for text in texts if is_expected(limits, text)]
 
 
-@settings(max_examples=150, deadline=None)
 @given(any_limits())
 def test_all_that_an_automaton_enumerates_is_expected(limits: NumberLimits) -> None:
     texts = examples(automaton(limits), 60)
     assert [text for text in texts if not is_expected(limits, text)] == []
 
 
-@settings(max_examples=150, deadline=None)
 @given(any_limits(), st.integers(0, 2**32))
 def test_random_walks_are_expected_and_every_automaton_is_minimal(limits: NumberLimits, seed: int) -> None:
     dfa = automaton(limits)
@@ -286,7 +285,7 @@ def test_all_short_texts(limits: NumberLimits) -> None:
 # ---- what json.dumps writes ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=500, deadline=None)
+@tried("many")
 @given(st.floats(allow_nan=False, allow_infinity=False))
 @example(1e-07)
 @example(5e-324)
@@ -306,7 +305,6 @@ def test_nothing_infinite_and_nothing_else_is_written(text: str) -> None:
     assert not number_automaton(NumberLimits(is_integer=False)).accepts(text)
 
 
-@settings(max_examples=200, deadline=None)
 @given(any_limits(), st.data())
 def test_valid_whole_numbers_and_floats_are_written(limits: NumberLimits, data: st.DataObject) -> None:
     dfa = automaton(limits)
@@ -329,7 +327,6 @@ def test_valid_whole_numbers_and_floats_are_written(limits: NumberLimits, data: 
 # ---- valid by others -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
 @given(limits_and_texts())
 def test_jsonschema_agrees(case: tuple[NumberLimits, list[str]]) -> None:
     limits, texts = case
@@ -356,7 +353,7 @@ def test_jsonschema_agrees(case: tuple[NumberLimits, list[str]]) -> None:
                 assert dfa.accepts(text) == (validator.is_valid(value) and is_written(limits, text)), text
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(any_limits(), st.decimals(allow_nan=False, allow_infinity=False) | st.integers())
 def test_accepts_is_exact(limits: NumberLimits, value: Decimal | int) -> None:
     if isinstance(value, Decimal) and abs(int(value.as_tuple().exponent)) > 10_000:
@@ -364,7 +361,7 @@ def test_accepts_is_exact(limits: NumberLimits, value: Decimal | int) -> None:
     assert limits.accepts(value) == is_valid(limits, Fraction(value))
 
 
-@settings(max_examples=300, deadline=None)
+@tried("many")
 @given(divisors, st.integers(-(10**30), 10**30), st.integers(-3, 3), st.integers(0, 5))
 def test_accepts_multiples_with_zeros_at_the_end(divisor: Fraction, number: int, off: int, zeros: int) -> None:
     limits = NumberLimits(is_integer=False, multiples=(divisor,))
@@ -464,7 +461,6 @@ def test_contradictions_leave_nothing(limits: NumberLimits) -> None:
 # ---- remainders ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(1, 3000) | st.builds(lambda twos, fives: 2**twos * 5**fives, st.integers(0, 9), st.integers(0, 4)))
 @example(86_400)
 def test_a_divisor_has_as_many_states_as_its_minimal_automaton(divisor: int) -> None:
@@ -482,7 +478,7 @@ def test_a_divisor_has_as_many_states_as_its_minimal_automaton(divisor: int) -> 
     assert (Dfa(*made) & Dfa(*digits)).equivalent(Dfa(*plain) & Dfa(*digits))
 
 
-@settings(max_examples=100, deadline=None)
+@tried("some")
 @given(st.integers(10**16, 10**18), st.integers(0, 10**6))
 @example(2**62, 1)
 def test_multiples_of_large_divisors_are_listed(divisor: int, number: int) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import jsonschema
 import pytest
 from combined_schemas import VALUES, combined_schemas
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rule_texts import RuleTexts
 from schema_oracle import Oracle
+from tried import tried
 
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError
@@ -68,7 +69,7 @@ def test_how_nullable_was_read_is_told_once() -> None:
     assert fault.expected == "must be an integer or null, not a string"
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@tried("some", mostly_assumed_away=True)
 @given(combined_schemas(2), st.integers(0, 10**6))
 def test_nullable_is_null_beside_the_type(schema: Any, seed: int) -> None:
     """Each type is given ``nullable``, and for the oracle null."""
@@ -183,7 +184,7 @@ def test_what_a_discriminator_leaves_out_is_not_taken_for_impossible() -> None:
     assert constraint.accepts('{"kind": "Cat", "meow": true}')
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(mostly_assumed_away=True)
 @given(
     st.lists(combined_schemas(1), min_size=1, max_size=3),
     st.sampled_from(["oneOf", "anyOf"]),

@@ -13,9 +13,10 @@ import pytest
 import referencing
 import referencing.jsonschema
 from combined_schemas import VALUES, combined_schemas
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rule_texts import RuleTexts
+from tried import tried
 
 from sfgen import JsonSchema
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
@@ -284,7 +285,7 @@ def directories(draw: st.DrawFn) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@tried("some", mostly_assumed_away=True)
 @given(documents=directories(), seed=st.integers(0, 10**6))
 def test_documents_are_read_as_the_package_jsonschema_reads_them(
     documents: dict[str, Any], seed: int, tmp_path_factory: pytest.TempPathFactory

@@ -5,8 +5,9 @@ import random
 
 import pytest
 from counted_texts import reads
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
@@ -36,7 +37,6 @@ limits = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     limits=limits,
     texts=st.lists(TEXTS | st.sampled_from(["talk", "a talk-a", "hell no", "aaa", "bb", "日b"]), max_size=20),
@@ -48,7 +48,7 @@ def test_a_rule_has_the_strings_that_the_limits_accept(limits: StringLimits, tex
         assert reads(rule, write(text)) == limits.accepts(text), text
 
 
-@settings(deadline=None, max_examples=60)
+@tried("some")
 @given(limits=limits)
 def test_what_a_leaf_accepts_is_accepted(limits: StringLimits) -> None:
     rule = string_rule(limits)

@@ -7,9 +7,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from json_schema_strategy import from_schema
+from tried import tried
 
 from sfgen.errors import SchemaError
 from sfgen.schema.drafts import URIS
@@ -79,7 +80,7 @@ def mutated(value: Any, draw: Any) -> Any:
     return draw(st.sampled_from([None, True, 0, 1, -1, 3, 2.5, "", "x", "2024-02-30", [], ["a", "a"], {}, {"a": 1}]))
 
 
-@settings(suppress_health_check=list(HealthCheck), max_examples=300)
+@tried("many", mostly_assumed_away=True)
 @given(st.data(), st.sampled_from(SCHEMAS), st.sampled_from(list(ORACLES)))
 def test_what_is_valid_is_so_by_jsonschema(data: st.DataObject, schema: Any, draft: Draft) -> None:
     assume(isinstance(schema, dict))

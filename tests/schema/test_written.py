@@ -12,12 +12,13 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from schema_instances import instances, mutants
 from schema_oracle import Oracle
 from tests.bench.schema_cases import CASES
 from tests.bench.schema_values import texts
+from tried import tried
 from varied_schemas import VARIED, Varied
 
 from sfgen import Index, JsonSchema, Sampler, generate, load_model
@@ -143,7 +144,7 @@ def missed(case: Varied, values: list[Any]) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS.keys() - NOT_BY_HYPOTHESIS))
 def test_instances_are_accepted_and_mutants_only_where_valid(name: str) -> None:
-    @settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+    @tried("few", mostly_assumed_away=True)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         text = data.draw(instances(SCHEMAS[name]))
@@ -166,7 +167,7 @@ def test_mutants_of_what_is_written_are_accepted_only_where_valid(name: str) -> 
     least = shortest_limit(name, tokens())
     of = [text_of(name, tokens(), seed, least + 30) for seed in range(20)]
 
-    @settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+    @tried("some", mostly_assumed_away=True)
     @given(st.sampled_from(of).flatmap(mutants))
     def check(text: str) -> None:
         held_against_the_oracle(name, text)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from counted_texts import reads
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen.automata import Dfa
@@ -46,7 +46,6 @@ def text_of(string: bytes) -> str | None:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(deadline=None)
 @given(text=TEXTS)
 def test_the_written_form_of_a_text_is_accepted_as_the_text_is(pattern: str, text: str) -> None:
     decoded = DECODED[pattern]
@@ -54,7 +53,6 @@ def test_the_written_form_of_a_text_is_accepted_as_the_text_is(pattern: str, tex
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(deadline=None)
 @given(inside=WRITTEN)
 def test_nothing_but_written_forms_is_accepted(pattern: str, inside: str) -> None:
     string = f'"{inside}"'.encode()
@@ -110,7 +108,6 @@ def test_a_lone_surrogate_is_an_error() -> None:
         write("a\ud800")
 
 
-@settings(deadline=None)
 @given(names=st.lists(TEXTS, max_size=5), text=TEXTS)
 def test_names_except_some(names: list[str], text: str) -> None:
     rule = string_rule(StringLimits(others=tuple(dict.fromkeys(names))))
@@ -125,7 +122,6 @@ def test_a_name_that_cannot_be_written_is_refused() -> None:
         JsonSchema({"properties": {"\ud800": True}})
 
 
-@settings(deadline=None)
 @given(text=TEXTS, minimum=st.integers(0, 8), more=st.none() | st.integers(0, 6))
 def test_characters_are_counted(text: str, minimum: int, more: int | None) -> None:
     maximum = None if more is None else minimum + more

@@ -27,6 +27,15 @@ def needs(program: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(program) is None, reason=reason)
 
 
+def is_of_a_program(reason: str) -> bool:
+    """Whether a test that is skipped for this reason runs a program.
+
+    >>> is_of_a_program("the program zsh is not installed (apt-get install zsh)"), is_of_a_program("no GPU")
+    (True, False)
+    """
+    return _REASON.search(reason) is not None
+
+
 def advice(reasons: Iterable[str]) -> str:
     """One line on what was skipped for lack of a program; empty if nothing was.
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models
 
@@ -65,7 +65,6 @@ token = st.one_of(
 
 
 @pytest.mark.parametrize("library", ACCEPTED, ids=lambda decoder: str(description(decoder))[:60])
-@settings(deadline=None, max_examples=200)
 @given(string=token)
 def test_a_token_writes_what_the_library_writes_in_mid_sentence(library: Any, string: str) -> None:
     decoder = TokenDecoder.from_description(description(library))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from real_tokenizers import loaded
 
@@ -106,7 +106,6 @@ def _ids(row: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> set[int]:
     return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(TOKENS | st.none() | st.binary(min_size=1, max_size=4), max_size=40))
 def test_shapes_equal_the_reference(tokens: list[bytes | None]) -> None:
     trie = TokenTrie.from_tokens(tokens)

@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any, Protocol
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 BYTE_LEVEL = {"gpt2", "gpt2_prefix", "llama3", "qwen"}
@@ -73,7 +73,6 @@ def expected(name: str, written: str) -> str:
     return spaced
 
 
-@settings(deadline=None, max_examples=150)
 @given(written=text)
 def test_joined_bytes_of_encoded_text_are_the_text(loaded: Loaded, written: str) -> None:
     assume(written)
@@ -93,7 +92,6 @@ def test_joined_bytes_of_encoded_text_are_the_text(loaded: Loaded, written: str)
     assert all(loaded.vocabulary.tokens[token_id] is not None for token_id in ids)
 
 
-@settings(deadline=None, max_examples=150)
 @given(data=st.data())
 def test_joined_bytes_of_any_tokens_are_what_decode_writes(loaded: Loaded, data: st.DataObject) -> None:
     tokens = loaded.vocabulary.tokens

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tried import tried
 
 from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.vocabulary.trie import NO_TOKEN
@@ -42,7 +43,7 @@ def definition(tokens: list[bytes | None], excluded: set[int]) -> dict[bytes, li
     return nodes
 
 
-@settings(deadline=None, max_examples=300)
+@tried("many")
 @given(tokens=st.lists(token, max_size=30), excluded=st.sets(st.integers(0, 29)))
 def test_trie_holds_every_prefix_and_every_token_once_in_byte_order(
     tokens: list[bytes | None], excluded: set[int]
@@ -67,7 +68,7 @@ def test_trie_holds_every_prefix_and_every_token_once_in_byte_order(
     )
 
 
-@settings(deadline=None, max_examples=300)
+@tried("many")
 @given(tokens=st.lists(token, max_size=30))
 def test_first_and_repeated_tokens_tell_the_same_as_all(tokens: list[bytes | None]) -> None:
     trie = TokenTrie.from_tokens(tokens)
@@ -80,7 +81,7 @@ def test_first_and_repeated_tokens_tell_the_same_as_all(tokens: list[bytes | Non
     assert not repeated
 
 
-@settings(deadline=None, max_examples=300)
+@tried("many")
 @given(tokens=st.lists(token, max_size=30))
 def test_roots_part_the_nodes_by_their_first_byte(tokens: list[bytes | None]) -> None:
     trie = TokenTrie.from_tokens(tokens)
