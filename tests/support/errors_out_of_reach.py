@@ -86,6 +86,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("index/open_file.py", "was cut short while it was in use", "another program must cut the file in that moment"),
     ("checked_texts.py", "{self.name}: {error.strerror}", "a folder is told before; else the disk must fail"),
     ("jobs/prompts.py", "cannot read {self.name}", "the disk must fail while the file is read"),
+    ("jobs/run.py", "batch_size must be at most", _REFUSED),
     ("jobs/run.py", "resume and {name} cannot be used", _REFUSED),
     ("models/device.py", "no such dtype", _REFUSED),
     ("gguf/header.py", "no model {name}: {error.strerror}", "the disk must fail while the file is read"),

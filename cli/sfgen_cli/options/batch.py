@@ -50,6 +50,7 @@ BatchSize = Annotated[
     int,
     typer.Option(
         min=1,
+        max=2**16,
         metavar="N",
         help="Work on so many texts at once. From a pipe so many are waited for before the first is begun.",
         rich_help_panel=_MANY,

@@ -72,7 +72,7 @@ class OutputFile:
     def _check(self, *, replace: bool) -> None:
         if not self._is_regular:
             if self._keep:
-                raise OutputError(f"cannot go on with {self.path}: it is no regular file", path=self.path)
+                raise OutputError(f"cannot read {self.path} again: it is no regular file", path=self.path)
             return
         self._lock()
         size = os.fstat(self._file).st_size

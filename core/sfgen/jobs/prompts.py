@@ -74,12 +74,16 @@ class PromptList:
         self._prompts = arguments.items("prompts", prompts, "a list of texts or of dictionaries with a prompt")
 
     def records(self) -> Iterator[PromptRecord]:
-        """The records, each as soon as it is asked for."""
+        """The records, each as soon as it is asked for.
+
+        Raises:
+            UsageError: A prompt is neither a text nor a dictionary.
+        """
         for number, prompt in enumerate(self._prompts, 1):
             if isinstance(prompt, str):
                 yield PromptRecord(number, prompt)
             else:
-                yield _record_of(number, prompt)
+                yield _record_of(number, arguments.mapping(f"prompt {number}", prompt))
 
 
 class PromptFile:

@@ -54,7 +54,7 @@ def options(job: Job) -> dict[str, Any]:
         if (value := getattr(sampler, name)) is not None:
             named[name] = value
     if spec is not None and spec.tokenizer is not None:
-        named["tokenizer"] = spec.tokenizer
+        named["tokenizer"] = str(spec.tokenizer)
     if spec is not None and spec.dtype != "auto":
         named["dtype"] = spec.dtype
     if job.chat:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from sfgen.trace import TraceFile
 
 
+MAX_BATCH = 2**16
+"""Texts that are worked on at once, at most."""
+
+
 @dataclass
 class Summary:
     """What a run has written, and what failed.
@@ -78,6 +82,8 @@ class JobRun:
 
     def __post_init__(self) -> None:
         self.batch_size = arguments.whole_number("batch_size", self.batch_size, least=1)
+        if self.batch_size > MAX_BATCH:
+            raise UsageError(f"batch_size must be at most {MAX_BATCH:,}, not {self.batch_size}")
         self._lines = Lines.of(self.job)
         self._slots: Iterator[Slot] | None = None  # ``None``: from the beginning
 

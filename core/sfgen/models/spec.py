@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen import arguments
@@ -26,7 +27,7 @@ class ModelSpec:
     """
 
     name: str = "tiny"
-    tokenizer: str | None = None
+    tokenizer: str | Path | None = None
     device: str = "auto"
     dtype: str = "auto"
     threads: int | None = None

@@ -11,7 +11,7 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any
 
-__all__ = ["skip_escape", "sre", "sre_compiler", "sre_parser"]
+__all__ = ["sre", "sre_compiler", "sre_parser"]
 
 
 def skip_escape(source: Any, begun: str) -> None:
