@@ -91,15 +91,17 @@ def index(
     shown = constraint if constraint or save else RequestedConstraint(index_file=file)
     if shown.grammar is not None or (shown.index_file is not None and shown.read_grammar is not None):
         from sfgen_cli.report.grammar_index import run_grammar
+        from sfgen_cli.report.text_source import IndexRequest
 
         if looks.form == "schema":
             raise _no_schema()
-        run_grammar(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
+        run_grammar(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
         return
     if shown.schema is not None or (shown.index_file is not None and shown.json_schema is not None):
         from sfgen_cli.report.schema_index import run_schema
+        from sfgen_cli.report.text_source import IndexRequest
 
-        run_schema(constraint, file, looks, vocabularies, save=save, force=force, quiet=quiet)
+        run_schema(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
         return
     if looks.form == "schema":
         raise _no_schema()

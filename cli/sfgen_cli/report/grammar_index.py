@@ -8,57 +8,35 @@ from typing import TYPE_CHECKING, Any
 from sfgen.errors import line_with_caret
 from sfgen.language.language import where
 from sfgen.printable import on_one_line
-from sfgen_cli.options.index import DEFAULT_FILE
 from sfgen_cli.report.grammar_check import alternatives, failure_record, in_words
 from sfgen_cli.report.tables import cut, on_a_terminal, plain_or_boxed, show
-from sfgen_cli.report.text_source import with_vocabulary
+from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
 from sfgen_cli.shell.output import note, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
     from sfgen import Grammar, Vocabulary
-    from sfgen_cli.options.index import Looks, Vocabularies
-    from sfgen_cli.options.requested import RequestedConstraint
 
 _CALLS_SHOWN = 8
 
 
-def run_grammar(
-    constraint: RequestedConstraint,
-    file: Path | None,
-    looks: Looks,
-    vocabularies: Vocabularies,
-    *,
-    save: bool,
-    force: bool,
-    quiet: bool,
-) -> None:
+def run_grammar(request: IndexRequest) -> None:
     """Show a grammar, or save it.
-
-    Args:
-        constraint: The grammar; empty where it is in a saved file.
-        file: Where to save it, or the saved file.
-        looks: What is looked at, and how it is shown.
-        vocabularies: What it is saved for, or what a saved one is for.
-        save: Whether it is saved.
-        force: Whether a file that holds something else is replaced.
-        quiet: Whether nothing but errors is told.
 
     Raises:
         SfgenError: It is no grammar, the file cannot be read or written, or an option has no meaning here.
     """
     from sfgen.language.file import load
 
+    constraint, looks, quiet = request.constraint, request.looks, request.quiet
     looks.refuse_about_patterns("--grammar" if constraint else "a saved grammar", has_states=True)
     with progress(quiet=quiet) as say:
-        grammar, vocabulary = with_vocabulary(
-            constraint, file, vocabularies, say, read=lambda: constraint.read_grammar, load=load, save=save
-        )
-    name = str(file) if constraint.grammar is None else constraint.grammar.name
+        grammar, vocabulary = with_vocabulary(request, say, read=lambda: constraint.read_grammar, load=load)
+    name = str(request.file) if constraint.grammar is None else constraint.grammar.name
     json = looks.form == "json"
-    if save:
+    if request.save:
         assert vocabulary is not None, "it is loaded where something is saved"
-        _save(grammar, vocabulary, file or DEFAULT_FILE, json=json, force=force, quiet=quiet)
+        _save(grammar, vocabulary, request.place, json=json, force=request.force, quiet=quiet)
     elif looks.state is not None:
         _show_state(grammar, looks.state, json=json)
     elif looks.path is not None:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfgen.printable import on_one_line, visible
-from sfgen_cli.options.index import DEFAULT_FILE
 from sfgen_cli.report.tables import show
-from sfgen_cli.report.text_source import with_vocabulary
+from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
 from sfgen_cli.shell.hints import in_options
 from sfgen_cli.shell.output import note, write, write_json
 from sfgen_cli.shell.progress import progress
@@ -16,35 +15,18 @@ from sfgen_cli.shell.progress import progress
 if TYPE_CHECKING:
     from sfgen import JsonSchema, Vocabulary
     from sfgen.schema.walk import Walk
-    from sfgen_cli.options.index import Looks, Vocabularies
-    from sfgen_cli.options.requested import RequestedConstraint
+    from sfgen_cli.options.index import Looks
 
 
-def run_schema(
-    constraint: RequestedConstraint,
-    file: Path | None,
-    looks: Looks,
-    vocabularies: Vocabularies,
-    *,
-    save: bool,
-    force: bool,
-    quiet: bool,
-) -> None:
+def run_schema(request: IndexRequest) -> None:
     """Show a schema, or save it.
-
-    Args:
-        constraint: The schema; empty where it is in a saved file.
-        file: Where to save it, or the saved file.
-        looks: What is looked at, and how it is shown.
-        vocabularies: What it is saved for, or what a saved one is for.
-        save: Whether it is saved.
-        force: Whether a file that holds something else is replaced.
-        quiet: Whether nothing but errors is told.
 
     Raises:
         SfgenError: It is no schema, the file cannot be read or written, or an option has no meaning here.
     """
     from sfgen.schema.file import load
+
+    constraint, looks, quiet = request.constraint, request.looks, request.quiet
 
     def read() -> JsonSchema | None:
         schema = constraint.json_schema
@@ -54,7 +36,7 @@ def run_schema(
 
     looks.refuse_about_patterns(constraint.schema_option if constraint else "a saved schema", has_states=False)
     with progress(quiet=quiet) as say:
-        schema, vocabulary = with_vocabulary(constraint, file, vocabularies, say, read=read, load=load, save=save)
+        schema, vocabulary = with_vocabulary(request, say, read=read, load=load)
         if looks.form != "schema":
             _ = schema.network
     if looks.form == "schema":
@@ -62,12 +44,12 @@ def run_schema(
 
         write(f"{as_indented_json(schema.document.root)}\n")
         return
-    name = constraint.schema_name or str(file)
+    name = constraint.schema_name or str(request.file)
     for line in schema.notes:
         note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
-    if save:
+    if request.save:
         assert vocabulary is not None
-        _save(schema, vocabulary, file or DEFAULT_FILE, json=looks.form == "json", force=force, quiet=quiet)
+        _save(schema, vocabulary, request.place, json=looks.form == "json", force=request.force, quiet=quiet)
     elif looks.path is not None:
         _show_path(schema, name, looks.path, json=looks.form == "json")
     elif looks.examples is not None:

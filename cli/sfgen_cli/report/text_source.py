@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sfgen_cli.options.index import DEFAULT_FILE, Vocabularies
+from sfgen_cli.options.index import DEFAULT_FILE, Looks, Vocabularies
 from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.shell.progress import Say
 
@@ -16,36 +17,55 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
+@dataclass(frozen=True)
+class IndexRequest:
+    """What ``sfgen index`` is asked about a schema or a grammar.
+
+    Attributes:
+        constraint: The schema or the grammar; empty where it is in a saved file.
+        file: Where to save it, or the saved file.
+        looks: What is looked at, and how it is shown.
+        vocabularies: What it is saved for, or what a saved one is for.
+        save: Whether it is saved.
+        force: Whether a file that holds something else is replaced.
+        quiet: Whether nothing but errors is told.
+    """
+
+    constraint: RequestedConstraint
+    file: Path | None
+    looks: Looks
+    vocabularies: Vocabularies
+    save: bool
+    force: bool
+    quiet: bool
+
+    @property
+    def place(self) -> Path:
+        """Where it is saved."""
+        return self.file or DEFAULT_FILE
+
+
 def with_vocabulary(
-    constraint: RequestedConstraint,
-    file: Path | None,
-    vocabularies: Vocabularies,
-    say: Say,
-    *,
-    read: Callable[[], Made | None],
-    load: Callable[[Path, Vocabulary], Made],
-    save: bool,
+    request: IndexRequest, say: Say, *, read: Callable[[], Made | None], load: Callable[[Path, Vocabulary], Made]
 ) -> tuple[Made, Vocabulary | None]:
     """What is shown or saved, and the vocabulary where there is one to it.
 
     Args:
-        constraint: What was given; empty where it is in a saved file.
-        file: Where to save it, or the saved file.
-        vocabularies: What it is saved for, or what a saved one is for.
+        request: What is asked.
         say: Is told what is being done.
         read: Reads it from what was given; a mistake in it is told before a tokenizer is loaded.
         load: Reads it from a file that was saved for a vocabulary.
-        save: Whether it is saved.
 
     Raises:
         SfgenError: As ``read`` and ``load``; the vocabulary cannot be read, or means nothing here.
     """
-    say(f"reading the {constraint.kind}" if constraint else f"reading {file}")
-    if not save and constraint:
+    constraint, vocabularies = request.constraint, request.vocabularies
+    say(f"reading the {constraint.kind}" if constraint else f"reading {request.file}")
+    if not request.save and constraint:
         vocabularies.refuse(f"{constraint.text_option} without --save")
     made = read() if constraint else None
-    if made is not None and not save:
+    if made is not None and not request.save:
         return made, None
     say(f"reading {vocabularies.name}")
     vocabulary = vocabularies.load()
-    return (load(file or DEFAULT_FILE, vocabulary) if made is None else made), vocabulary
+    return (load(request.place, vocabulary) if made is None else made), vocabulary
