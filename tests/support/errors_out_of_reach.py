@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 _LIBRARY = "callers of the library can do this; no command does"
 _REFUSED = "the command line refuses it before"
 _CAUGHT = "it is caught: the ban then works token by token"
@@ -105,4 +107,5 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("vocabulary/token_bytes.py", "a token id must be an integer", _LIBRARY),
     ("vocabulary/token_bytes.py", "there is no token", _LIBRARY),
     ("vocabulary/token_bytes.py", "must be bytes or None", _LIBRARY),
+    *([("regex/scan.py", "the flag (?t)", "this Python does not know it")] if sys.version_info >= (3, 13) else []),
 ]
