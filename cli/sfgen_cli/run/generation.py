@@ -15,6 +15,7 @@ from sfgen.sizes import size_in_words
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
+from sfgen_cli.shell.hints import in_options, worded
 from sfgen_cli.shell.keyboard import is_watched
 from sfgen_cli.shell.output import note, write, write_json
 from sfgen_cli.shell.progress import Say, progress
@@ -137,8 +138,6 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
 
 def _check_schema(schema: JsonSchema, *, quiet: bool) -> None:
     """Make the rules of a schema, and tell a person what should be known of it."""
-    from sfgen_cli.shell.hints import in_options
-
     _ = schema.network
     for line in schema.notes:
         note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
@@ -231,6 +230,7 @@ def _views(scene: Scene, options: GenerationOptions, trace: TraceFile | None, *,
             from sfgen.trace import tracing
 
             views.append(stack.enter_context(tracing(trace, scene)))
+            stack.enter_context(worded())  # so that a replay tells an error as it was told
         if live:
             from sfgen_cli.live.view import live_view
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sfgen.errors import ForeignOutput, GraphvizMissing, IndexNotFound, OtherVocabulary, SfgenError, UnusableIndex
 from sfgen.parameter_text import ParameterText
@@ -19,7 +20,7 @@ _OTHER_NAMES = {
 }
 """What the command line calls otherwise than by the name of the parameter."""
 
-_VALUE = r"""(?:True|('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([A-Z]+))"""
+_VALUE = r"""(?:True|('[^'\\]*'|"[^"\\]*")|([A-Z]+))"""
 """What stands behind a parameter: that it is given, a text as Python writes it, or what stands for one."""
 
 _SAVES = {
@@ -56,6 +57,16 @@ def hint(error: SfgenError) -> str:
     return in_options(error.hint)
 
 
+@contextmanager
+def worded() -> Iterator[None]:
+    """Pass errors on in the words of the command line, to what records them."""
+    try:
+        yield
+    except SfgenError as error:
+        error.message, error.hint = in_options(error.message), hint(error)
+        raise
+
+
 def in_options(text: str) -> str:
     """A text of the library with the options for the parameters that it names; any other text as it is.
 
@@ -71,5 +82,5 @@ def in_options(text: str) -> str:
 def _option(found: re.Match[str]) -> str:
     name, text, placeholder = found.groups()
     option = _OTHER_NAMES.get(name, f"--{name.replace('_', '-')}")
-    value = placeholder if text is None else shlex.quote(ast.literal_eval(text))
+    value = placeholder if text is None else shlex.quote(text[1:-1])
     return option if value is None else f"{option} {value}"
