@@ -80,7 +80,7 @@ class OutputFile:
             raise OutputExists(
                 f"{self.path} holds something already ({size:,} bytes)",
                 hint=ParameterText(
-                    "Go on with resume=True, replace it with replace=True, or name another file.", "resume", "replace"
+                    "Go on with resume=True, replace it with replace=True, or name another file.", "resume", "replace="
                 ),
                 path=self.path,
             )
