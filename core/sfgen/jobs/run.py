@@ -22,6 +22,7 @@ from sfgen.jobs.loaded import LoadedJob, load
 from sfgen.jobs.output import Kept, Output, OutputFile
 from sfgen.jobs.prompts import PromptList, PromptSource, opened
 from sfgen.jobs.texts import Outcome, Texts
+from sfgen.parameter_text import ParameterText
 from sfgen.printable import json_text
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ class JobRun:
     def __post_init__(self) -> None:
         self.batch_size = arguments.whole_number("batch_size", self.batch_size, least=1)
         if self.batch_size > MAX_BATCH:
-            raise UsageError(f"batch_size must be at most {MAX_BATCH:,}, not {self.batch_size}")
+            raise UsageError(
+                ParameterText(f"batch_size must be at most {MAX_BATCH:,}, not {self.batch_size}", "batch_size")
+            )
         self._lines = Lines.of(self.job)
         self._slots: Iterator[Slot] | None = None  # ``None``: from the beginning
 
