@@ -122,8 +122,14 @@ def texts_of(pattern: str) -> Dfa | None:
 def test_on_plain_text_a_pattern_means_what_both_say(pattern: str, texts: list[str]) -> None:
     dfa = texts_of(pattern)
     for text in texts:
-        if dfa is not None:
-            assert dfa.accepts(text) == (python_finds(pattern, text) and ecma_finds(pattern, text)), (pattern, text)
+        if dfa is None:
+            continue
+        found = python_finds(pattern, text) and ecma_finds(pattern, text)
+        # In an empty text Python's `\B` holds nowhere (before 3.14), the other's does. What one of them says there is
+        # refused by each assertion, so that a pattern may be refused which both find, each in its own way.
+        if text or r"\B" not in pattern:
+            assert dfa.accepts(text) == found, (pattern, text)
+        assert found or not dfa.accepts(text), (pattern, text)
 
 
 @given(pattern=patterns, texts=st.lists(odd_texts, min_size=1, max_size=30))
