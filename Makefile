@@ -14,12 +14,14 @@ VLLM_STAMP := $(VLLM_VENV)/.installed
 GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gguf vllm versions test check format docs bench gpu pictures clean
+.PHONY: help demo gguf vllm versions test quick thorough check format docs bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
 	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
 	@echo "make test      set up, then run the tests; without make gguf those of GGUF files are skipped"
+	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
+	@echo "make thorough  the tests with four times as many random inputs, before a release"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
 	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 20 minutes, not part of CI"
 	@echo "make check     lint, types, circles of imports, stale documentation"
@@ -78,9 +80,16 @@ versions: $(DEV_STAMP)
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)
 
-# Two processes, each with whole files of tests: more would each load torch.
+# Two processes: more would each load torch. Whoever has nothing left takes over tests of the other.
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# No process, no torch, few examples and few parameters; the session fails if it is not so.
+quick: $(DEV_STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --quick
+
+thorough: $(DEV_STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile thorough
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff check

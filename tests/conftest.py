@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from light_session import LightSession
-from markers import MARKERS, markers_of
-from torch_imports import imports_torch
+from markers import MARKERS, markers_of, spread_over_parameters
 from tried import register_profiles
 
 from sfgen_cli.shell.once import DEMONSTRATION
@@ -74,20 +73,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(LightSession(config))
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With ``--quick``, leave files unread that import torch when they are."""
-    return (config.getoption("--quick") and collection_path.suffix == ".py" and imports_torch(collection_path)) or None
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Set the markers, by folder and by what the code of a test uses; with ``--quick``, leave out what has one."""
+    """Set the markers; with ``--quick``, leave out tests with one, and keep a few parameters of each other test."""
     for item in items:
         for marker in markers_of(item):
             item.add_marker(marker)
     if config.getoption("--quick"):
-        heavy = [item for item in items if any(item.get_closest_marker(marker) for marker in MARKERS)]
-        config.hook.pytest_deselected(items=heavy)
-        items[:] = [item for item in items if item not in set(heavy)]
+        light = [item for item in items if not any(item.get_closest_marker(marker) for marker in MARKERS)]
+        kept = set(spread_over_parameters(light))
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

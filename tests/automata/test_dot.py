@@ -12,6 +12,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
+from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
 from programs import needs
@@ -244,7 +245,7 @@ def test_control_characters_are_drawn_by_their_numbers() -> None:
             dfa = Dfa.from_choices([f"a{chr(code)}b"])
             ElementTree.fromstring(svg(dfa.to_dot()))
     written = [chr(code).encode() for code in CONTROLS if not 0xD800 <= code <= 0xDFFF]
-    vocabulary = Vocabulary([*(bytes([byte]) for byte in range(256)), *written])
+    vocabulary = Vocabulary([*BYTES, *written])
     index = Index(Dfa.from_regex(r"[\x00-\x1f\x7f-\x9f\u2028\ufffe\uffff]"), vocabulary)
     for ids in (False, True):
         ElementTree.fromstring(svg(index.to_dot(tokens=True, ids=ids)))

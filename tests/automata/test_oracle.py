@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pattern_texts import LanguageSampler, TreeSampler, mutated, short_texts
 from patterns import RandomPattern, compiled, language, minimised
-from tried import tried
+from tried import rounds, tried
 
 import regex
 from sfgen.automata import Dfa
@@ -20,6 +20,7 @@ from sfgen.errors import PatternError
 from sfgen.regex.oracle import read_pattern, ways
 
 LONGEST = 20
+ROUNDS = rounds(1_000)
 """Characters of a text: ``re`` backtracks, and on longer ones it can take its time."""
 
 
@@ -56,7 +57,7 @@ def texts_about(pattern: str, letters: str, dfa: Dfa | None, random: Random) -> 
 def test_random_patterns_agree_with_re() -> None:
     valid = pairs = matches = 0
     refused: Counter[str] = Counter()
-    for seed in range(800):
+    for seed in range(ROUNDS):
         random = Random(seed)
         drawn = RandomPattern(random)
         try:
@@ -76,16 +77,16 @@ def test_random_patterns_agree_with_re() -> None:
             pairs += 1
             matches += expected
     print(f"{valid} patterns, {pairs} pairs, {matches} of them matches; refused: {dict(refused)}")
-    assert valid >= 750
-    assert pairs >= 30_000
-    assert matches >= 4_000
-    assert refused.total() < valid / 100, refused
+    assert valid >= 0.9 * ROUNDS
+    assert pairs >= 35 * ROUNDS
+    assert matches >= 4 * ROUNDS
+    assert refused.total() < 1 + valid / 100, refused
 
 
 def test_damaged_patterns_are_read_as_re_reads_them() -> None:
     # What is no longer a pattern is refused with the reason and at the place that `re` gives, and the rest is no worse.
     broken = 0
-    for seed in range(1_000):
+    for seed in range(ROUNDS):
         random = Random(seed)
         drawn = RandomPattern(random, atomic=0, looks=seed % 2 == 0)
         pattern = mutated(drawn.text, "()[]{}*+?|\\^-,:<=!#P1", random)
@@ -112,7 +113,7 @@ def test_damaged_patterns_are_read_as_re_reads_them() -> None:
             if not re.search("end of pattern|unterminated name", refusal.reason):
                 assert refusal.reason == mistake.msg, (seed, pattern)
                 assert mistake.pos in (refusal.position, None), (seed, pattern)
-    assert broken >= 100
+    assert broken >= ROUNDS / 10
 
 
 def mistake_in(pattern: str) -> re.error | None:

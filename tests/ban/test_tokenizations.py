@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -179,17 +180,17 @@ def test_special_and_end_tokens_do_not_count() -> None:
 
 
 def test_byte_fallback_counts_where_nothing_else_writes_the_byte() -> None:
-    tokens: list[bytes | None] = [None, None, *(bytes([byte]) for byte in range(256)), b"t", b" t", "聊".encode()]
+    tokens: list[bytes | None] = [None, None, *BYTES, b"t", b" t", "聊".encode()]
     routes = Routes(Vocabulary(tokens), ["t", "聊"])
     fallback = tuple(2 + byte for byte in "聊".encode())
     assert set(ids_of(routes)) == {(258,), (259,), (260,), fallback}  # a space alone does not count
     # In the other order of ids it is the same.
-    routes = Routes(Vocabulary([b"t", *(bytes([byte]) for byte in range(256))]), ["t"])
+    routes = Routes(Vocabulary([b"t", *BYTES]), ["t"])
     assert ids_of(routes) == [(0,)]
 
 
 def test_a_byte_level_vocabulary_has_no_fallback() -> None:
-    routes = Routes(Vocabulary([bytes([byte]) for byte in range(256)]), ["ab"])
+    routes = Routes(Vocabulary(BYTES), ["ab"])
     assert ids_of(routes) == [(97, 98)]
 
 

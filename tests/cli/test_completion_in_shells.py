@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,21 @@ SHELLS = [
 ]
 
 
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
-    """A shell at its prompt, in a folder with a few files; its home has what --install-completion has written."""
+@dataclass(frozen=True)
+class Home:
+    """What --install-completion has set up for a shell, in a folder with a few files."""
+
+    shell: str
+    folder: Path
+    environment: dict[str, str]
+
+
+@pytest.fixture(scope="module", params=SHELLS)
+def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Its home directory, with what --install-completion has written, which is done once."""
     name: str = request.param
-    home, folder, programs = tmp_path / "home", tmp_path / "folder", tmp_path / "bin"
+    directory = tmp_path_factory.mktemp(name)
+    home, folder, programs = directory / "home", directory / "folder", directory / "bin"
     for place in (home, folder / "models", programs):
         place.mkdir(parents=True)
     (folder / "words.txt").touch()
@@ -57,8 +68,15 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Terminal]:
         "LANG": "C.UTF-8",
     }
     subprocess.run([*SFGEN, "--install-completion", name], env={**os.environ, **environment}, check=True, timeout=60)
-    settings_of_shell = [f"{variable}={value}" for variable, value in environment.items()]
-    with Terminal(command=("env", f"--chdir={folder}", *settings_of_shell, *START[name])) as terminal:
+    return Home(name, folder, environment)
+
+
+@pytest.fixture
+def shell(home: Home) -> Iterator[Terminal]:
+    """The shell at its prompt."""
+    settings_of_shell = [f"{variable}={value}" for variable, value in home.environment.items()]
+    command = ("env", f"--chdir={home.folder}", *settings_of_shell, *START[home.shell])
+    with Terminal(command=command) as terminal:
         terminal.until(lambda screen: screen and screen[-1].startswith(PROMPT.strip()))
         yield terminal
 

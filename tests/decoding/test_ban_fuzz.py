@@ -12,6 +12,7 @@ from typing import get_args
 
 import pytest
 from banned_text import BannedText, characters
+from tried import rounds
 
 from scripted import ScriptedModel, random_scores
 from sfgen import (
@@ -31,7 +32,7 @@ from sfgen.ban import scan
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall
 
-RUNS = 10_000
+RUNS = rounds(10_000)
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 LETTERS = ["a", "b", " ", ".", "é", "聊"]
 PATTERNS = [

@@ -5,12 +5,14 @@ What is banned is told by regular expressions (``tests/support/banned_text.py``)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
 import numpy as np
 import pytest
 from banned_text import BannedText
+from byte_tokens import BYTES
 from numpy.typing import NDArray
 
 from scripted import ScriptedModel, preferring
@@ -21,7 +23,6 @@ from sfgen.errors import DeadEnd
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 LETTERS = [bytes([byte]) for byte in b" abcdefghijklmnopqrstuvwxyz.,!?'\n"]
-BYTES = [bytes([byte]) for byte in range(256)]
 SOURCE = ["talk", "listen", "fuck you"]
 SPECIAL = b"|"  # what the oracle takes a special token of the prompt for: no letter, no white space
 
@@ -47,7 +48,7 @@ class Wish:
     prompt: list[bytes | None] = field(default_factory=lambda: [b"x", b" "])
     limit: int = 12
     stop: list[str] = field(default_factory=list)
-    letters: list[bytes] = field(default_factory=lambda: LETTERS)
+    letters: Sequence[bytes] = field(default_factory=lambda: LETTERS)
 
     def __post_init__(self) -> None:
         pieces = [piece for piece in (*self.letters, *self.tokens, *self.prompt) if piece]

@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from byte_tokens import BYTES
 from numpy.typing import NDArray
 from patterns import RandomPattern, compiled
 from plain_patterns import every_byte
@@ -21,7 +22,7 @@ from sfgen import BannedWords, Dfa, Index, Result, Sampler, Vocabulary, generate
 from sfgen.errors import IndexFileError, PatternError, SfgenError
 from sfgen.index import DfaGuide
 
-LETTERS = Vocabulary([bytes([byte]) for byte in range(256)] + [b"the", b"talk", b"and", None, None], [259, 260])
+LETTERS = Vocabulary([*BYTES, b"the", b"talk", b"and", None, None], [259, 260])
 MANY = Vocabulary([*LETTERS.tokens[:256], *(bytes(word) for word in product(b"abcdefghijklmnopqrst", repeat=3)), None])
 
 

@@ -8,13 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from byte_tokens import byte_vocabulary
 
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream
 from sfgen.errors import InternalError
 from sfgen.models.uniform import UniformModel
 from sfgen.protocols import Guide
 
-MODEL = UniformModel(Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256]))
+MODEL = UniformModel(byte_vocabulary())
 
 
 def index(language: str, pattern: str | None) -> Index:

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import pytest
 from bounded_recogniser import BoundedIndex
+from byte_tokens import BYTES
 
 from sfgen import Dfa, Vocabulary
 from sfgen.grammar.any_order import NARROW, in_one_order
@@ -19,7 +20,7 @@ from sfgen.grammar.token_network import TokenNetwork
 
 ONE = Leaf(Dfa.from_regex("[01]"))
 TOKENS = [
-    *(bytes([byte]) for byte in range(256)),
+    *BYTES,
     *(b'{"', b'":1', b'":1,"', b',"', b'"}', b'":0}', b'"n', b'n6', b'n61":1,"', b'"b":0', b':1}', b'1,"b":1,"'),
 ]  # fmt: skip
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bounded_recogniser import BoundedIndex, BoundedRecogniser
+from byte_tokens import BYTES
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_grammars import KNOWN, grammars, quoted_text
@@ -35,7 +36,6 @@ from sfgen.grammar.rules import (
 from sfgen.grammar.token_network import TokenNetwork
 
 STEPS = 12
-BYTES: list[bytes | None] = [bytes([byte]) for byte in range(256)]
 
 
 @given(pairs(), st.data())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from byte_tokens import BYTES, byte_vocabulary
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from lark_guides import finished, reads
@@ -18,9 +19,8 @@ from sfgen.reference.lark_language import LarkLanguage
 
 SHORT_TEXTS = ["".join(letters) for length in range(6) for letters in product(ALPHABET, repeat=length)]
 PAIRS = ["".join(letters).encode() for size in (2, 3) for letters in product(ALPHABET, repeat=size)]
-BYTES = [bytes([byte]) for byte in range(256)]
 LETTERS = [letter.encode() for letter in ALPHABET]
-VOCABULARY = Vocabulary([*BYTES, None], [256])
+VOCABULARY = byte_vocabulary()
 
 GRAMMARS = lark_grammars(looking_around=True)
 

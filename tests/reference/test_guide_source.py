@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from byte_tokens import byte_vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 from tried import tried
@@ -20,7 +21,7 @@ from sfgen.protocols import Guide, GuideSource, Tokens
 from sfgen.reference import FsmIndex, NaiveIndex
 from sfgen.regex.oracle import who_refuses
 
-VOCABULARY = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
+VOCABULARY = byte_vocabulary()
 MODEL = UniformModel(VOCABULARY)
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from byte_tokens import byte_vocabulary
 from schema_oracle import Oracle
 from schemas import SCHEMAS
 
-from sfgen import Index, JsonSchema, Sampler, Vocabulary, generate
+from sfgen import Index, JsonSchema, Sampler, generate
 from sfgen.errors import SchemaTooLarge, UsageError
 from sfgen.models.uniform import UniformModel
 from sfgen.schema.file import load, save
@@ -55,10 +56,7 @@ def test_values_that_are_named_in_all_orders() -> None:
     assert JsonSchema({"const": many}, order="any").accepts(json.dumps(many))
 
 
-VOCABULARY = Vocabulary(
-    [*(bytes([byte]) for byte in range(256)), *(b'{"', b'": "', b'", "', b'"}', b': 1, "', b'e": 1}', b"1, "), None],
-    end_token_ids=[263],
-)
+VOCABULARY = byte_vocabulary(b'{"', b'": "', b'", "', b'"}', b': 1, "', b'e": 1}', b"1, ")
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

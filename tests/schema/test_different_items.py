@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
 from rule_texts import RuleTexts
@@ -172,7 +173,7 @@ _DIFFERENT: dict[str, Any] = {
     },
 }
 _TOKENS = [
-    *(bytes([byte]) for byte in range(256)),
+    *BYTES,
     *(b"', \"", b'"a', b'a", ', b'["', b'"]', b", 1", b"1, ", b', "ab', b'b"', b'{"', b'": ', b"1]", b'}, {"', b'a": '),
     *(b'{"a": 1}', b"true, ", b"false]", b"[[", b"], [", b", 'b", b", b", b'["', b"ab", b"null, ", b'{"a": null, "'),
 ]

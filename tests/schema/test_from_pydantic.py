@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 import pydantic
 import pytest
+from byte_tokens import byte_vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_types import STRICTER, TAKES_ALL, Aliased, Color, Defaults, Node, Person, Track
 from tried import tried
 
-from sfgen import BannedWords, Index, JsonSchema, Sampler, Vocabulary, generate, load_model
+from sfgen import BannedWords, Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, NotAnInstance, SchemaError, UsageError
 from sfgen.models.uniform import UniformModel
 from sfgen.schema.examples import examples
@@ -32,8 +33,7 @@ EXAMPLES, SEEDS = 25, 4
 @cache
 def models() -> list[UniformModel]:
     """Without a preference: over single bytes, and over the embedded model's tokens."""
-    single = Vocabulary([*(bytes([byte]) for byte in range(256)), None], [256])
-    return [UniformModel(single), UniformModel(load_model("tiny").vocabulary)]
+    return [UniformModel(byte_vocabulary()), UniformModel(load_model("tiny").vocabulary)]
 
 
 def texts(schema: JsonSchema, seeds: int = SEEDS) -> list[str]:

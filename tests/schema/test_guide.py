@@ -6,11 +6,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from byte_tokens import byte_vocabulary
 
-from sfgen import JsonSchema, Vocabulary
+from sfgen import JsonSchema
 from sfgen.protocols import Guide
 
-BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b'{"', b'": ', b'", "', b'"}', None], end_token_ids=[260])
+BYTES = byte_vocabulary(b'{"', b'": ', b'", "', b'"}')
 PERSON: dict[str, Any] = {
     "type": "object",
     "properties": {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from byte_tokens import byte_vocabulary
 from hypothesis import strategies as st
 
 from sfgen import Grammar, Vocabulary
@@ -99,5 +100,4 @@ def vocabulary_of(example: Example) -> Vocabulary:
         for size in (2, 3, 5, 8):
             for at in range(0, len(data) - size + 1, size - 1):
                 pieces[data[at : at + size]] = None
-    tokens = [*(bytes([byte]) for byte in range(256)), *list(pieces)[:200]]
-    return Vocabulary([*tokens, None], end_token_ids=[len(tokens)])
+    return byte_vocabulary(*list(pieces)[:200])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from torch_imports import HEAVY
+from torch_imports import HEAVY, imports_torch
 
 _PROCESSES = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"})
 _KEY = "heavy"
@@ -19,6 +20,10 @@ class LightSession:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._found: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Watch from here on: before, pytest-xdist asks ``uname`` for the processor."""
         if self._runs_tests():
             sys.addaudithook(self._audit)
 
@@ -27,10 +32,19 @@ class LightSession:
         return hasattr(self._config, "workerinput") or not self._config.getoption("numprocesses", None)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Refuse what is not quick where it is done; and remember it, should the refusal be caught."""
         if event in _PROCESSES:
-            self._found.append(f"a process was started ({event}) {_when()}")
+            self._refuse(f"a process is started ({event})")
         elif event == "import" and str(arguments[0]) in HEAVY:
-            self._found.append(f"{arguments[0]} was imported {_when()}")
+            self._refuse(f"{arguments[0]} is imported")
+
+    def _refuse(self, what: str) -> None:
+        self._found.append(f"{what} by {os.environ.get('PYTEST_CURRENT_TEST', 'reading the tests')}")
+        raise RuntimeError(f"not quick: {what}")
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Leave files unread that import torch when they are."""
+        return (collection_path.suffix == ".py" and imports_torch(collection_path)) or None
 
     def pytest_testnodedown(self, node: Any) -> None:
         """Take over what a process of pytest-xdist has found."""
@@ -48,7 +62,3 @@ class LightSession:
         """Say why."""
         for line in self._found:
             terminalreporter.write_line(f"not quick: {line}", red=True)
-
-
-def _when() -> str:
-    return "by " + os.environ.get("PYTEST_CURRENT_TEST", "reading the tests")

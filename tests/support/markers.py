@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,24 @@ from torch_imports import HEAVY, imports_torch
 MARKERS = {
     "process": "starts a process",
     "torch": "imports torch or transformers",
+    "command": "runs commands of sfgen",
+    "bench": "tries the benchmarks",
     "program": "runs a program of other people, such as Graphviz and zsh",
 }
 
-_FOLDERS = {"tests/integrations": {"torch"}}
-"""By folder: the markers of all that is in it."""
+_FOLDERS = {
+    "tests/cli/*": {"command"},
+    "tests/test_without_extra.py": {"command"},
+    "tests/integrations/*": {"torch"},
+    "tests/test_*_bench.py": {"bench"},
+}
+"""By pattern of the path: the markers of all that is there."""
 
 
 def markers_of(item: pytest.Item) -> set[str]:
     """The markers of a test: of its folder, of what its code uses, and of the programs that it is skipped without."""
-    found = {marker for folder, markers in _FOLDERS.items() for marker in markers if item.nodeid.startswith(folder)}
+    file = item.nodeid.partition("::")[0]
+    found = {marker for pattern, markers in _FOLDERS.items() if fnmatch(file, pattern) for marker in markers}
     if any(is_of_a_program(str(mark.kwargs.get("reason"))) for mark in item.iter_markers("skipif")):
         found.add("program")
     if isinstance(item, pytest.Function):
@@ -32,3 +42,18 @@ def markers_of(item: pytest.Item) -> set[str]:
         text = "".join(example.source for example in item.dtest.examples)
         found |= {"torch"} if any(module in text for module in HEAVY) or imports_torch(Path(item.path)) else set()
     return found
+
+
+def spread_over_parameters(items: Sequence[pytest.Item], most: int = 4) -> Iterator[pytest.Item]:
+    """Of each test with parameters, a few: the first, the last, and others between them at equal distances.
+
+    Args:
+        items: The tests.
+        most: How many of each are kept.
+    """
+    by_test: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in by_test.values():
+        count = min(most, len(group))
+        yield from (group[number * (len(group) - 1) // max(count - 1, 1)] for number in range(count))

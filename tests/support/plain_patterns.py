@@ -6,6 +6,7 @@ import re
 import unicodedata
 from random import Random
 
+from byte_tokens import BYTES
 from pattern_texts import LanguageSampler
 from patterns import RandomPattern
 
@@ -52,7 +53,7 @@ def every_byte(dfa: Dfa, random: Random, *, pieces: int = 40) -> Vocabulary:
     Some pieces come twice. There is a special token that is no text, and two end tokens, of which one has bytes.
     """
     texts = [LanguageSampler(dfa).text(random).encode() for _ in range(8)]
-    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    tokens: list[bytes | None] = [*BYTES]
     for _ in range(pieces):
         text = random.choice(texts)
         start = random.randrange(len(text) + 1)

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 from bounded_recogniser import BoundedRecogniser
+from byte_tokens import BYTES
 from enumerated_grammars import alphabet_of
 from hypothesis import strategies as st
 
@@ -397,7 +398,7 @@ def random_vocabulary(draw: st.DrawFn, grammar: Grammar, every_byte: bool) -> Vo
         every_byte: Whether all bytes are tokens by themselves; else some letters are missing.
     """
     letters = letters_of(grammar)
-    tokens: list[bytes | None] = [bytes([byte]) for byte in range(256)]
+    tokens: list[bytes | None] = [*BYTES]
     if not every_byte:
         tokens = [bytes([byte]) for byte in letters if draw(st.integers(0, 8))]
     for _ in range(draw(st.integers(1, 3))):

@@ -14,6 +14,7 @@ from typing import Any
 import interegular
 import numpy as np
 import torch
+from byte_tokens import BYTES
 from interegular.fsm import FSM
 from public_calls import Call
 from transformers import AutoTokenizer
@@ -32,7 +33,7 @@ from sfgen.models.zip_model import ZipModel
 from sfgen.trace import Scene, TraceFile, tracing
 
 PATTERN = "(ab|ba)+c?"
-TOKENS = [bytes([byte]) for byte in range(256)] + [b"ab", None]
+TOKENS = [*BYTES, b"ab", None]
 END = len(TOKENS) - 1
 
 

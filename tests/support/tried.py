@@ -1,5 +1,7 @@
 """How many examples hypothesis tries of a property: the profile in use says, and a test that needs others says a word.
 
+Loops over random inputs of their own follow with :func:`rounds`.
+
 ``quick`` is for a first sign within seconds, ``default`` for every change, ``thorough`` for a release. A profile is
 chosen by ``--hypothesis-profile``, or by ``--quick`` of ``tests/conftest.py``.
 """
@@ -31,6 +33,11 @@ def register_profiles() -> None:
     for name, count in _PROFILES.items():
         settings.register_profile(name, max_examples=count, deadline=None, suppress_health_check=_UNCHECKED)
     settings.load_profile("default")
+
+
+def rounds(most: int) -> int:
+    """How often a loop over random inputs is gone through: ``most`` under ``thorough``, else its share of that."""
+    return max(1, round(most * settings().max_examples / _PROFILES["thorough"]))
 
 
 def tried(amount: Amount = "usual", *, mostly_assumed_away: bool = False) -> settings:
