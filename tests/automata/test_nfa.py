@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfgen.automata.nfa import BORDER, MAX_NFA_SIZE, _Plan, build
+from sfgen.automata.nfa import BORDER, MAX_NFA_SIZE, Plan, build
 from sfgen.errors import InternalError, PatternTooLarge
 from sfgen.regex import parse, settle
 from sfgen.regex.ast import Border, concatenation
@@ -27,7 +27,7 @@ PATTERNS = [
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_the_size_is_known_before_building(pattern: str) -> None:
     nfa = build(parse(pattern), pattern)
-    inner, transitions = _Plan().size(parse(pattern))
+    inner, transitions = Plan().size(parse(pattern))
     assert nfa.states == inner + 2
     assert len(nfa.edges) + len(nfa.epsilons) == transitions
 
@@ -59,7 +59,7 @@ def test_a_tree_that_is_not_settled_is_an_internal_error() -> None:
 def test_lookarounds_stay_where_they_are_at_a_border() -> None:
     tree = settle(concatenation([parse(r"(?<=ab)c"), Border(), parse("(?!d*e)")]))
     nfa = build(tree, "")
-    inner, transitions = _Plan().size(tree)
+    inner, transitions = Plan().size(tree)
     assert nfa.states == inner + 2
     assert len(nfa.edges) + len(nfa.epsilons) == transitions
     assert [edge[:3] for edge in nfa.edges.tolist()].count([3, BORDER, BORDER]) == 1

@@ -9,7 +9,7 @@ from tried import tried
 
 from sfgen import BannedWords
 from sfgen.ban import scan
-from sfgen.ban.classes import Seen, _folding, character_classes
+from sfgen.ban.classes import Seen, character_classes, folding
 
 LETTERS = "ilI|ǀＩ²ⓑ½L\u0323ábABsk1_ .'ßİſ\u212a我ก\u0e31が🙂\u0301\u0345\u200bаｔ각"
 
@@ -59,7 +59,7 @@ def test_ascii_alone_is_the_beginning_of_all(banned: BannedWords) -> None:
 
 @pytest.mark.parametrize(("ignore_case", "normalize"), [(True, False), (False, False), (True, True), (False, True)])
 def test_what_is_known_of_all_characters_is_so(ignore_case: bool, normalize: bool) -> None:
-    classes, numbers, _ = _folding(ignore_case, normalize, 0x110000)
+    classes, numbers, _ = folding(ignore_case, normalize, 0x110000)
     seen = Seen((), ignore_case, normalize)
     random = Random(0)
     # Every letter that could be odd, and a sample of all.

@@ -143,7 +143,7 @@ def test_a_state_has_no_position() -> None:
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     pattern = r"(?:a[ab]{3}|b.a)\b"
     unbounded = PatternAutomata([pattern])
-    monkeypatch.setattr(module, "_MOST_STEPS", 10)
+    monkeypatch.setattr(module, "MOST_STEPS", 10)
     bounded = PatternAutomata([pattern])
     text = "".join(Random(1).choices("ab ", k=400))
     one, other = Reader(unbounded, ""), Reader(bounded, "")

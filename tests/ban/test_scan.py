@@ -137,7 +137,7 @@ SLOW = "(a+)+b|a+c"
 
 
 def test_where_re_does_not_come_to_an_end_the_automaton_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_SECONDS", 0.01)
+    monkeypatch.setattr(search, "SECONDS", 0.01)
     banned = BannedWords(["x"], [SLOW, r"\bd"])
     assert scan("a" * 40 + "c d dx", banned) == [Match(SLOW, 0, 41), Match(r"\bd", 42, 43), Match(r"\bd", 44, 45)]
     assert scan("a" * 40 + "c", banned, prompt="a") == [Match(SLOW, -1, 41), Match(SLOW, 0, 41)]

@@ -63,7 +63,7 @@ def test_a_model_that_cannot_be_referred_to_weakly() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_KEPT", 10)
+    monkeypatch.setattr(module, "MOST_KEPT", 10)
     model = Merges("a|b")
     ahead = forward(model, "ab(c|d)" * 30)
     for state in range(len(ahead.index.dfa)):

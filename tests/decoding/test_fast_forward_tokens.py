@@ -342,5 +342,5 @@ def test_with_too_many_spellings_to_try_less_is_forced(monkeypatch: pytest.Monke
     pattern = 'x":"[a-z]*"'
     merges = ['"|:', '":|"', *(f'"|{letter}' for letter in "abcdefg"), *(f':|"{letter}' for letter in "abcdefg")]
     assert forced(Merges(*merges), pattern) == [b"x", b'":"']
-    monkeypatch.setattr(module, "_MOST_SPELLINGS", most)
+    monkeypatch.setattr(module, "MOST_SPELLINGS", most)
     assert forced(Merges(*merges), pattern) == [b"x"]

@@ -29,17 +29,17 @@ def limits(
     *,
     sparse: int = few_tokens.SPARSE,
     functions: int = many_states.FUNCTIONS,
-    quick: int = mask_store._QUICK,
+    quick: int = mask_store.QUICK,
     corrected: int = shapes.CORRECTED,
-    nodes: int = all_states._NODES,
+    nodes: int = all_states.NODES,
 ) -> Iterator[None]:
     """Other limits of when a state is walked alone, in a group, or by shapes, and of a group's functions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(few_tokens, "SPARSE", sparse)
         patch.setattr(many_states, "FUNCTIONS", functions)
-        patch.setattr(mask_store, "_QUICK", quick)
+        patch.setattr(mask_store, "QUICK", quick)
         patch.setattr(shapes, "CORRECTED", corrected)
-        patch.setattr(all_states, "_NODES", nodes)
+        patch.setattr(all_states, "NODES", nodes)
         yield
 
 

@@ -82,10 +82,10 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
 def by_shapes(budget: int, dense: int) -> Iterator[None]:
     """Every state made by the shapes of tokens, with so many nodes of the token trie walked beside."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mask_store, "_QUICK", 0)
+        patch.setattr(mask_store, "QUICK", 0)
         patch.setattr(few_tokens, "SPARSE", 0)
         patch.setattr(masks_by_shapes, "CORRECTED", budget)
-        patch.setattr(shapes, "_DENSE", dense)
+        patch.setattr(shapes, "DENSE", dense)
         yield
 
 

@@ -113,7 +113,7 @@ class TestSessions:
             session.extend([*tokens[:before], *[5] * back])
             oracle.extend(tokens[:before])
             session.rewind(before)
-        with patch.object(context, "_MOST_SCORES", most * len(model.vocabulary)):
+        with patch.object(context, "MOST_SCORES", most * len(model.vocabulary)):
             found = session.extend_all(tokens[before:])
         expected = np.stack([oracle.extend([token]) for token in tokens[before:]])
         assert found.shape == (count, len(model.vocabulary))
@@ -177,7 +177,7 @@ class TestContexts:
     @pytest.mark.parametrize("copies", [True, False])
     def test_grow_with_the_text(self, long: tuple[GgufModel, Any], copies: bool, calls: Iterator[list[int]]) -> None:
         counts, (model, theirs) = next(calls), long
-        with patch.object(pool, "_FIRST_CELLS", 256), patch.object(model._pool, "copies", copies):
+        with patch.object(pool, "FIRST_CELLS", 256), patch.object(model._pool, "copies", copies):
             session, oracle = model.session(), ForgetfulSession(theirs)
             generator = np.random.default_rng(2)
             for count in (200, 50, 30, 300, 20):
@@ -290,7 +290,7 @@ class TestBatches:
 
     def test_grow_with_the_texts(self, long: tuple[GgufModel, Any]) -> None:
         model, theirs = long
-        with patch.object(pool, "_FIRST_CELLS", 256):
+        with patch.object(pool, "FIRST_CELLS", 256):
             batch, oracles = model.batch(2), [ForgetfulSession(theirs), ForgetfulSession(theirs)]
             generator = np.random.default_rng(3)
             for counts in ((100, 100), (60, 20), (300, 1), (1, 400)):

@@ -202,7 +202,7 @@ class TestPasses:
                 for number, group in enumerate(rest):
                     yield [*rest[:number], [rows[0], *group], *rest[number + 1 :]]
 
-        with patch.object(transformers_batch, "_MANY", 400):
+        with patch.object(transformers_batch, "MANY", 400):
             groups = transformers_batch._groups(dict(enumerate(counts)), one_pass)
         assert sorted(row for group in groups for row in group) == list(range(len(counts)))
         possible = [
@@ -215,7 +215,7 @@ class TestPasses:
     def test_a_pass_has_so_many_tokens_at_most(self) -> None:
         model = model_of("gpt2")
         batch = batch_for(model, 4)
-        with passes(model) as shapes, patch.object(transformers_batch, "_MANY", 150):
+        with passes(model) as shapes, patch.object(transformers_batch, "MANY", 150):
             batch.extend({row: [5 + row] * (60 - row) for row in range(4)})
         assert shapes == [(2, 60), (2, 58)]
 

@@ -290,7 +290,7 @@ class TestHub:
         with fake_hub(directory) as address:
             monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
             monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-            monkeypatch.setattr(hub, "_TIMEOUT", 0.5)
+            monkeypatch.setattr(hub, "TIMEOUT", 0.5)
             with pytest.raises(ModelError, match=message) as caught:
                 load_model(name)
         assert hint in caught.value.hint

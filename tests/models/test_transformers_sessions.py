@@ -172,7 +172,7 @@ class TestRecurrentStates:
             assert counts == [1, 1, 1]  # read again from the prompt's end
         for token in range(3, 33):
             session.extend([token])
-        assert len(session._past._snapshots) == 1 + transformers_cache._SNAPSHOTS
+        assert len(session._past._snapshots) == 1 + transformers_cache.SNAPSHOTS
         with reads(model) as counts:
             session.rewind(48)
             session.extend([41])

@@ -180,7 +180,7 @@ def test_the_place_of_an_alphabet_in_unicode_does_not_count() -> None:
 def short_passages() -> ZipModel:
     """A model whose text is cut into many passages."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(zip_model, "_WINDOW", 300)
+        patch.setattr(zip_model, "WINDOW", 300)
         return ZipModel(HUNT.read_text() + QUARREL.read_text())
 
 
@@ -274,7 +274,7 @@ def test_all_of_a_long_text_counts() -> None:
 
 
 def test_no_character_of_the_text_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zip_model, "_WINDOW", 10)
+    monkeypatch.setattr(zip_model, "WINDOW", 10)
     seen: list[bytes] = []
     monkeypatch.setattr(zip_model._Stream, "after", seen.append)
     for length in range(1, 60):

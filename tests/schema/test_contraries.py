@@ -18,7 +18,7 @@ from tried import tried
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError
 from sfgen.schema.drafts import URIS
-from sfgen.schema.exact_validator import _CLASSES
+from sfgen.schema.exact_validator import CLASSES
 from sfgen.schema.formats import CHECKED_SINCE, FORMATS, at_most, format_texts
 from sfgen.schema.keywords import Draft
 
@@ -31,7 +31,7 @@ NEAR = {
 
 
 def _checker(draft: Draft) -> Any:
-    return getattr(jsonschema, _CLASSES[draft]).FORMAT_CHECKER
+    return getattr(jsonschema, CLASSES[draft]).FORMAT_CHECKER
 
 
 def test_the_drafts_in_which_jsonschema_asks_for_a_format() -> None:

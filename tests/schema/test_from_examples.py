@@ -17,7 +17,7 @@ from tried import tried
 from sfgen import JsonSchema, schema_of
 from sfgen.errors import InputError, SchemaTooLarge, UsageError
 from sfgen.schema.formats import format_texts
-from sfgen.schema.from_examples import MAX_DEPTH, _common_order, _format_of
+from sfgen.schema.from_examples import MAX_DEPTH, common_order, format_of
 
 Json = Any
 
@@ -178,7 +178,7 @@ def test_formats_that_all_strings_have(texts: list[str], name: str | None) -> No
 @tried("many")
 @given(st.from_regex(r"[0-9a-fT:.@/-]{0,12}", fullmatch=True) | st.sampled_from(STRINGS) | st.emails())
 def test_a_format_is_one_that_its_automaton_accepts(text: str) -> None:
-    name = _format_of([text])
+    name = format_of([text])
     assert name is None or format_texts(name).accepts(text)
 
 
@@ -223,7 +223,7 @@ def test_properties_stand_in_an_order_that_agrees_with_all() -> None:
 @given(st.lists(st.sets(st.integers(0, 7)), max_size=8), st.permutations(range(8)))
 def test_an_order_that_all_have_is_found(sets: list[set[int]], order: list[int]) -> None:
     records = [{str(number): 1 for number in order if number in each} for each in sets]
-    found = _common_order(records)
+    found = common_order(records)
     for record in records:
         assert [name for name in found if name in record] == list(record)
     assert found == _sorted_slowly(records)
@@ -242,7 +242,7 @@ def _sorted_slowly(records: list[dict[str, int]]) -> list[str]:
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), unique=True), max_size=6))
 def test_where_there_is_no_order_each_name_is_there_once(orders: list[list[str]]) -> None:
-    found = _common_order([dict.fromkeys(names) for names in orders])
+    found = common_order([dict.fromkeys(names) for names in orders])
     assert sorted(found) == sorted({name for names in orders for name in names})
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from programs import is_of_a_program
 from reached import uses_of
-from torch_imports import HEAVY, imports_torch
+from torch_imports import HEAVY
 
 MARKERS = {
     "process": "starts a process",
     "torch": "imports torch or transformers",
     "command": "runs commands of sfgen",
+    "published": "reads tokenizers and schemas of other people, which are large",
     "bench": "tries the benchmarks",
     "program": "runs a program of other people, such as Graphviz and zsh",
 }
@@ -24,6 +25,7 @@ _FOLDERS = {
     "tests/test_without_extra.py": {"command"},
     "tests/integrations/*": {"torch"},
     "tests/test_*_bench.py": {"bench"},
+    "tests/schema/test_real_schemas.py": {"published"},
 }
 """By pattern of the path: the markers of all that is there."""
 
@@ -35,16 +37,18 @@ def markers_of(item: pytest.Item) -> set[str]:
     if any(is_of_a_program(str(mark.kwargs.get("reason"))) for mark in item.iter_markers("skipif")):
         found.add("program")
     if isinstance(item, pytest.Function):
+        if "real_tokenizer_directory" in item.fixturenames:
+            found.add("published")
         fixtures = item._fixtureinfo.name2fixturedefs.values()
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         found |= uses_of([item.function, *(found[-1].func for found in fixtures)], parameters)
     elif isinstance(item, pytest.DoctestItem):
-        text = "".join(example.source for example in item.dtest.examples)
-        found |= {"torch"} if any(module in text for module in HEAVY) or imports_torch(Path(item.path)) else set()
+        text = Path(item.path).read_text(encoding="utf-8")
+        found |= {"torch"} if any(f"import {module}" in text for module in HEAVY) else set()
     return found
 
 
-def spread_over_parameters(items: Sequence[pytest.Item], most: int = 4) -> Iterator[pytest.Item]:
+def spread_over_parameters(items: Sequence[pytest.Item], most: int = 3) -> Iterator[pytest.Item]:
     """Of each test with parameters, a few: the first, the last, and others between them at equal distances.
 
     Args:

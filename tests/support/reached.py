@@ -20,7 +20,10 @@ USES = {
     # A file is made executable to be run; `svg` runs Graphviz.
     "process": {"subprocess", "multiprocessing", "forkpty", "ProcessPoolExecutor", "chmod", "svg"},
     # Tokenizers are read by transformers.
-    "torch": {"torch", "transformers", "load_tokenizer", "load_vocabulary", "from_tokenizer"},
+    "torch": {
+        *("torch", "transformers", "TransformersModel", "load_tokenizer"),
+        *("load_vocabulary", "from_tokenizer", "from_pretrained"),
+    },
 }
 """By marker: the names of which one stands in code that does it."""
 

@@ -79,7 +79,7 @@ def build(tree: Node, pattern: str) -> Nfa:
     Raises:
         PatternTooLarge: More than :data:`MAX_NFA_SIZE` states and transitions.
     """
-    plan = _Plan()
+    plan = Plan()
     size = plan.total(tree)
     if size > MAX_NFA_SIZE:
         largest = _largest_repeat(tree)
@@ -104,7 +104,7 @@ def _over_borders(nfa: Nfa) -> Nfa:
     return replace(nfa, edges=np.concatenate([nfa.edges, np.stack([states, border, border, states], axis=1)]))
 
 
-class _Plan:
+class Plan:
     """What :class:`_Builder` will make, known before it does."""
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ def _largest_repeat(node: Node) -> Repeat | None:
 
 
 class _Builder:
-    def __init__(self, plan: _Plan) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.states = 2
         self.edges = array("i")

@@ -69,7 +69,7 @@ def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClass
     ['T', 'T', '0', '0', '\x00']
     """
     last = _ASCII if ascii_only else _EVERY
-    unseen = _folding(automata.ignore_case, automata.normalize, last)
+    unseen = folding(automata.ignore_case, automata.normalize, last)
     classes = unseen.classes.copy()
     seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
     numbers = dict(unseen.numbers)
@@ -193,7 +193,7 @@ def _with_members(labels: CharacterMap) -> CharacterClasses:
 
 
 @cache
-def _folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
+def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
     """What depends on no word, of all code points below ``last``."""
     kinds = np.full(last, NON_WORD, dtype=np.int32)
     may_change = np.zeros(last, dtype=np.bool_)

@@ -24,7 +24,7 @@ from sfgen.automata.determinize import Deterministic
 from sfgen.automata.nfa import BORDER
 from sfgen.errors import BannedWordsError, PatternError
 
-_MOST_STEPS = 20_000
+MOST_STEPS = 20_000
 """Steps that a pattern remembers; then it begins anew."""
 
 PatternMatch: TypeAlias = tuple[int, bool, int, int]
@@ -284,7 +284,7 @@ class _Automaton:
             None if complete is None else _sources(complete),
             not alive and not waits and complete is None,
         )
-        if self._remembered >= _MOST_STEPS:
+        if self._remembered >= MOST_STEPS:
             self._forget()
         self._remembered += 1
         (configuration.in_text if in_text else configuration.in_prompt)[label] = step
@@ -330,7 +330,7 @@ class _Labels(dict[str, bytes]):
 
     def __missing__(self, character: str) -> bytes:
         label = chr(self._symbols.number(ord(character))).encode().translate(self._byte_classes)
-        if len(self) >= _MOST_STEPS:
+        if len(self) >= MOST_STEPS:
             self.clear()
         self[character] = label
         return label

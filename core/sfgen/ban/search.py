@@ -25,7 +25,7 @@ from sfgen.regex.python_re import sre_compiler
 Span: TypeAlias = tuple[int, int]
 """Where a match begins and ends, in characters."""
 
-_SECONDS = 0.25  # for a pattern, and as much again for each million of characters
+SECONDS = 0.25  # for a pattern, and as much again for each million of characters
 
 
 class Wanted(NamedTuple):
@@ -51,7 +51,7 @@ def search(words: BannedWords, text: str, wanted: list[Wanted]) -> list[tuple[in
     Returns:
         The number of the pattern and the match, for each.
     """
-    seconds = _SECONDS * (1 + len(text) / 1e6)
+    seconds = SECONDS * (1 + len(text) / 1e6)
     found: list[tuple[int, Span]] = []
     trusted: dict[int, list[Span]] | None = None
     for number, pattern in enumerate(words.patterns):

@@ -41,10 +41,10 @@ TAIL = _LOOK + 3
 _MOST_BYTES = 512
 """How many forced bytes are looked at together."""
 
-_MOST_SPELLINGS = 1000
+MOST_SPELLINGS = 1000
 """How many spellings are tried for a run; a place with more tokens than are left is held back."""
 
-_MOST_KEPT = 20_000
+MOST_KEPT = 20_000
 """How much is remembered for a source and a model."""
 
 
@@ -74,7 +74,7 @@ class _Memo:
 
     def make_room(self) -> None:
         """Forget all if it is much."""
-        if len(self.forced) >= _MOST_KEPT or len(self.runs) >= _MOST_KEPT:
+        if len(self.forced) >= MOST_KEPT or len(self.runs) >= MOST_KEPT:
             self.forced.clear()
             self.runs.clear()
 
@@ -146,7 +146,7 @@ class FastForward:
         for place in range(first, sure):
             tokens = self._merging(inside, sure - place)
             if tokens:
-                merging.append((place, tokens if len(tokens) <= _MOST_SPELLINGS else None))
+                merging.append((place, tokens if len(tokens) <= MOST_SPELLINGS else None))
             inside.advance_bytes(data[place : place + 1])
         return Forced(data, sure, tuple(merging))
 
@@ -194,7 +194,7 @@ class FastForward:
             # The tokenizer writes these before a token that begins at the place.
             found = canonical.after(tail, before[: whole_length(before)]) if before else ()
             places.append((0 if found is None else _common(found, tokens), before, merging))
-        kept, left = len(tokens), _MOST_SPELLINGS
+        kept, left = len(tokens), MOST_SPELLINGS
         for shared, before, merging in sorted(places, key=itemgetter(0)):  # what holds back most comes first
             if shared >= kept:
                 break

@@ -17,7 +17,7 @@ from sfgen.index.stored_rows import StoredRows
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
-_QUICK = 4096  # trie nodes, microseconds: a mask whose walk takes more is made by the shapes of tokens
+QUICK = 4096  # trie nodes, microseconds: a mask whose walk takes more is made by the shapes of tokens
 _FEW = 512  # trie nodes: some microseconds
 _STEP = 4096  # states between two calls of `progress`
 
@@ -84,7 +84,7 @@ class MaskStore:
         self._check(state)
         if self.stored is not None:
             return self._take(state, self.stored)
-        mask, count, digest = self._walk.mask(state, _QUICK)
+        mask, count, digest = self._walk.mask(state, QUICK)
         return None if count < 0 else self._keep_first(state, mask, count, digest)
 
     def build(self, progress: Callable[[int, int], None] | None = None) -> None:

@@ -40,7 +40,7 @@ _PASS = 32
 """A pass takes about as long as so many tokens more in another."""
 _PASS_ON_GPU = 256
 """The same on a GPU of NVIDIA, which can do so many operations in the time in which it reads one weight."""
-_MANY = 1024
+MANY = 1024
 """More tokens in one pass bring no more speed, only a need for memory."""
 
 
@@ -294,7 +294,7 @@ def _groups(counts: Mapping[int, int], one_pass: int) -> list[list[int]]:
         cost[end] = math.inf
         for start in range(end - 1, -1, -1):
             size = (end - start) * counts[rows[start]]
-            if size > _MANY and end - start > 1:
+            if size > MANY and end - start > 1:
                 break
             if cost[start] + one_pass + size < cost[end]:
                 cost[end], first[end] = cost[start] + one_pass + size, start

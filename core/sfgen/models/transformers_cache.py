@@ -22,7 +22,7 @@ from typing import Any
 
 _MARGIN = 256
 """So many tokens beyond a sliding window are kept: the furthest that a rewind goes without reading the text again."""
-_SNAPSHOTS = 8
+SNAPSHOTS = 8
 """After so many questions the recurrent states are kept, besides those after the first."""
 
 _FULL = {"DynamicLayer", "DynamicIndexedLayer", "LinearAttentionAndFullAttentionLayer"}
@@ -80,7 +80,7 @@ class Past:
         is_recurrent = any(_name(layer) in _RECURRENT for layer in layers)
         if is_recurrent and (self._goes_back or not self._snapshots):
             self._snapshots[self.length] = [_states(layer) for layer in layers]
-            if len(self._snapshots) > 1 + _SNAPSHOTS:
+            if len(self._snapshots) > 1 + SNAPSHOTS:
                 del self._snapshots[list(self._snapshots)[1]]
 
     def rewind(self, length: int) -> None:

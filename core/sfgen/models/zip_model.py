@@ -38,7 +38,7 @@ from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
 
 _LIMIT = 4 << 20  # bytes of FILE: 250 passages, 40 MB of compressors for each session
-_WINDOW = 32768 - 263  # how far zlib looks back: its window, less what it keeps free for the longest match
+WINDOW = 32768 - 263  # how far zlib looks back: its window, less what it keeps free for the longest match
 _SHORT = 4  # characters of the short context
 _END = 0  # the id of the end token
 _SINGLE = 0x7E  # so many tokens are one byte for the compressor
@@ -99,9 +99,9 @@ class ZipModel:
             {ord(character): codes[token].decode("latin-1") for character, token in self._ids.items()}
         )
         data = _BEGIN + coded.encode("latin-1") + codes[_END]
-        last = max(0, len(data) - _WINDOW)
-        starts = sorted({*range(0, last, _WINDOW // 2), last})
-        self._streams = [_Stream.after(data[start : start + _WINDOW]) for start in starts]
+        last = max(0, len(data) - WINDOW)
+        starts = sorted({*range(0, last, WINDOW // 2), last})
+        self._streams = [_Stream.after(data[start : start + WINDOW]) for start in starts]
 
     @classmethod
     def from_file(cls, file: str | Path) -> ZipModel:

@@ -19,7 +19,7 @@ from sfgen.schema.references import value_at
 from sfgen.schema.strict_json import escaped, is_equal, key, unescaped
 from sfgen.schema.unrolled import unrolled
 
-_CLASSES = {
+CLASSES = {
     Draft.DRAFT_04: "Draft4Validator",
     Draft.DRAFT_06: "Draft6Validator",
     Draft.DRAFT_07: "Draft7Validator",
@@ -48,7 +48,7 @@ def validator_of(document: SchemaDocument) -> Any:
 
 @cache
 def _class_of(draft: Draft) -> Any:
-    base = getattr(jsonschema(), _CLASSES[draft])
+    base = getattr(jsonschema(), CLASSES[draft])
     keywords = {
         "multipleOf": _multiple_of,
         "enum": _enum,

@@ -141,7 +141,7 @@ class _Rules:
 
     def _of_strings(self, texts: list[str]) -> dict[str, Any]:
         counts = Counter(texts)
-        name = _format_of(counts) if self.formats else None
+        name = format_of(counts) if self.formats else None
         if name is not None:
             return {"type": "string", "format": name}
         return {"type": "string", **({"enum": list(counts)} if self.enums and _is_enum(counts) else {})}
@@ -155,7 +155,7 @@ class _Rules:
         if names is not None:
             every = chain.from_iterable(members.values())
             return {"type": "object", **names, "additionalProperties": self.schema(every, depth + 1)}
-        order = _common_order(objects)
+        order = common_order(objects)
         required = [name for name in order if len(members[name]) == len(objects)]
         return {
             "type": "object",
@@ -196,10 +196,10 @@ def _union(schemas: list[dict[str, Any]], has_null: bool) -> dict[str, Any]:
 # ---- strings ---------------------------------------------------------------------------------------------------------
 
 
-def _format_of(texts: Iterable[str], names: Iterable[str] = tuple(_LOOKS)) -> str | None:
+def format_of(texts: Iterable[str], names: Iterable[str] = tuple(_LOOKS)) -> str | None:
     """The format that all texts have; ``None`` if there is none.
 
-    >>> _format_of(["2024-02-29", "2023-01-01"]), _format_of(["2024-02-29", "2023-02-29"]), _format_of(["a@b"])
+    >>> format_of(["2024-02-29", "2023-01-01"]), format_of(["2024-02-29", "2023-02-29"]), format_of(["a@b"])
     ('date', None, None)
     """
     for name in names:
@@ -238,7 +238,7 @@ def _names_of_map(objects: Sequence[Mapping[str, Any]], members: Mapping[str, Se
         return None
     if all(name.isascii() and name.isdigit() for name in members):
         return {"propertyNames": {"pattern": _DIGITS}}
-    name = _format_of(members, _NAME_FORMATS)
+    name = format_of(members, _NAME_FORMATS)
     if name is not None:
         return {"propertyNames": {"format": name}}
     seen_once = sum(len(values) == 1 for values in members.values())
@@ -246,12 +246,12 @@ def _names_of_map(objects: Sequence[Mapping[str, Any]], members: Mapping[str, Se
     return {} if is_open else None
 
 
-def _common_order(objects: Iterable[Mapping[str, Any]]) -> list[str]:
+def common_order(objects: Iterable[Mapping[str, Any]]) -> list[str]:
     """All names, in an order that agrees with that of each object where there is one (topological sort, Kahn 1962).
 
     Of names that could stand next the one that was seen first does so, and where objects disagree, too.
 
-    >>> _common_order([{"a": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}, {"d": 1}])
+    >>> common_order([{"a": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}, {"d": 1}])
     ['a', 'b', 'c', 'd']
     """
     behind: dict[str, set[str]] = {}

@@ -33,7 +33,7 @@ _SMALL = (".json", ".jinja", ".model", ".txt", ".py", ".tiktoken")
 _CONFIGURATIONS = ("config.json", "generation_config.json")
 _WEIGHTS = ("*.safetensors", "*.bin")
 _NEAR = 0.75
-_TIMEOUT = 5.0  # seconds; transformers by itself retries for most of a minute
+TIMEOUT = 5.0  # seconds; transformers by itself retries for most of a minute
 _GATED = "its owner gives it to those only who asked for it (a gated model)"
 _GATED_HINT = "Ask for access on its page on the hub, then log in: hf auth login"
 _GO_ONLINE = "Give a directory that holds it, or go online once: the hub's files are kept."
@@ -240,7 +240,7 @@ def _listing(name: str) -> dict[str, int | None] | None:
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
     try:
-        info = HfApi().model_info(name, timeout=_TIMEOUT, files_metadata=True)
+        info = HfApi().model_info(name, timeout=TIMEOUT, files_metadata=True)
     except GatedRepoError as error:
         raise VocabularyError(_GATED, hint=_GATED_HINT) from error
     except (RepositoryNotFoundError, HFValidationError) as error:

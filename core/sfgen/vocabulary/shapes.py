@@ -58,7 +58,7 @@ LABELS, BYTE_KINDS = 22, 3
 COLUMNS = LABELS + BYTE_KINDS
 """The columns that a walking table has for them: where the characters lead, and of one byte also where most of them."""
 
-_DENSE = 8  # the tokens of a shape are also kept as a row, where they are more than a row has groups of so many words
+DENSE = 8  # the tokens of a shape are also kept as a row, where they are more than a row has groups of so many words
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,7 +138,7 @@ def _make(trie: TokenTrie) -> Shapes:
     )  # fmt: skip
     words = (trie.vocabulary_size + 31) // 32
     counts = np.diff(token_starts[: number + 1])
-    many = np.flatnonzero(counts > words // _DENSE)
+    many = np.flatnonzero(counts > words // DENSE)
     dense = np.full(number, -1, dtype=np.int32)
     dense[many] = np.arange(many.size)
     spans = [*zip(token_starts[many].tolist(), token_starts[many + 1].tolist(), strict=True), (0, token_starts[number])]

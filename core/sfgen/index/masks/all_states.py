@@ -21,7 +21,7 @@ from sfgen.protocols import Int32, Mask
 _FIRST_BLOCK = 4 << 20  # bytes of masks that room is made for at first
 _STEP = 4096  # states between two calls of `progress`
 
-_NODES = 10_000
+NODES = 10_000
 """The trie nodes that a group is walked over in the time that the shapes of tokens take for one state."""
 
 
@@ -126,7 +126,7 @@ def _make_dense(walk: TrieWalk, shapes: ShapeWalk, members: Int32, made: MaskBlo
     """
     bytes_read = (walk.dfa.transitions[members] >= 0)[:, walk.dfa.byte_classes]
     below = np.diff(walk.vocabulary.trie.roots)
-    if len(members) > 1 and bytes_read.any(axis=0) @ below > _NODES * len(members):
+    if len(members) > 1 and bytes_read.any(axis=0) @ below > NODES * len(members):
         members = members[_make_by_shapes(shapes, members, made) :]
     if len(members) == 1:
         made.mask_of[members] = made.add(*shapes.mask(int(members[0])))
@@ -141,7 +141,7 @@ def _make_dense(walk: TrieWalk, shapes: ShapeWalk, members: Int32, made: MaskBlo
 def _make_by_shapes(shapes: ShapeWalk, members: Int32, made: MaskBlock) -> int:
     """Make masks by the shapes of tokens, up to the first state for which that takes long; return how many."""
     for number, state in enumerate(members.tolist()):
-        if (found := shapes.try_mask(state, _NODES)) is None:
+        if (found := shapes.try_mask(state, NODES)) is None:
             return number
         made.mask_of[state] = made.add(*found)
     return len(members)

@@ -17,7 +17,7 @@ from sfgen.protocols import Scores
 
 MOST_TOKENS = 512
 """The most tokens that are read in one forward pass."""
-_MOST_SCORES = 1 << 25
+MOST_SCORES = 1 << 25
 """The most scores that are made at a time, unless one token has more: 128 MiB in float32."""
 _F32 = 0
 """The type float32 of ggml."""
@@ -51,7 +51,7 @@ class Context:
         self._model = model  # it must not be freed before its contexts
         self.rows, self.size = rows, cells
         self.most_tokens = min(MOST_TOKENS, cells)
-        self.most_outputs = max(rows, min(self.most_tokens, _MOST_SCORES // model.width), 1)
+        self.most_outputs = max(rows, min(self.most_tokens, MOST_SCORES // model.width), 1)
         options = lib.llama_context_default_params()
         options.n_ctx, options.n_seq_max, options.kv_unified = cells, rows, True
         options.n_batch = options.n_ubatch = self.most_tokens

@@ -8,7 +8,7 @@ from collections import deque
 from sfgen.models.gguf.context import Context
 from sfgen.models.gguf.loaded import LoadedModel
 
-_FIRST_CELLS = 1024
+FIRST_CELLS = 1024
 """A context for one row has at least so many cells, where the model can read so many."""
 _KEPT = 2
 """So many contexts are kept."""
@@ -61,7 +61,7 @@ class Pool:
 
     def _size(self, rows: int, cells: int) -> int:
         """How many cells a new context has: a power of two, but no more than the rows can use."""
-        return min(max(_FIRST_CELLS, 1 << (cells - 1).bit_length()), max(rows * self._context_length, cells))
+        return min(max(FIRST_CELLS, 1 << (cells - 1).bit_length()), max(rows * self._context_length, cells))
 
     def give_back(self, context: Context) -> None:
         """Keep a context for others."""
