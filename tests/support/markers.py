@@ -41,7 +41,7 @@ def markers_of(item: pytest.Item) -> set[str]:
             found.add("published")
         fixtures = item._fixtureinfo.name2fixturedefs.values()
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        found |= uses_of([item.function, *(found[-1].func for found in fixtures)], parameters)
+        found |= uses_of([item.function, *(definitions[-1].func for definitions in fixtures)], parameters)
     elif isinstance(item, pytest.DoctestItem):
         text = Path(item.path).read_text(encoding="utf-8")
         found |= {"torch"} if any(f"import {module}" in text for module in HEAVY) else set()
