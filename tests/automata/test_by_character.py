@@ -11,6 +11,7 @@ from pattern_texts import LanguageSampler
 from patterns import RandomPattern
 from tried import tried
 
+from automata import arrays_of
 from sfgen import Dfa
 from sfgen.automata.by_character import ByCharacter, by_bytes, by_character, smallest
 from sfgen.automata.character_map import CharacterMap, distinct, paired
@@ -31,7 +32,7 @@ def reads(automaton: ByCharacter, text: str) -> bool:
 
 
 def there_and_back(dfa: Dfa, texts: list[str]) -> None:
-    seen = by_character(dfa._arrays, "")
+    seen = by_character(arrays_of(dfa), "")
     least = smallest(seen)
     assert least is not None
     for text in texts:
@@ -62,7 +63,7 @@ def test_ranges_of_every_length(ranges: list[tuple[int, int, str]], text: str) -
 
 
 def test_nothing_is_left() -> None:
-    seen = by_character(Dfa.from_regex("é|[a-c]+")._arrays, "")
+    seen = by_character(arrays_of(Dfa.from_regex("é|[a-c]+")), "")
     assert smallest(seen._replace(accepting=np.zeros_like(seen.accepting))) is None
 
 

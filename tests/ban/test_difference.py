@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pattern_texts import LanguageSampler, TreeSampler, mutated
 from patterns import RandomPattern
 
+from automata import arrays_of
 from sfgen import BannedWords, Dfa
 from sfgen.automata.minimize import minimize
 from sfgen.ban import MatchMode, scan
@@ -44,7 +45,7 @@ def check(dfa: Dfa, banned: BannedWords, prompt: str, texts: list[str], random: 
     for text in texts:
         expected = dfa.accepts(text) and not banned_text(text, banned, prompt)
         assert clean.accepts(text) == expected, (dfa.pattern, banned, prompt, text)
-    again = minimize(clean._arrays)
+    again = minimize(arrays_of(clean))
     assert all(np.array_equal(getattr(clean, name), getattr(again, name)) for name in again._fields)
 
 

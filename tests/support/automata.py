@@ -13,6 +13,11 @@ from sfgen.automata.minimize import minimize
 LETTERS = b"abc"
 
 
+def arrays_of(dfa: Dfa) -> Deterministic:
+    """The arrays of an automaton, as the steps of its making hand them on."""
+    return Deterministic(dfa.transitions, dfa.byte_classes, dfa.accepting)
+
+
 @st.composite
 def automata(draw: st.DrawFn, most_states: int = 6) -> Dfa:
     """A minimal automaton over a few letters; one in some has an empty language."""

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from tried import tried
 
 from sfgen.trace import schema
 from sfgen.trace.errors import MalformedError
@@ -137,7 +138,7 @@ def changed_lines(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(changed_lines())
-@settings(deadline=None, max_examples=400)
+@tried("many")
 def test_the_schema_and_the_reader_take_the_same_lines(line: dict[str, Any]) -> None:
     assert SCHEMA.is_valid(line) == (refusal(line) is None), refusal(line)
 
@@ -156,7 +157,6 @@ def test_one_of_a_few_values_is_of_the_same_type(value: Any) -> None:
 
 
 @given(st.sampled_from(LINES), st.data())
-@settings(deadline=None)
 def test_every_key_is_looked_at(line: dict[str, Any], data: st.DataObject) -> None:
     """No key that the format has takes everything, but the parsed JSON of a result."""
     keys = [path for path, _ in parts(line) if path and isinstance(path[-1], str) and path[:2] != ("result", "value")]
