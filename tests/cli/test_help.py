@@ -15,7 +15,7 @@ import typer
 from rich.cells import cell_len
 
 from sfgen_cli.app import app
-from sfgen_cli.shell.help import _name, examples
+from sfgen_cli.shell.help import examples, name_of
 from sfgen_cli.shell.most_used import MOST_USED
 
 Sfgen = Callable[..., Any]
@@ -141,7 +141,7 @@ def test_the_options_used_most_are_said_in_a_line_each(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     _, _, rows = page(sfgen, command).partition("\nOptions used most\n")
-    params = {_name(param) for param in GROUP.commands[command].params if not getattr(param, "hidden", False)}
+    params = {name_of(param) for param in GROUP.commands[command].params if not getattr(param, "hidden", False)}
     listed = [name for name in MOST_USED[command] if name in params]
     assert len(listed) >= min(7, len(params) - 1)
     for name in listed:
@@ -153,7 +153,7 @@ def test_the_options_used_most_are_said_in_a_line_each(
 
 
 def test_each_name_is_one_of_an_option() -> None:
-    every = {_name(param) for command in GROUP.commands.values() for param in command.params}
+    every = {name_of(param) for command in GROUP.commands.values() for param in command.params}
     known = {name for names in MOST_USED.values() for name in names}
     assert known <= every
 

@@ -19,7 +19,7 @@ from sfgen.models import transformers_cache
 from sfgen.models.transformers_session import TransformersSession
 
 MODELS = ["mistral", "gemma2", "gemma3", "phi3", "gpt-oss"]
-MARGIN = transformers_cache._MARGIN
+MARGIN = transformers_cache.MARGIN
 CONTEXT = 700
 Steps = Sequence[tuple[int, int]]
 

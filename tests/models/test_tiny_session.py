@@ -27,7 +27,7 @@ from sfgen.protocols import (
 )
 
 FEW = np.array([391, 0, 4095, 15], dtype=np.int32)
-AT_A_TIME = st.sampled_from([session._AT_A_TIME, 5, 1])
+PIECES = st.sampled_from([session.AT_A_TIME, 5, 1])
 Steps = list[tuple[int, str, int]]
 """How many tokens are read, how they are asked for, how many are taken back then."""
 STEPS = st.lists(
@@ -73,13 +73,13 @@ def drawn(seed: int, count: int) -> list[int]:
 
 class TestSession:
     @tried("few")
-    @given(steps=STEPS, seed=st.integers(0, 99), at_a_time=AT_A_TIME)
+    @given(steps=STEPS, seed=st.integers(0, 99), at_a_time=PIECES)
     @example(steps=[(12, "all", 5), (1, "rows", 0), (9, "everywhere", 9), (3, "all", 40)], seed=1, at_a_time=5)
     def test_scores_are_those_of_transformers(
         self, model: TinyModel, oracle: TransformersModel, steps: Steps, seed: int, at_a_time: int
     ) -> None:
         found, expected, length = model.session(), oracle.session(), 0
-        with patch.object(session, "_AT_A_TIME", at_a_time):
+        with patch.object(session, "AT_A_TIME", at_a_time):
             for number, (count, kind, back) in enumerate(steps):
                 tokens = drawn(1000 * seed + number, count)
                 wanted = one_by_one(expected, tokens)
@@ -173,7 +173,7 @@ class TestBatch:
             max_size=5,
         ),
         seed=st.integers(0, 99),
-        at_a_time=AT_A_TIME,
+        at_a_time=PIECES,
     )
     @example(
         rounds=[
@@ -188,7 +188,7 @@ class TestBatch:
         self, model: TinyModel, oracle: TransformersModel, rounds: Rounds, seed: int, at_a_time: int
     ) -> None:
         batch, expected, lengths = SeparateRows(model, 4), [oracle.session() for _ in range(4)], [0] * 4
-        with patch.object(session, "_AT_A_TIME", at_a_time):
+        with patch.object(session, "AT_A_TIME", at_a_time):
             for number, (together, (back_row, back)) in enumerate(rounds):
                 asked = {row: drawn(1000 * seed + 10 * number + row, count) for row, count, _ in together}
                 wanted = {row: FEW if is_few else None for row, _, is_few in together}

@@ -77,7 +77,7 @@ class TestEveryKindOfCache:
     @example(steps=[(12, 0), (1, 1), (2, 2), (1, 1), (3, 0)], seed=3, margin=256)  # to the same place three times
     def test_equals_reading_everything_again(self, architecture: str, steps: Steps, seed: int, margin: int) -> None:
         model = random_model(architecture)
-        with patch.object(transformers_cache, "_MARGIN", margin):
+        with patch.object(transformers_cache, "MARGIN", margin):
             assert_equals_reading_everything_again(model, steps, seed)
 
     def test_two_sessions_do_not_see_each_other(self, architecture: str) -> None:
@@ -134,7 +134,7 @@ class TestSlidingWindows:
     @pytest.mark.parametrize("prompt", [3, 12])
     def test_a_margin_is_kept_beyond_the_window(self, prompt: int) -> None:
         model = random_model("mistral")
-        with patch.object(transformers_cache, "_MARGIN", 4):
+        with patch.object(transformers_cache, "MARGIN", 4):
             session = TransformersSession(model)
             session.extend([3 + number for number in range(prompt)])
             for token in range(20, 30):

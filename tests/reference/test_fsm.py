@@ -19,7 +19,7 @@ from plain_patterns import PlainPattern
 from sfgen import Vocabulary
 from sfgen.errors import PatternError, PatternTooLarge, UsageError
 from sfgen.reference import FsmIndex, Machine, find_sub_sequences, fsm_table, map_states_to_vocab, reference_fsm
-from sfgen.reference.interegular_machine import _size
+from sfgen.reference.interegular_machine import written_size
 from sfgen.regex import parse
 
 # The prints of the source document, character for character.
@@ -253,6 +253,6 @@ def test_guides_of_machines_say_what_is_wrong() -> None:
 
 
 def test_the_size_of_a_pattern() -> None:
-    assert [_size(parse(pattern)) for pattern in ("abc", "(ab){3}", "[ab]{2,5}c*", "a|bc", "")] == [
+    assert [written_size(parse(pattern)) for pattern in ("abc", "(ab){3}", "[ab]{2,5}c*", "a|bc", "")] == [
         3, 6 + 2, 5 + 1, 3, 1,
     ]  # fmt: skip

@@ -150,7 +150,7 @@ def _most_used(command: Any, ctx: Context, console: Console) -> list[Text]:
     """The arguments and options that are used most, in the order of their list, a line for each."""
     from rich.text import Text
 
-    params = {_name(param): param for param in command.get_params(ctx) if not getattr(param, "hidden", False)}
+    params = {name_of(param): param for param in command.get_params(ctx) if not getattr(param, "hidden", False)}
     rows = []
     for name in (*MOST_USED[command.name], HELP_ALL, "--help"):
         if (param := params.get(name)) is not None:
@@ -162,7 +162,7 @@ def _most_used(command: Any, ctx: Context, console: Console) -> list[Text]:
     return [*_heading("Options used most", console), *_table(rows, console)]
 
 
-def _name(param: Any) -> str:
+def name_of(param: Any) -> str:
     """What an argument or an option is called: its long name."""
     if param.param_type_name == "argument":
         return _argument(param)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-_MARGIN = 256
+MARGIN = 256
 """So many tokens beyond a sliding window are kept: the furthest that a rewind goes without reading the text again."""
 SNAPSHOTS = 8
 """After so many questions the recurrent states are kept, besides those after the first."""
@@ -118,8 +118,8 @@ def _name(layer: Any) -> str:
 def _keep_margin(layer: Any) -> None:
     """Let the layer keep what leaves its window (by itself it drops that at once), up to the margin."""
     layer.record_past = True
-    if layer.keys is not None and layer.keys.shape[-2] > layer.sliding_window - 1 + _MARGIN:
-        kept = layer.sliding_window - 1 + _MARGIN
+    if layer.keys is not None and layer.keys.shape[-2] > layer.sliding_window - 1 + MARGIN:
+        kept = layer.sliding_window - 1 + MARGIN
         layer.keys, layer.values = layer.keys[..., -kept:, :], layer.values[..., -kept:, :]
 
 

@@ -26,7 +26,7 @@ def check_size(tree: Node, pattern: str) -> None:
         PatternTooLarge: The pattern passes a limit.
     """
     for size, limit, what in (
-        (_size(tree), _MOST_CHARACTERS, "characters, written out"),
+        (written_size(tree), _MOST_CHARACTERS, "characters, written out"),
         (sum(map(_named, set(character_sets(tree)))), _MOST_SYMBOLS, "characters in sets"),
     ):
         if size > limit:
@@ -122,11 +122,11 @@ def characters_of(alphabet: Alphabet, pattern: str) -> dict[int, Ranges]:
     return found
 
 
-def _size(node: Node) -> int:
+def written_size(node: Node) -> int:
     """How many characters the pattern has once its repeats are written out."""
     if isinstance(node, Repeat):
-        return _size(node.child) * max(node.minimum + 1, node.maximum or 0)
-    return sum(map(_size, children(node))) or 1
+        return written_size(node.child) * max(node.minimum + 1, node.maximum or 0)
+    return sum(map(written_size, children(node))) or 1
 
 
 def _named(ranges: Ranges) -> int:

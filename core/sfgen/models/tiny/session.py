@@ -14,7 +14,7 @@ from sfgen.models.tiny.kv_cache import KvCache
 from sfgen.models.tiny.network import Floats, Network, read, scores
 from sfgen.protocols import Int32, Scores
 
-_AT_A_TIME = 128
+AT_A_TIME = 128
 """Tokens in one forward pass. Of more, attention computes more for nothing, and the states leave the processor's cache:
 a prompt of 2000 tokens takes twice as long at once."""
 
@@ -94,8 +94,8 @@ class TinySession:
 
     def _passes(self, token_ids: Sequence[int]) -> Iterator[Floats]:
         """Read tokens in as many forward passes as it takes; their last states, float32 ``[some tokens, size]``."""
-        for start in range(0, len(token_ids), _AT_A_TIME):
-            yield read(self._network, self._cache, token_ids[start : start + _AT_A_TIME])
+        for start in range(0, len(token_ids), AT_A_TIME):
+            yield read(self._network, self._cache, token_ids[start : start + AT_A_TIME])
 
     def _score(self, rows: Int32 | None) -> Scores:
         """The scores of the token after the last one read: of the tokens ``rows``, or of all."""
