@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, get_args
 
 import numpy as np
@@ -26,7 +27,6 @@ from sfgen import (
     generate,
     stream,
 )
-from sfgen.decoding import generation
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
@@ -164,7 +164,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> list[Loop]:
             super().__post_init__()
             made.append(self)
 
-    monkeypatch.setattr(generation, "Loop", Seen)
+    monkeypatch.setattr(import_module("sfgen.decoding.prepare"), "Loop", Seen)  # the name is also a function
     return made
 
 

@@ -44,7 +44,9 @@ def markers_of(item: pytest.Item) -> set[str]:
         found |= uses_of([item.function, *(definitions[-1].func for definitions in fixtures)], parameters)
     elif isinstance(item, pytest.DoctestItem):
         text = Path(item.path).read_text(encoding="utf-8")
-        found |= {"torch"} if any(f"import {module}" in text for module in HEAVY) else set()
+        found |= (
+            {"torch"} if any(f"{verb} {module}" in text for verb in ("import", "from") for module in HEAVY) else set()
+        )
     return found
 
 
