@@ -204,7 +204,7 @@ def test_what_drives_a_terminal_is_shown_there_and_exact_elsewhere() -> None:
 
 def test_the_source_is_of_the_oldest_python_that_is_promised() -> None:
     promised = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
-    minor = int(promised.removeprefix(">=3."))
+    minor = int(promised.split(",")[0].removeprefix(">=3."))
     for package in ("core", "cli"):
         for file in (ROOT / package).rglob("*.py"):
             ast.parse(file.read_text(encoding="utf-8"), str(file), feature_version=(3, minor))
