@@ -164,6 +164,8 @@ def without_weights(request: Request, job: Job, say: Say, made: Made | None) -> 
 
     assert job.spec is not None, "a command names its model"
     model = job.spec.load()
+    if request.scores:
+        return LoadedJob(job, model, None)
     vocabulary = vocabulary_of(model)
     if constraint:
         say("preparing the index")
