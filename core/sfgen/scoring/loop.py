@@ -56,21 +56,21 @@ class ScoringLoop:
         root = [*self.spelled.root]
         (scores,) = self._checked((yield cursor.ask(root)), 1)
         self._arrive(tree, scores, logprobs)
-        waiting: list[tuple[PrefixNode, list[int]]] = [(tree, root)]
+        waiting = [(root, chain) for chain in chains(tree)]
         while waiting:
-            branch, known = waiting.pop()
-            for tokens, nodes in chains(branch):
-                # Behind the last token an end may follow; where there is no such token, nobody need know.
-                read = len(tokens) if self.vocabulary.end_token_ids or nodes[-1].children else len(tokens) - 1
-                if read:
-                    question = cursor.ask([*known, *tokens[:read]])
-                    answer = self._checked((yield replace(question, everywhere=read > 1)), read)
-                    for node, scores in zip(nodes, answer, strict=False):
-                        self._arrive(node, scores, logprobs)
-                if read < len(tokens):
-                    self._end(nodes[-1], 0.0, logprobs)
-                if nodes[-1].children:
-                    waiting.append((nodes[-1], [*known, *tokens]))
+            known, (tokens, nodes) = waiting.pop()
+            whole, last = [*known, *tokens], nodes[-1]
+            # Behind the last token an end may follow; where there is no such token, nobody need know.
+            read = len(tokens) if self.vocabulary.end_token_ids or last.children else len(tokens) - 1
+            if read:
+                cursor.cut(len(known))
+                question = cursor.ask(whole[: len(known) + read])
+                answer = self._checked((yield replace(question, everywhere=read > 1)), read)
+                for node, scores in zip(nodes, answer, strict=False):
+                    self._arrive(node, scores, logprobs)
+            if read < len(tokens):
+                self._end(last, 0.0, logprobs)
+            waiting += [(whole, chain) for chain in chains(last)]  # the next ones: what they go on from is read
         yield Scored(normalized(self.texts, logprobs, self.spelled.choices), self.prompt_tokens, cursor.asked)
 
     def _arrive(self, node: PrefixNode, scores: Scores, logprobs: list[float]) -> None:
