@@ -44,11 +44,8 @@ def gen(
         sfgen gen --regex '[A-Z][a-z]{2,9} is [1-9][0-9] years old\.' 'A person: '
         sfgen gen --grammar 'root ::= [0-9] ("+" [0-9])*' 'In our shop: '
 
-    One of some answers:
+    One of some answers; with [bold]--scores[/] how likely each of them is:
         sfgen gen --choices hot,cold,hotel 'It is very '
-
-    How likely each of them is:
-        sfgen gen --choices hot,cold,hotel --scores 'It is very '
 
     Three different dates; the same command writes the same three again:
         sfgen gen --regex '20[0-9]{2}-(0[1-9]|1[0-2])' --seed 7 --samples 3 'Date: '
