@@ -128,7 +128,8 @@ def test_skill_is_not_beaten_by_cloud() -> None:
             if word.startswith(written):
                 following[ord(word[len(written)]) - 97 if word != written else 26] += share  # type: ignore[assignment]
         with np.errstate(divide="ignore"):
-            return np.log(np.array([following[token] for token in range(27)], dtype=np.float64))
+            scores: Scores = np.log(np.array([following[token] for token in range(27)], dtype=np.float64))
+        return scores
 
     model = ScriptedModel(vocabulary, shares)
     choices = ["skill", "cloud"]
@@ -151,7 +152,8 @@ def test_hot_and_hotel_are_not_mixed_up() -> None:
             row[following] = 1.0
         if written == "hot":
             row[6] = 0.01
-        return np.log(row, dtype=np.float64)
+        scores: Scores = np.log(row)
+        return scores
 
     model = ScriptedModel(Vocabulary([b"h", b"o", b"t", b"e", b"l", b"x", None], end_token_ids=[6]), score_of)
     found = score(model, "x", ["hot", "hotel"])

@@ -18,12 +18,13 @@ tokens of the vocabulary, the longest first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 from sfgen.decoding.fast_forward import TAIL
 from sfgen.decoding.retokenize import Canonical, Ids
-from sfgen.errors import UsageError
+from sfgen.errors import SfgenError, UsageError
 from sfgen.protocols import Model
 
 
@@ -70,9 +71,10 @@ class Spelling:
     def _together(self, choice: str) -> Ids:
         """The tokens of the prompt and a choice, cut as one text where that can be."""
         if isinstance(self.prompt, str):
-            ids = tuple(self.model.encode(self.prompt + choice)) if choice else self.prompt_ids
-            if self._bytes(ids) == self._bytes(self.prompt_ids) + choice.encode():
-                return ids
+            with suppress(SfgenError):  # a model that does not read each character
+                ids = tuple(self.model.encode(self.prompt + choice)) if choice else self.prompt_ids
+                if self._bytes(ids) == self._bytes(self.prompt_ids) + choice.encode():
+                    return ids
         return (*self.prompt_ids, *self._behind(choice))
 
     def _behind(self, choice: str) -> Ids:
