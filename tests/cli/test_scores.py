@@ -104,6 +104,7 @@ def _timeless(line: str) -> dict[str, Any]:
         (["--top-k", "3"], "--top-k"),
         (["--top-p", "0.5"], "--top-p"),
         (["--min-p", "0.5"], "--min-p"),
+        (["--max-tokens", "9"], "--max-tokens"),
         (["--stop", "a"], "--stop"),
         (["--logprobs", "--json"], "--logprobs"),
         (["--echo"], "--echo"),

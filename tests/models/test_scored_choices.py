@@ -1,4 +1,4 @@
-"""Choices scored by real sessions, each as if its whole text were read anew; in batches, in GGUF files, after a chat."""
+"""Choices scored by real sessions, each as if its text were read anew; in batches, in GGUF files, after a chat."""
 
 from __future__ import annotations
 

@@ -94,6 +94,7 @@ class Request:
             "--top-k": options.top_k is not None,
             "--top-p": options.top_p is not None,
             "--min-p": options.min_p is not None,
+            "--max-tokens": options.max_tokens != GenerationOptions().max_tokens,
             "--stop": bool(options.stop),
             "--logprobs": options.logprobs,
             "--echo": options.echo,

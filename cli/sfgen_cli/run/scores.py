@@ -28,7 +28,7 @@ def write_scores(request: Request) -> None:
         load_weights(loaded, say)
         say("scoring the choices")
         started = time.perf_counter()
-        scored: Scored = loaded.scored(loop)
+        scored: Scored = loaded.score(loop)
     if request.options.json:
         from sfgen.jobs.record import scores_record
 

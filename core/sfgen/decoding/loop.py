@@ -109,14 +109,14 @@ class Loop:
             This loop.
         """
         arguments.function("observer", observer)
-        own = self.token_logprobs
+        own = self.passes.observe
 
         def both(index: int, scores: Scores) -> None:
-            assert own is not None
-            own.observe(index, scores)
+            if own is not None:
+                own(index, scores)
             observer(index, scores)
 
-        self.passes.observe = observer if own is None else both
+        self.passes.observe = both
         return self
 
     def run(self) -> Steps:

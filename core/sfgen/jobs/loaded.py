@@ -72,7 +72,7 @@ class LoadedJob:
         """The scoring loop of one prompt, of a job with choices. What can be known to be impossible is raised here."""
         return prepare_scoring(self.model, self.encoded(prompt), self.job.scored or ())
 
-    def scored(self, loop: ScoringLoop) -> Scored:
+    def score(self, loop: ScoringLoop) -> Scored:
         """Run a scoring loop.
 
         Raises:
