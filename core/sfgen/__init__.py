@@ -38,12 +38,14 @@ if TYPE_CHECKING:
     from sfgen.schema.from_examples import schema_of
     from sfgen.schema.from_tools import tools_schema
     from sfgen.schema.json_schema import JsonSchema
+    from sfgen.scoring import ChoiceScore, score
     from sfgen.trace import read_trace
     from sfgen.vocabulary import Vocabulary
 
 _HOME = {
     "BannedWords": "sfgen.ban",
     "BlockMoved": "sfgen.decoding",
+    "ChoiceScore": "sfgen.scoring",
     "Dfa": "sfgen.automata",
     "Event": "sfgen.decoding",
     "Finished": "sfgen.decoding",
@@ -68,6 +70,7 @@ _HOME = {
     "read_trace": "sfgen.trace",
     "run_job": "sfgen.jobs",
     "schema_of": "sfgen.schema.from_examples",
+    "score": "sfgen.scoring",
     "stream": "sfgen.decoding",
     "tools_schema": "sfgen.schema.from_tools",
 }
@@ -75,6 +78,7 @@ _HOME = {
 __all__ = [
     "BannedWords",
     "BlockMoved",
+    "ChoiceScore",
     "Dfa",
     "Event",
     "Finished",
@@ -99,6 +103,7 @@ __all__ = [
     "read_trace",
     "run_job",
     "schema_of",
+    "score",
     "stream",
     "tools_schema",
 ]

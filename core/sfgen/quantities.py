@@ -48,5 +48,8 @@ Signed: TypeAlias = Annotated[int, Range(-LARGEST, LARGEST, "a whole number of 6
 Probability: TypeAlias = Annotated[float, Range(0, 1 + ROUNDING, "a number from 0 to 1")]
 """A probability, up to rounding."""
 
+LogProbability: TypeAlias = Annotated[float, Range(-LARGEST, ROUNDING, "a number of at most 0")]
+"""The natural logarithm of a probability, up to rounding."""
+
 Seconds: TypeAlias = Annotated[float, Range(0, LONGEST_RUN, "a number of seconds")]
 """A time, since something began."""

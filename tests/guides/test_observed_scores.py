@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -84,7 +84,8 @@ def test_the_last_scores_of_each_token(seed: int, wanted: list[Text], at_once: b
         loops.append(loop)
         found.append((text, seen))
     together: dict[int, Event | SfgenError] = {}
-    for number, event in drive_batch(loops, batch_of(model, rows), rows):
+    events: Iterator[tuple[int, Event | SfgenError]] = drive_batch(loops, batch_of(model, rows), rows)
+    for number, event in events:
         together[number] = event
     for number, (text, seen) in enumerate(found):
         plain = _last(model, text)

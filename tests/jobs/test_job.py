@@ -75,6 +75,7 @@ OTHER: dict[str, Any] = {
     "sampler": Sampler(1.0, seed=6),
     "max_tokens": 8,
     "fast_forward": False,
+    "logprobs": True,
 }
 OTHER_FREE: dict[str, Any] = {"stop": ["."], "index": DATE}
 OTHER_BANNED: dict[str, Any] = {"strategy": "mask", "max_rollbacks": 9, "max_block": 9, "banned": ["listen"]}

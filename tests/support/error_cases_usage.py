@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from error_case import Broken, Case, Terminal, both, files, patched
 
 USAGE = [
@@ -40,6 +42,21 @@ USAGE = [
     Case("gen --choices-file /no/such/file", 1, "cannot read /no/such/file"),
     Case(["gen", "--choices", "a\udcff"], 2, "contains a surrogate code point, which is not text"),
     Case("gen --choices aaa,bbb", 2, "than the limit of 5", patched("sfgen.automata.choices.MAX_DFA_STATES", 5)),
+    # --- scores and log-probabilities
+    Case("gen --scores x", 2, "--scores needs --choices or --choices-file"),
+    Case("gen --regex a --scores x", 2, "--scores needs --choices or --choices-file"),
+    Case("gen --choices a --scores -n 2 x", 2, "--scores and --samples cannot be used together"),
+    Case("gen --choices a --ban-words b --scores x", 2, "--scores and a ban cannot be used together"),
+    Case(["gen", "--choices", "a\udcff", "--scores", "x"], 2, "contains a surrogate code point, which is not text"),
+    Case("gen -m zip:f --choices é --scores x", 2, "the vocabulary has no tokens for the choice 'é'", files(f="a x")),
+    Case("gen --choices-file f --scores x", 1, "the prompt and a choice are longer than tiny", files(f="hot " * 4000)),
+    Case(
+        "gen --choices a --scores x",
+        1,
+        "none of the choices any probability",
+        patched("sfgen.scoring.choice.log_sum", lambda _: -math.inf),
+    ),
+    Case("gen --logprobs x", 2, "--logprobs needs --json or --input"),
     # --- sampling
     Case("gen -r a -t -1 -m uniform", 2, "temperature must be"),
     Case("gen -r a -t nan -m uniform", 2, "temperature must be"),

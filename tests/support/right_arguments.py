@@ -336,7 +336,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "GenerationConfig": _is(sfgen.GenerationConfig),
     "GuideSource": _is(sfgen.Index),
     "Index": _is(sfgen.Index),
-    "Iterable[Loop]": _all(_is(Loop)),
+    "Iterable[Asks[Told]]": _all(_is(Loop)),
     "Iterable[int]": _all(_is_int),
     "Iterable[str]": lambda value: isinstance(value, str) or _all(_is(str))(value),
     "LanguageModel": callable,

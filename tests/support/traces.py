@@ -25,7 +25,7 @@ from sfgen import (
     load_model,
     stream,
 )
-from sfgen.decoding import BlockClosed, Candidate, Outlook, Watch
+from sfgen.decoding import BlockClosed, Candidate, Outlook, TokenLogprob, Watch
 from sfgen.errors import SfgenError
 from sfgen.trace import TraceFile, tracing
 from sfgen.trace.scene import Scene
@@ -40,6 +40,7 @@ TEXTS = st.lists(
 BYTES = st.one_of(st.binary(max_size=4), st.sampled_from(["talk", "聊", "\x1b[2J", "שלום"]).map(str.encode))
 COUNTS = st.one_of(st.integers(0, 9), st.integers(0, 2**63 - 1))
 SHARES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 5e-324, 1.0]))
+LOGARITHMS = st.one_of(st.floats(-1e300, 0), st.just(-5e-324))
 WORDS = st.lists(TEXTS, max_size=3).map(tuple)
 NO = st.none()
 PLAIN = st.text(max_size=4)
@@ -101,6 +102,7 @@ RESULTS = st.builds(
         lambda inner: st.lists(inner, max_size=2) | st.dictionaries(PLAIN, inner, max_size=2),
         max_leaves=4,
     ),
+    NO | st.lists(st.builds(TokenLogprob, NO | LOGARITHMS, LOGARITHMS), max_size=3).map(tuple),
 )
 
 

@@ -13,7 +13,7 @@ import pytest
 from traces import write_runs
 
 import sfgen.trace
-from sfgen.decoding import Candidate, Outlook, Result, Watch
+from sfgen.decoding import Candidate, Outlook, Result, TokenLogprob, Watch
 from sfgen.errors import SfgenError
 from sfgen.quantities import Range
 from sfgen.trace import Failure, Scene
@@ -28,6 +28,7 @@ _SECTIONS: dict[str, tuple[type, set[str]]] = {
     "Candidate": (Candidate, set()),
     "Watch": (Watch, set()),
     "Result": (Result, set()),
+    "TokenLogprob": (TokenLogprob, set()),
     "error": (Failure, set()),
     **{name: (kind, set()) for name, kind in EVENTS.items()},
 }

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from sfgen import Finished, TokenChosen, read_trace
+from sfgen import Finished, Result, TokenChosen, read_trace
 from sfgen.printable import json_text
 from sfgen.trace import Recording, TraceFile
+from sfgen.trace.kinds import record_of
+from sfgen.trace.values import to_json
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 TEXTS = {
@@ -78,13 +80,17 @@ def test_written_again_it_is_the_same(name: str, tmp_path: Path) -> None:
 
 
 def compared(path: Path) -> list[str]:
-    """The lines, but for the version of sfgen and the time of an error, which is that of writing it."""
+    """The lines, with keys that were added since, but for the version and the time at which an error was written."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)
         assert json_text(fields) == line
         if "sfgen" in fields:
             fields["sfgen"] = ""
+        if fields.get("event") == "finished":
+            result = fields["result"]
+            added = {key.name: to_json(key.default) for key in record_of(Result).keys if not key.is_needed}
+            fields["result"] = {**result, **{name: value for name, value in added.items() if name not in result}}
         if fields.get("event") == "error":
             fields["seconds"] = 0
         found.append(json_text(fields))

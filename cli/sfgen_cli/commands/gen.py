@@ -7,7 +7,7 @@ from typing import Annotated
 
 from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.batch import ManyOptions
-from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, NoFastForward
+from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, NoFastForward, Scores
 from sfgen_cli.options.generation import GenerationOptions, Prompt
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin
@@ -30,6 +30,7 @@ def gen(
     writing: SchemaOptions,
     engine: Engine = None,
     no_fast_forward: NoFastForward = False,
+    scores: Scores = False,
     bans: Annotated[BanOptions, Named("ban-")],
     generation: GenerationOptions,
     many: ManyOptions,
@@ -43,7 +44,7 @@ def gen(
         sfgen gen --regex '[A-Z][a-z]{2,9} is [1-9][0-9] years old\.' 'A person: '
         sfgen gen --grammar 'root ::= [0-9] ("+" [0-9])*' 'In our shop: '
 
-    One of some answers:
+    One of some answers; with [bold]--scores[/] how likely each of them is:
         sfgen gen --choices hot,cold,hotel 'It is very '
 
     Three different dates; the same command writes the same three again:
@@ -65,7 +66,7 @@ def gen(
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)
-    request = Request("", constraint, banned, generation, engine, not no_fast_forward)
+    request = Request("", constraint, banned, generation, engine, not no_fast_forward, scores)
     if many.input is not None:
         from sfgen_cli.batch.run import run_many
 
@@ -77,5 +78,10 @@ def gen(
     typed = text if prompt in (None, "-") else prompt
     if not constraint and (hint := pattern_hint(typed)):
         note(f"sfgen: {hint}", quiet=generation.quiet)
-    run(replace(request, prompt=text))
+    if scores:
+        from sfgen_cli.run.scores import write_scores
+
+        write_scores(replace(request, prompt=text))
+    else:
+        run(replace(request, prompt=text))
     tell_of_demonstration(generation)

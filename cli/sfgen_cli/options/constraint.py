@@ -119,6 +119,18 @@ NoFastForward = Annotated[
 ]
 
 
+Scores = Annotated[
+    bool,
+    typer.Option(
+        "--scores",
+        help="With --choices or --choices-file. Write no text but the probability of each choice: as a whole text with "
+        "its end, at temperature 1, divided by that of all choices. A table with bars on a terminal; piped, a line for "
+        "each, the likeliest first: the choice, its share and the logarithm of its own probability, with tabs between.",
+        rich_help_panel=CONSTRAINT,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class ConstraintOptions:
     """What a text must match; each field is an option of ``gen``, ``check`` and ``index``, and one of them is given."""

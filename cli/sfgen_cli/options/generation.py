@@ -210,6 +210,16 @@ Trace = Annotated[
         rich_help_panel=_OUTPUT,
     ),
 ]
+Logprobs = Annotated[
+    bool,
+    typer.Option(
+        "--logprobs",
+        help="With --json or --input: how likely each token was, as logarithms, under the model and under the mask "
+        "with which it was drawn. Takes the scores of all tokens at each step, which are else not computed where few "
+        "tokens are allowed; the text is the same.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
 
 Strategy = Annotated[
     Literal["resample", "first-token", "mask"],
@@ -263,6 +273,7 @@ class GenerationOptions:
     slow: Slow = 0
     step: Step = False
     trace: Trace = None
+    logprobs: Logprobs = False
     strategy: Strategy = "resample"
     max_block: MaxBlock = 32
     max_rollbacks: MaxRollbacks = 10_000

@@ -121,7 +121,7 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
     made: Made | None = constraint.schema_or_grammar
     if constraint.json_schema is not None:
         _check_schema(constraint.json_schema, quiet=options.quiet)
-    elif made is None and request.reference is None:
+    elif made is None and request.reference is None and not request.scores:
         made = constraint.dfa() if constraint and constraint.index_file is None else None
     elif made is None and constraint.pattern is not None:
         from sfgen.regex import parse
@@ -164,6 +164,8 @@ def without_weights(request: Request, job: Job, say: Say, made: Made | None) -> 
 
     assert job.spec is not None, "a command names its model"
     model = job.spec.load()
+    if request.scores:
+        return LoadedJob(job, model, None)
     vocabulary = vocabulary_of(model)
     if constraint:
         say("preparing the index")

@@ -29,6 +29,7 @@ class Request:
         options: The rest.
         engine: How the pattern is followed; ``None``: it was not asked for, and the default is taken.
         fast_forward: Whether text that must follow is not asked for.
+        scores: Whether the choices are scored, and no text is written.
     """
 
     prompt: str
@@ -37,6 +38,7 @@ class Request:
     options: GenerationOptions
     engine: EngineName | None = None
     fast_forward: bool = True
+    scores: bool = False
 
     def check(self) -> None:
         """Refuse options that have no meaning together.
@@ -45,6 +47,8 @@ class Request:
             UsageError: Which, and what to do instead.
         """
         options = self.options
+        if self.scores:
+            self._check_scores()
         if options.json and options.echo:
             raise UsageError(
                 "--json and --echo cannot be used together",
@@ -68,7 +72,45 @@ class Request:
             from sfgen.decoding.stops import StopStrings
 
             StopStrings.of(options.stop)
+        if options.logprobs and not options.json:
+            raise UsageError(
+                "--logprobs needs --json or --input: they are written into records",
+                hint="For example: sfgen gen --json --logprobs 'Once upon a time'",
+            )
         self._check_engine()
+
+    def _check_scores(self) -> None:
+        """Refuse what has no meaning where choices are scored."""
+        if self.constraint.choices is None:
+            raise UsageError(
+                "--scores needs --choices or --choices-file",
+                hint="For example: sfgen gen --choices hot,cold --scores 'It is very '",
+            )
+        options = self.options
+        given = {
+            "a ban": self.banned is not None,
+            "--samples": options.samples > 1,
+            "--temperature": options.temperature is not None,
+            "--top-k": options.top_k is not None,
+            "--top-p": options.top_p is not None,
+            "--min-p": options.min_p is not None,
+            "--max-tokens": options.max_tokens != GenerationOptions().max_tokens,
+            "--stop": bool(options.stop),
+            "--logprobs": options.logprobs,
+            "--echo": options.echo,
+            "--live": bool(options.live),
+            "--slow": options.slow > 0,
+            "--step": options.step,
+            "--trace": options.trace is not None,
+            "--engine": self.engine is not None,
+            "--no-fast-forward": not self.fast_forward,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise UsageError(
+                    f"--scores and {name} cannot be used together: choices are scored, and no text is written",
+                    hint="Leave one of them out.",
+                )
 
     def _check_engine(self) -> None:
         if self.engine is not None and not self.constraint:
@@ -172,4 +214,5 @@ class Request:
             samples=self.options.samples,
             chat=self.options.chat,
             facts=self.facts,
+            choices=self.constraint.choices if self.scores else None,
         )

@@ -3,8 +3,9 @@
 ``protocols`` says what the loop asks of each; ``loop`` is the generator; ``sequence`` one text with all that walks
 along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
 ``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
-``top_logprobs`` what the model found likely; ``verify`` the last look at the text; ``config`` the parameters of a
-generation, ``prepare`` makes the loop of them; ``generation`` runs it for one text, ``batch`` several in lock-step.
+``top_logprobs`` what the model found likely; ``token_logprobs`` how likely each token was; ``verify`` the last look at
+the text; ``config`` the parameters of a generation, ``prepare`` makes the loop of them; ``generation`` runs it for one
+text, ``batch`` several in lock-step.
 """
 
 from sfgen.decoding.batch import batch_of, drive_batch
@@ -22,6 +23,7 @@ from sfgen.decoding.events import (
     RolledBack,
     TextReleased,
     TokenChosen,
+    TokenLogprob,
     Watch,
 )
 from sfgen.decoding.generation import generate, stream
@@ -49,6 +51,7 @@ __all__ = [
     "Session",
     "TextReleased",
     "TokenChosen",
+    "TokenLogprob",
     "Watch",
     "batch_of",
     "drive_batch",

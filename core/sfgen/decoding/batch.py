@@ -9,16 +9,27 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from sfgen import arguments
 from sfgen.decoding.events import Ask, AskAgain, Event
-from sfgen.decoding.loop import Loop, Steps
+from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of
 from sfgen.errors import SfgenError
 from sfgen.models.separate_rows import SeparateRows
-from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model
+from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model, Scores
+
+Told = TypeVar("Told")
+ToldBy = TypeVar("ToldBy", covariant=True)
+
+
+class Asks(Protocol[ToldBy]):
+    """What can be driven: a loop that asks for scores, and tells what comes of them."""
+
+    def run(self) -> Generator[Ask | AskAgain | ToldBy, Scores | None, Any]:
+        """Yield questions, each of which is sent its answer, and events, which are sent nothing."""
 
 
 def batch_of(model: Model | str | Path, rows: int) -> Batch:
@@ -39,29 +50,30 @@ def drive(loop: Loop, model: Model) -> Iterator[Event]:
     Raises:
         SfgenError: Whatever ends the text; see ``sfgen.decoding.stream``.
     """
-    for _, event in drive_batch([loop], batch_of(model, 1)):
+    told: Iterator[tuple[int, Event | SfgenError]] = drive_batch([loop], batch_of(model, 1))
+    for _, event in told:
         if isinstance(event, SfgenError):
             raise event
         yield event
 
 
 @dataclass
-class _Row:
+class _Row(Generic[Told]):
     """What runs in one row of the batch."""
 
     number: int  # of the loop
-    steps: Steps
+    steps: Generator[Ask | AskAgain | Told, Scores | None, Any]
     answer: Answer | None = None
     question: Ask | None = None
 
 
 def drive_batch(
-    loops: Iterable[Loop], batch: Batch, rows: int | None = None
-) -> Iterator[tuple[int, Event | SfgenError]]:
+    loops: Iterable[Asks[Told]], batch: Batch, rows: int | None = None
+) -> Iterator[tuple[int, Told | SfgenError]]:
     """Run loops in lock-step.
 
     Args:
-        loops: What ``prepare`` made, one for each text.
+        loops: What ``prepare`` made, one for each text; or others that ask.
         batch: Empty, and with a row for each loop, or ``rows`` of them.
         rows: How many loops run at once; all if not given. The next one is taken from ``loops`` when a row is free.
 
@@ -79,7 +91,7 @@ def drive_batch(
         loops = list(loops)
         rows = len(loops)
     waiting = enumerate(loops)
-    running: dict[int, _Row] = {}
+    running: dict[int, _Row[Told]] = {}
     narrow = batch if isinstance(batch, BatchScoresRows) else None
     try:
         for place in range(rows):
@@ -95,7 +107,7 @@ def drive_batch(
             row.steps.close()
 
 
-def _begin(running: dict[int, _Row], place: int, waiting: Iterator[tuple[int, Loop]]) -> None:
+def _begin(running: dict[int, _Row[Told]], place: int, waiting: Iterator[tuple[int, Asks[Told]]]) -> None:
     """Give a place to the next loop; to none if there is no other."""
     running.pop(place, None)
     for number, loop in waiting:
@@ -105,8 +117,8 @@ def _begin(running: dict[int, _Row], place: int, waiting: Iterator[tuple[int, Lo
 
 
 def _to_next_question(
-    row: _Row, place: int, narrow: BatchScoresRows | None
-) -> Generator[tuple[int, Event | SfgenError], None, bool]:
+    row: _Row[Told], place: int, narrow: BatchScoresRows | None
+) -> Generator[tuple[int, Told | SfgenError], None, bool]:
     """Pass a loop's events on until it asks; false if it is over instead.
 
     What it asks again is answered at once, for nothing is read: who observes does not change who reads with whom.
@@ -134,7 +146,7 @@ def _to_next_question(
             yield row.number, step
 
 
-def _ask(running: Mapping[int, _Row], batch: Batch, narrow: BatchScoresRows | None) -> None:
+def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRows | None) -> None:
     """Answer all open questions at once."""
     questions: dict[int, Sequence[int]] = {}
     answers: dict[int, Answer] = {}
@@ -143,7 +155,7 @@ def _ask(running: Mapping[int, _Row], batch: Batch, narrow: BatchScoresRows | No
         assert row.question is not None, "every loop that runs has come to a question"
         if row.question.keep is not None:
             batch.rewind(place, row.question.keep)
-        if row.question.everywhere:
+        if row.question.everywhere and len(row.question.token_ids) > 1:
             answers[place] = _read_everywhere(batch, place, row.question.token_ids)
         else:
             questions[place], wanted[place] = row.question.token_ids, row.question.rows
@@ -154,6 +166,8 @@ def _ask(running: Mapping[int, _Row], batch: Batch, narrow: BatchScoresRows | No
         answers |= dict.fromkeys(questions, error)
     for place, row in running.items():
         row.answer = answers[place]
+        if row.question is not None and row.question.everywhere and not isinstance(row.answer, SfgenError):
+            row.answer = np.atleast_2d(row.answer)
 
 
 def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:

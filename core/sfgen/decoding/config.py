@@ -47,6 +47,9 @@ class GenerationConfig:
         observe: Somebody observes: the ``TokenChosen`` events tell what the model found likely and which banned words
             are partial matches, which takes all scores of every step. The text is the same as without.
 
+        logprobs: The result tells of each token how likely it was (``Result.logprobs``), forced ones too, which takes
+            the model's scores of all tokens at every step. The text is the same as without.
+
     Raises:
         UsageError: An argument of another kind, or out of its range; a stop string is empty, there are stop strings
             beside an index, or no strategy has that name.
@@ -67,6 +70,7 @@ class GenerationConfig:
     fast_forward: bool = True
     hold: bool = False
     observe: bool = False
+    logprobs: bool = False
 
     def __post_init__(self) -> None:
         def keep(name: str, value: object) -> None:
@@ -81,7 +85,7 @@ class GenerationConfig:
         keep("max_block", arguments.whole_number("max_block", self.max_block, least=1))
         keep("max_tokens", arguments.whole_number("max_tokens", self.max_tokens, least=0))
         keep("max_rollbacks", arguments.whole_number("max_rollbacks", self.max_rollbacks, least=0))
-        for name in ("fast_forward", "hold", "observe"):
+        for name in ("fast_forward", "hold", "observe", "logprobs"):
             keep(name, arguments.flag(name, getattr(self, name)))
         if StopStrings.of(self.stop).strings and self.index is not None:
             raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.quantities import Count, Probability, Signed
+from sfgen.quantities import Count, LogProbability, Probability, Signed
 
 FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
 """Why generation stopped: ``Result`` says what each means."""
@@ -242,6 +242,22 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """How likely a token of the text was.
+
+    Attributes:
+        model: The natural logarithm of the model's probability of it: temperature 1, among all tokens. ``None`` for
+            the probability 0, and where the model scores some token infinite.
+        mask: The same of the probability with which it was drawn: among the tokens that may stand there, after
+            temperature and truncation, with what a ban has learnt. Where nothing is drawn, at temperature 0, it is that
+            among the tokens that may stand there; 0 where nothing else could.
+    """
+
+    model: LogProbability | None
+    mask: LogProbability
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """A finished generation.
 
@@ -258,6 +274,7 @@ class Result:
         rollbacks: Every rollback again, in order.
         moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
         value: What the text stands for, where the constraint tells: the parsed JSON of a ``sfgen.JsonSchema``.
+        logprobs: How likely each of ``token_ids`` was, if that was asked for.
         instance: Makes what ``parsed`` is, where the schema was made of a Python type.
     """
 
@@ -270,6 +287,7 @@ class Result:
     rollbacks: tuple[RolledBack, ...] = field(default=())
     moved_blocks: Count = 0
     value: Any = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
     instance: Instance | None = field(default=None, repr=False, compare=False)
 
     @property

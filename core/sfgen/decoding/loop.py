@@ -49,6 +49,7 @@ from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.strategies import Verdict
+from sfgen.decoding.token_logprobs import TokenLogprobs
 from sfgen.decoding.top_logprobs import outlook
 from sfgen.errors import DeadEnd, GenerationError
 from sfgen.parameter_text import ParameterText
@@ -67,6 +68,7 @@ class Loop:
         constrained: Whether the guide has a pattern, so that the limit never cuts.
         hold: Let nothing go before the end, so that a rollback may go back as far as it takes.
         observe: Somebody observes: tell what the model finds likely, and what the ban has under way.
+        logprobs: Tell of each token how likely it was.
         check: Called with the finished bytes; raises if they break a promise.
         value: Tells what the finished bytes stand for; ``None``: nothing but text.
         parser: Makes an instance of a Python type from them; ``None``: there is no type.
@@ -77,6 +79,7 @@ class Loop:
     constrained: bool
     hold: bool = False
     observe: bool = False
+    logprobs: bool = False
     check: Callable[[bytes], None] | None = None
     value: Callable[[bytes], Any] | None = None
     parser: Callable[[bytes], Any] | None = None
@@ -86,6 +89,9 @@ class Loop:
         self.path = self.text.path
         self.end_tokens = frozenset(self.text.vocabulary.end_token_ids)
         self.passes = ForwardPasses(self.text, self.observe)
+        self.token_logprobs = TokenLogprobs(self.path) if self.logprobs else None
+        if self.token_logprobs is not None:
+            self.passes.observe = self.token_logprobs.observe
         self.release = Release()
         self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
         self.rollbacks: list[RolledBack] = []
@@ -103,7 +109,14 @@ class Loop:
             This loop.
         """
         arguments.function("observer", observer)
-        self.passes.observe = observer
+        own = self.passes.observe
+
+        def both(index: int, scores: Scores) -> None:
+            if own is not None:
+                own(index, scores)
+            observer(index, scores)
+
+        self.passes.observe = both
         return self
 
     def run(self) -> Steps:
@@ -181,6 +194,8 @@ class Loop:
         allowed, state = node.all_allowed(), self.text.guide.state
         token = int(allowed[chosen])
         doomed = node.doomed is not None and bool(node.doomed[chosen])
+        if self.token_logprobs is not None:
+            self.token_logprobs.take(node, chosen, probability)
         banned = self.text.take(token, forced=forced, doomed=doomed)
         reason = self._ended()
         inside = banned is not None and self.text.end is None  # the match is complete whatever follows
@@ -387,6 +402,7 @@ class Loop:
             rollbacks=tuple(self.rollbacks),
             moved_blocks=self.moved_blocks,
             value=None if self.value is None else self.value(data),
+            logprobs=None if self.token_logprobs is None else self.token_logprobs.of_path(),
             instance=None if self.parser is None else Instance(self.parser, data),
         )
         yield Finished(result)

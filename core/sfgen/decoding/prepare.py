@@ -57,6 +57,7 @@ def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig)
         constrained=source is not None,
         hold=config.hold,
         observe=config.observe,
+        logprobs=config.logprobs,
         check=Promises(source, banned, stops, prompt_bytes, model, sampler, budget.limit).check,
         value=constraint.value if isinstance(constraint, HasValue) else None,
         parser=constraint.parser if isinstance(constraint, HasParser) else None,

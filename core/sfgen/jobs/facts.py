@@ -40,8 +40,8 @@ class ConstraintFacts:
     engine: str | None = None
 
     @classmethod
-    def of(cls, index: object) -> ConstraintFacts:
-        """The facts of what a configuration has as its ``index``.
+    def of(cls, index: object, *, choices: tuple[str, ...] | None = None) -> ConstraintFacts:
+        """The facts of what a configuration has as its ``index``, or of choices that are scored.
 
         >>> ConstraintFacts.of("[0-9]+").pattern
         '[0-9]+'
@@ -52,7 +52,7 @@ class ConstraintFacts:
 
         constraint = getattr(index, "constraint", index)
         if constraint is None:
-            return cls()
+            return cls(choices=choices)
         if isinstance(constraint, str):
             return cls(pattern=constraint)
         if isinstance(constraint, JsonSchema):

@@ -1,7 +1,8 @@
-"""A job: one configuration for many prompts, with samples, seeds and records."""
+"""A job: one configuration for many prompts, with samples, seeds and records; or choices to be scored."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +12,12 @@ from sfgen import arguments
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.plain_forms import banned_of, model_of
 from sfgen.decoding.sampler import Sampler
+from sfgen.errors import UsageError
 from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.seeds import sampler_of
 from sfgen.models.spec import ModelSpec
 from sfgen.protocols import Model
+from sfgen.scoring.prepare import checked_choices
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
@@ -32,9 +35,11 @@ class Job:
         samples: How many texts are made of each prompt; see ``sfgen.jobs.seeds`` for how each is drawn.
         chat: Whether each prompt is put into the model's chat template, as the message of a user.
         facts: What records say of the constraint; without, what the configuration's ``index`` tells of itself.
+        choices: Score these texts after each prompt, as ``sfgen.score`` does, in place of writing texts. A record has
+            ``scores`` then, and the likeliest choice as its ``text``.
 
     Raises:
-        UsageError: An argument of another kind, or no sample.
+        UsageError: An argument of another kind, or no sample; or something beside choices that has no meaning there.
 
     >>> Job("tiny", GenerationConfig(max_tokens=9), samples=2).model_name
     'tiny'
@@ -45,6 +50,7 @@ class Job:
     samples: int = 1
     chat: bool = False
     facts: ConstraintFacts | None = None
+    choices: Iterable[str] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.model, str | Path):
@@ -59,6 +65,30 @@ class Job:
         arguments.flag("chat", self.chat)
         if self.facts is not None:
             arguments.instance("facts", self.facts, ConstraintFacts)
+        if self.choices is not None:
+            object.__setattr__(self, "choices", checked_choices(self.choices))
+            self._check_beside_choices()
+
+    def _check_beside_choices(self) -> None:
+        config = self.config
+        given = {
+            "index": config.index is not None,
+            "banned": config.banned is not None,
+            "stop": bool(config.stop),
+            "logprobs": config.logprobs,
+            "samples": self.samples > 1,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise UsageError(
+                    f"choices and {name} cannot be used together: choices are scored, and no text is written",
+                    hint="Leave one of them out.",
+                )
+
+    @property
+    def scored(self) -> tuple[str, ...] | None:
+        """The choices that are scored; ``None`` where texts are written."""
+        return None if self.choices is None else tuple(self.choices)
 
     @property
     def spec(self) -> ModelSpec | None:
@@ -83,7 +113,7 @@ class Job:
     @cached_property
     def constraint(self) -> ConstraintFacts:
         """What records say of the constraint."""
-        return self.facts or ConstraintFacts.of(self.config.index)
+        return self.facts or ConstraintFacts.of(self.config.index, choices=self.scored)
 
     def samplers(self) -> list[Sampler]:
         """How each sample of a single prompt is drawn."""

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 from sfgen.errors import ForeignOutput
 from sfgen.jobs.output import OutputFile
 from sfgen.jobs.prompts import PromptRecord
-from sfgen.jobs.record import RESULT_KEYS, asked, options, record
+from sfgen.jobs.record import RESULT_KEYS, asked, options, record, scores_record
 from sfgen.jobs.seeds import FIRST_SAMPLE, first_seed, sampler_of
 from sfgen.printable import json_text, on_one_line
 
 if TYPE_CHECKING:
     from sfgen import Result, Sampler
     from sfgen.jobs.job import Job
+    from sfgen.scoring.choice import Scored
 
 _SHOWN = 60  # characters of a value
 _OTHER = "Name another file, or give the prompts and the configuration that this one was begun with."
@@ -99,6 +100,11 @@ class Lines:
         """The line of a text."""
         prompt = slot.prompt.prompt or ""
         fields = record(self.job, prompt, result, seed=slot.sampler.seed, seconds=seconds)
+        return {**slot.head, **fields, "options": options(self.job)}
+
+    def scored(self, slot: Slot, scored: Scored, seconds: float) -> dict[str, Any]:
+        """The line of the scores of choices."""
+        fields = scores_record(self.job, slot.prompt.prompt or "", scored, seconds=seconds)
         return {**slot.head, **fields, "options": options(self.job)}
 
     def failed(self, slot: Slot, message: str) -> dict[str, Any]:

@@ -17,6 +17,10 @@ from sfgen.errors import SfgenError, UsageError
 from sfgen.models.spec import ModelSpec
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import GuideSource, Model
+from sfgen.scoring.choice import Scored
+from sfgen.scoring.loop import ScoringLoop
+from sfgen.scoring.one_prompt import drive_scoring
+from sfgen.scoring.prepare import prepare_scoring
 from sfgen.trace.scene import Scene
 
 if TYPE_CHECKING:
@@ -63,6 +67,18 @@ class LoadedJob:
         """
         config = replace(self.job.config, index=self.index, sampler=sampler, hold=hold, observe=observe)
         return prepare(self.model, self.encoded(prompt), config)
+
+    def scoring_loop(self, prompt: str) -> ScoringLoop:
+        """The scoring loop of one prompt, of a job with choices. What can be known to be impossible is raised here."""
+        return prepare_scoring(self.model, self.encoded(prompt), self.job.scored or ())
+
+    def score(self, loop: ScoringLoop) -> Scored:
+        """Run a scoring loop.
+
+        Raises:
+            ModelError: The model's scores cannot be used, or none of the choices has any probability.
+        """
+        return drive_scoring(loop, self.model)
 
     def events(self, loop: Loop) -> Iterator[Event]:
         """Run the loop of one text; its events, the last of which is ``Finished``."""
@@ -128,7 +144,7 @@ class LoadedJob:
 
         The engines that are there for comparison have no kernels, and take seconds for a token.
         """
-        if self.job.constraint.engine is not None:
+        if self.job.constraint.engine is not None or self.job.scored is not None:
             return
         from sfgen.models.uniform import UniformModel
 

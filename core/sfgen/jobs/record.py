@@ -1,17 +1,20 @@
-"""The JSON record of one generated text."""
+"""The JSON record of one generated text, or of the scores of some choices."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfgen.decoding import Result
     from sfgen.jobs.job import Job
+    from sfgen.scoring.choice import Scored
 
 RESULT_KEYS = frozenset(
     (
         *("text", "finish_reason", "token_ids", "prompt_tokens", "completion_tokens", "forward_passes"),
-        *("forced_tokens", "seconds", "rollbacks", "moved_blocks", "value"),
+        *("forced_tokens", "seconds", "rollbacks", "moved_blocks", "value", "logprobs"),
+        *("scores", "total_probability"),
     )
 )
 """What a record has that was not known before the text was."""
@@ -26,6 +29,8 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
         seed: What the text is drawn from; ``None`` where nothing is drawn.
     """
     config, facts = job.config, job.constraint
+    if job.scored is not None:
+        return {"prompt": prompt, "model": job.model_name, **facts.named()}
     fields: dict[str, Any] = {"prompt": prompt, "model": job.model_name, "seed": seed, **facts.named()}
     if (banned := job.banned) is not None:
         fields["banned"] = {
@@ -49,16 +54,20 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
 def options(job: Job) -> dict[str, Any]:
     """What a text depends on and no other key of its record tells."""
     config, sampler, spec = job.config, job.sampler, job.spec
-    named: dict[str, Any] = {"temperature": sampler.temperature, "max_tokens": config.max_tokens}
-    for name in ("top_k", "top_p", "min_p"):
-        if (value := getattr(sampler, name)) is not None:
-            named[name] = value
+    named: dict[str, Any] = {"scores": True}
+    if job.scored is None:
+        named = {"temperature": sampler.temperature, "max_tokens": config.max_tokens}
+        for name in ("top_k", "top_p", "min_p"):
+            if (value := getattr(sampler, name)) is not None:
+                named[name] = value
     if spec is not None and spec.tokenizer is not None:
         named["tokenizer"] = str(spec.tokenizer)
     if spec is not None and spec.dtype != "auto":
         named["dtype"] = spec.dtype
     if job.chat:
         named["chat"] = True
+    if config.logprobs:
+        named["logprobs"] = True
     named |= job.constraint.known_again()
     if job.banned is not None:
         named |= {"max_block": config.max_block, "max_rollbacks": config.max_rollbacks}
@@ -91,6 +100,11 @@ def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: 
     }
     if job.constraint.schema is not None:
         fields["value"] = result.value
+    if result.logprobs is not None:
+        fields["logprobs"] = [
+            {"token_id": token, "model": logprob.model, "mask": logprob.mask}
+            for token, logprob in zip(result.token_ids, result.logprobs, strict=True)
+        ]
     if job.banned is not None:
         fields["rollbacks"] = [
             {
@@ -105,3 +119,31 @@ def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: 
         ]
         fields["moved_blocks"] = result.moved_blocks
     return fields
+
+
+def scores_record(job: Job, prompt: str, scored: Scored, *, seconds: float) -> dict[str, Any]:
+    """What is written of the scores after one prompt. Keys stay; more may be added.
+
+    Args:
+        job: What was asked for.
+        prompt: The user's text.
+        scored: What came out.
+        seconds: How long it took.
+    """
+    return {
+        "text": scored.scores[0].text,
+        "scores": [
+            {
+                "text": score.text,
+                "probability": score.probability,
+                "logprob": score.logprob if math.isfinite(score.logprob) else None,
+                "tokens": list(score.tokens),
+            }
+            for score in scored.scores
+        ],
+        "total_probability": scored.total_probability,
+        "prompt_tokens": scored.prompt_tokens,
+        "forward_passes": scored.forward_passes,
+        "seconds": round(seconds, 6),
+        **asked(job, prompt, seed=None),
+    }

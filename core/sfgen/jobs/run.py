@@ -229,7 +229,8 @@ def run_job(
         How many records were written, failed, and were there before.
 
     Raises:
-        UsageError: An argument of another kind, or ``resume`` together with ``replace`` or ``trace``.
+        UsageError: An argument of another kind, ``resume`` together with ``replace`` or ``trace``, or ``trace`` with a
+            job that scores choices.
         InputError: The prompts cannot be read; or, with ``strict``, a record is no prompt.
         OutputError: The file cannot be written, holds something that may not go, or is not of this job.
         GenerationError: With ``strict``, a text failed.
@@ -242,6 +243,10 @@ def run_job(
     for name, other in (("replace", replace), ("trace", trace is not None)):
         if resume and other:
             raise UsageError(f"resume and {name} cannot be used together", hint="Leave one of them out.")
+    if trace is not None and job.scored is not None:
+        raise UsageError(
+            "choices and trace cannot be used together: no text is written step by step", hint="Leave one of them out."
+        )
     with ExitStack() as stack:
         source: PromptSource
         if isinstance(prompts, str | Path):

@@ -1,4 +1,4 @@
-"""The texts of a job: several are worked on at once, and they are handed on in order."""
+"""The texts of a job, or its scores: several are worked on at once, and they are handed on in order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from sfgen.decoding import Finished, batch_of, drive_batch
 from sfgen.errors import InputError, SfgenError
 from sfgen.jobs.lines import Lines, Slot
+from sfgen.scoring.choice import Scored
 
 if TYPE_CHECKING:
     from sfgen.decoding import Event
     from sfgen.decoding.loop import Loop
     from sfgen.jobs.loaded import LoadedJob
+    from sfgen.scoring.loop import ScoringLoop
     from sfgen.trace import TraceFile, Tracer
 
 
@@ -57,13 +59,16 @@ class Texts:
         """Fill all places, ``at_once`` of them at a time; yields after each step of a text."""
         batch = batch_of(self._loaded.model, at_once)
         running: dict[int, _RunningText] = {}
-        for number, step in drive_batch(self._loops(slots, running), batch, at_once):
+        told: Iterator[tuple[int, Event | Scored | SfgenError]] = drive_batch(
+            self._loops(slots, running), batch, at_once
+        )
+        for number, step in told:
             if self._took(running[number], step):
                 del running[number]
                 self._hand_on()
             yield
 
-    def _loops(self, slots: Iterable[Slot], running: dict[int, _RunningText]) -> Iterator[Loop]:
+    def _loops(self, slots: Iterable[Slot], running: dict[int, _RunningText]) -> Iterator[Loop | ScoringLoop]:
         """The loops of the places in order; ``running`` gets the text of each. What cannot begin is done with."""
         number = 0
         for slot in slots:
@@ -79,9 +84,11 @@ class Texts:
             number += 1
             yield loop
 
-    def _loop(self, slot: Slot) -> Loop:
+    def _loop(self, slot: Slot) -> Loop | ScoringLoop:
         if slot.prompt.prompt is None:
             raise InputError(slot.prompt.fault, hint=slot.prompt.hint)
+        if self._loaded.job.scored is not None:
+            return self._loaded.scoring_loop(slot.prompt.prompt)
         return self._loaded.loop(slot.prompt.prompt, slot.sampler, observe=self._trace is not None)
 
     def _tracer(self, slot: Slot) -> Tracer | None:
@@ -90,7 +97,7 @@ class Texts:
         scene = self._loaded.scene(slot.prompt.prompt or "", slot.sampler, line=slot.prompt.line)
         return self._trace.begin(scene)
 
-    def _took(self, text: _RunningText, step: Event | SfgenError) -> bool:
+    def _took(self, text: _RunningText, step: Event | Scored | SfgenError) -> bool:
         """Take note of an event of a text, or of its error; true if that was the last."""
         if isinstance(step, SfgenError):
             if text.tracer is not None:
@@ -98,6 +105,9 @@ class Texts:
             self._fail(text.outcome, step)
             return True
         seconds = time.perf_counter() - text.started
+        if isinstance(step, Scored):
+            text.outcome.record = self._lines.scored(text.outcome.slot, step, seconds)
+            return True
         if text.tracer is not None:
             text.tracer.show(step, seconds)
         if not isinstance(step, Finished):

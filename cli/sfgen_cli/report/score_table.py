@@ -1,0 +1,62 @@
+"""The scores of choices: a table with bars for people, lines with tabs for programs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from sfgen.printable import on_one_line
+from sfgen_cli.shell.output import write
+
+if TYPE_CHECKING:
+    from sfgen.scoring.choice import Scored
+
+_BAR = 30  # cells
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def write_lines(scored: Scored) -> None:
+    """Write a line for each choice: the text, its share, and the logarithm of its own probability."""
+    lines = [f"{_in_a_field(score.text)}\t{score.probability:.6g}\t{score.logprob:.6g}\n" for score in scored.scores]
+    write("".join(lines))
+
+
+def write_table(scored: Scored) -> None:
+    """Write a table: the choices with their shares as bars, and what the model gives to all of them."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("choice")
+    table.add_column("share", justify="right")
+    table.add_column("", no_wrap=True)
+    table.add_column("log-probability", justify="right")
+    table.add_column("tokens", justify="right")
+    for score in scored.scores:
+        share = f"{100 * score.probability:.2f} %"
+        shown = Text(on_one_line(score.text))
+        table.add_row(shown, share, bar(score.probability), f"{score.logprob:.3f}", str(len(score.tokens)))
+    console = Console(file=sys.stdout, highlight=False)
+    console.print(table)
+    console.print(f"all together: {100 * scored.total_probability:.3g} % of what the model would write")
+
+
+def bar(share: float) -> str:
+    """A bar of a length in proportion to a share.
+
+    >>> bar(0.1), bar(0.05), len(bar(1))
+    ('███', '█▌', 30)
+    """
+    whole, part = divmod(round(share * _BAR * 8), 8)
+    return "█" * whole + _EIGHTHS[part].strip()
+
+
+def _in_a_field(text: str) -> str:
+    """A text in a line of fields: tabs, newlines and backslashes are escaped.
+
+    >>> print(_in_a_field("a\\tb"))
+    a\\tb
+    """
+    return on_one_line(text.replace("\\", "\\\\"))

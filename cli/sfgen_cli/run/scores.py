@@ -1,0 +1,39 @@
+"""``gen --choices … --scores``: how likely each choice is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from sfgen_cli.report.score_table import write_lines, write_table
+from sfgen_cli.run.generation import check_beforehand, load_weights, without_weights
+from sfgen_cli.run.request import Request
+from sfgen_cli.shell import process
+from sfgen_cli.shell.output import write_json
+from sfgen_cli.shell.progress import progress
+
+if TYPE_CHECKING:
+    from sfgen.scoring.choice import Scored
+
+
+def write_scores(request: Request) -> None:
+    """Score the choices after the prompt, and write the scores."""
+    request.check()
+    process.import_numpy()
+    job = request.job()
+    with progress(quiet=request.options.quiet) as say:
+        loaded = without_weights(request, job, say, check_beforehand(request, say))
+        loop = loaded.scoring_loop(request.prompt)
+        load_weights(loaded, say)
+        say("scoring the choices")
+        started = time.perf_counter()
+        scored: Scored = loaded.score(loop)
+    if request.options.json:
+        from sfgen.jobs.record import scores_record
+
+        write_json(scores_record(job, request.prompt, scored, seconds=time.perf_counter() - started))
+    elif sys.stdout is not None and sys.stdout.isatty():
+        write_table(scored)
+    else:
+        write_lines(scored)

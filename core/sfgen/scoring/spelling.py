@@ -1,0 +1,131 @@
+"""The tokens of some choices behind a prompt, as the tokenizer would write them.
+
+The prompt and a choice are cut together, as one text. Where the prompt's tokens begin all of these, each choice has the
+tokens that follow them, and its probability is that on condition of the prompt.
+
+Where the tokenizer joins the end of the prompt with what follows (``very `` and ``hot`` are ``very`` and `` hot``), the
+prompt's last tokens are taken back, for all choices alike, up to those that all of the texts begin with. What is scored
+then is the end of the prompt together with the choice. The shares of the choices are on condition of the prompt all the
+same, since each of the texts begins with it; their own probabilities hold that of the prompt's end as a factor.
+
+Nothing is taken back of a prompt that is given as tokens, such as that of a chat template, nor where nothing would be
+left of it. The choice is cut behind the prompt's last tokens then, or by itself where the tokenizer would have cut
+these otherwise: the rule of jump-forward tokens (``sfgen.decoding.fast_forward``). So it is where the tokenizer changes
+the text, or a model's ``encode`` writes something behind it. A choice that the tokenizer cannot write has the fewest
+tokens of the vocabulary, the longest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from sfgen.decoding.fast_forward import TAIL
+from sfgen.decoding.retokenize import Canonical, Ids
+from sfgen.errors import SfgenError, UsageError
+from sfgen.protocols import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """The tokens of some choices.
+
+    Attributes:
+        root: The tokens before all of them.
+        choices: The tokens of each behind the root.
+    """
+
+    root: Ids
+    choices: tuple[Ids, ...]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Spells the choices behind one prompt.
+
+    Args:
+        model: Its ``vocabulary`` and ``encode`` are used.
+        prompt: Text, or the ids of its tokens.
+        prompt_ids: Its tokens.
+    """
+
+    model: Model
+    prompt: str | Sequence[int]
+    prompt_ids: Ids
+
+    def spelled(self, choices: Sequence[str]) -> Spelled:
+        """The tokens of the choices.
+
+        Raises:
+            UsageError: The vocabulary has no tokens for one of them.
+        """
+        whole = [self._together(choice) for choice in choices]
+        root = self.prompt_ids[: min((_common(self.prompt_ids, ids) for ids in whole), default=0)]
+        if not root:
+            whole = [(*self.prompt_ids, *self._behind(choice)) for choice in choices]
+            root = self.prompt_ids
+        return Spelled(root, tuple(ids[len(root) :] for ids in whole))
+
+    def _together(self, choice: str) -> Ids:
+        """The tokens of the prompt and a choice, cut as one text where that can be."""
+        if isinstance(self.prompt, str):
+            with suppress(SfgenError):  # a model that does not read each character
+                ids = tuple(self.model.encode(self.prompt + choice)) if choice else self.prompt_ids
+                if self._bytes(ids) == self._bytes(self.prompt_ids) + choice.encode():
+                    return ids
+        return (*self.prompt_ids, *self._behind(choice))
+
+    def _behind(self, choice: str) -> Ids:
+        """The tokens of a choice behind those of the prompt, which stay as they are."""
+        data = choice.encode()
+        for start in range(len(self._tail) + 1):
+            found = self._canonical.after(self._tail[start:], data)
+            if found is not None:
+                return found
+        return self._fewest(data)
+
+    @cached_property
+    def _canonical(self) -> Canonical:
+        return Canonical(self.model)
+
+    @cached_property
+    def _tail(self) -> Ids:
+        """The last tokens of the prompt that are text: nothing is joined with others."""
+        tokens, end = self.model.vocabulary.tokens, list[int]()
+        for token in reversed(self.prompt_ids[-TAIL:]):
+            if tokens[token] is None:
+                break
+            end.append(token)
+        return tuple(reversed(end))
+
+    def _fewest(self, data: bytes) -> Ids:
+        """The fewest tokens that write some bytes; of several such the longest first, the lowest id of equal ones."""
+        ids: dict[bytes, int] = {}
+        for number, text in enumerate(self.model.vocabulary.tokens):
+            if text and text in data:
+                ids.setdefault(text, number)
+        longest = max(map(len, ids), default=0)
+        best: list[Ids | None] = [None] * len(data) + [()]
+        for start in reversed(range(len(data))):
+            for stop in range(min(start + longest, len(data)), start, -1):
+                token, rest = ids.get(data[start:stop]), best[stop]
+                if token is not None and rest is not None:
+                    known = best[start]
+                    if known is None or len(rest) + 1 < len(known):
+                        best[start] = (token, *rest)
+        found = best[0]
+        if found is None:
+            raise UsageError(f"the vocabulary has no tokens for the choice {data.decode()!r}")
+        return found
+
+    def _bytes(self, ids: Ids) -> bytes:
+        tokens = self.model.vocabulary.tokens
+        return b"".join([tokens[token] or b"" for token in ids])
+
+
+def _common(one: Ids, other: Ids) -> int:
+    """How many tokens two texts have in common at their start."""
+    count = min(len(one), len(other))
+    return next((position for position in range(count) if one[position] != other[position]), count)

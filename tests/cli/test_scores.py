@@ -1,0 +1,152 @@
+"""``gen --choices … --scores`` and ``--logprobs``, seen from the shell."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from terminal import Terminal
+
+import sfgen as library
+
+Sfgen = Callable[..., Any]
+GEN = ["gen", "--choices", "hot,cold,hotel", "--scores"]
+PROMPT = "It is very "
+
+
+def test_lines_with_tabs(sfgen: Sfgen) -> None:
+    done = sfgen(*GEN, PROMPT)
+    assert (done.code, done.err) == (0, "")
+    found = [line.split("\t") for line in done.out.splitlines()]
+    expected = library.score("tiny", PROMPT, ["hot", "cold", "hotel"])
+    assert [text for text, _, _ in found] == [one.text for one in expected]
+    for (_, share, logprob), one in zip(found, expected, strict=True):
+        assert math.isclose(float(share), one.probability, rel_tol=1e-5)
+        assert math.isclose(float(logprob), one.logprob, rel_tol=1e-5)
+
+
+def test_a_choice_with_a_tab_stays_in_its_field(sfgen: Sfgen, tmp_path: Path) -> None:
+    (tmp_path / "choices").write_text("a\tb\na\\tb\n")
+    done = sfgen("gen", "-m", "uniform", "--choices-file", tmp_path / "choices", "--scores", "x")
+    assert sorted(line.split("\t")[0] for line in done.out.splitlines()) == [r"a\\tb", r"a\tb"]
+
+
+def test_one_object(sfgen: Sfgen) -> None:
+    (record,) = sfgen(*GEN, "--json", PROMPT).records
+    expected = library.score("tiny", PROMPT, ["hot", "cold", "hotel"])
+    assert record["scores"] == [
+        {"text": one.text, "probability": one.probability, "logprob": one.logprob, "tokens": list(one.tokens)}
+        for one in expected
+    ]
+    assert record["text"] == expected[0].text
+    assert (record["prompt"], record["choices"], record["model"]) == (PROMPT, ["hot", "cold", "hotel"], "tiny")
+    assert math.isclose(record["total_probability"], sum(math.exp(one.logprob) for one in expected))
+    assert "seed" not in record
+
+
+def test_a_probability_of_zero_is_null(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfgen.scoring.loop.ScoringLoop._end", staticmethod(_only_hot))
+    (record,) = sfgen(*GEN, "--json", PROMPT).records
+    assert [(one["text"], one["probability"], one["logprob"]) for one in record["scores"]] == [
+        ("hot", 1.0, -1.0), ("cold", 0.0, None), ("hotel", 0.0, None)
+    ]  # fmt: skip
+
+
+def _only_hot(node: Any, logprob: float, logprobs: list[float]) -> None:
+    for number in node.ends:
+        logprobs[number] = -1.0 if number == 0 else -math.inf
+
+
+def test_a_table_on_a_terminal() -> None:
+    with Terminal(*GEN, PROMPT) as terminal:
+        seen = terminal.finish()
+    screen = "\n".join(seen.screen)
+    assert seen.code == 0
+    expected = library.score("tiny", PROMPT, ["hot", "cold", "hotel"])
+    rows = [line for line in seen.screen if "%" in line and "together" not in line]
+    assert [row.split()[0] for row in rows] == [one.text for one in expected]
+    for row, one in zip(rows, expected, strict=True):
+        assert f"{100 * one.probability:.2f} %" in row
+        assert abs(row.count("█") - 30 * one.probability) <= 1
+    assert "all together: " in screen
+
+
+def test_a_file_is_classified(sfgen: Sfgen, tmp_path: Path) -> None:
+    prompts = [PROMPT, "We are ", "Today it is "]
+    (tmp_path / "prompts").write_text("".join(f"{prompt}\n" for prompt in prompts))
+    common = ["--input", tmp_path / "prompts", "--lines", "--quiet"]
+    done = sfgen(*GEN, *common)
+    found = [(record["line"], record["text"], record["scores"][0]["probability"]) for record in done.records]
+    expected = [library.score("tiny", prompt, ["hot", "cold", "hotel"])[0] for prompt in prompts]
+    assert found == [(number, one.text, one.probability) for number, one in enumerate(expected, 1)]
+    output = tmp_path / "scores"
+    assert sfgen(*GEN, *common, "--output", output, "--batch-size", "2").code == 0
+    lines = output.read_text().splitlines()
+    output.write_text(lines[0] + "\n" + lines[1][:20])
+    assert sfgen(*GEN, *common, "--output", output, "--resume").code == 0
+    assert [_timeless(line) for line in output.read_text().splitlines()] == [_timeless(line) for line in lines]
+
+
+def _timeless(line: str) -> dict[str, Any]:
+    return {**json.loads(line), "seconds": 0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["-n", "2"], "--samples"),
+        (["--ban-words", "a"], "a ban"),
+        (["-t", "0"], "--temperature"),
+        (["--top-k", "3"], "--top-k"),
+        (["--top-p", "0.5"], "--top-p"),
+        (["--min-p", "0.5"], "--min-p"),
+        (["--max-tokens", "9"], "--max-tokens"),
+        (["--stop", "a"], "--stop"),
+        (["--logprobs", "--json"], "--logprobs"),
+        (["--echo"], "--echo"),
+        (["--live"], "--live"),
+        (["--slow", "9"], "--slow"),
+        (["--step"], "--step"),
+        (["--trace", "t"], "--trace"),
+        (["--engine", "fast"], "--engine"),
+        (["--no-fast-forward"], "--no-fast-forward"),
+    ],
+)
+def test_what_has_no_meaning_beside_scores(sfgen: Sfgen, arguments: list[str], name: str) -> None:
+    done = sfgen(*GEN, *arguments, PROMPT)
+    assert (done.code, done.out) == (2, "")
+    assert f"--scores and {name} cannot be used together" in done.err
+
+
+@pytest.mark.parametrize("other", [["--regex", "a"], ["--schema", "a int"], []])
+def test_other_constraints_are_not_scored(sfgen: Sfgen, other: list[str]) -> None:
+    done = sfgen("gen", *other, "--scores", PROMPT)
+    assert (done.code, done.out) == (2, "")
+    assert "--scores needs --choices or --choices-file" in done.err
+
+
+def test_a_seed_of_the_environment_is_no_matter(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = sfgen(*GEN, PROMPT).out
+    monkeypatch.setenv("SFGEN_SEED", "3")
+    assert sfgen(*GEN, PROMPT).out == expected
+
+
+def test_log_probabilities_of_the_tokens(sfgen: Sfgen) -> None:
+    command = ["gen", "--regex", '"(hot|cold)"', "--json", PROMPT]
+    (plain,), (found,) = sfgen(*command).records, sfgen(*command, "--logprobs").records
+    assert found["text"] == plain["text"]
+    assert "logprobs" not in plain
+    assert [each["token_id"] for each in found["logprobs"]] == found["token_ids"]
+    assert all(each["model"] < 0 >= each["mask"] for each in found["logprobs"])
+    (banned,) = sfgen("ban", "--words", "talk,listen", "--json", "--logprobs", "Can we talk?").records
+    assert len(banned["logprobs"]) == len(banned["token_ids"])
+
+
+def test_log_probabilities_are_for_records(sfgen: Sfgen) -> None:
+    done = sfgen("gen", "--logprobs", PROMPT)
+    assert (done.code, done.out) == (2, "")
+    assert "--logprobs needs --json or --input" in done.err
