@@ -4,7 +4,7 @@
 along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
 ``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
 ``top_logprobs`` what the model found likely; ``verify`` the last look at the text; ``config`` the parameters of a
-generation, ``prepare`` makes the loop of them; ``generation`` runs it for one text, ``batch`` several in lock-step.
+generation, ``prepare`` makes the loop of them; ``exact`` the loop that draws whole texts; ``generation`` runs it for one text, ``batch`` several in lock-step.
 """
 
 from sfgen.decoding.batch import batch_of, drive_batch
@@ -18,6 +18,7 @@ from sfgen.decoding.events import (
     Event,
     Finished,
     Outlook,
+    PrefixScored,
     Result,
     RolledBack,
     TextReleased,
@@ -43,6 +44,7 @@ __all__ = [
     "GuideSource",
     "Model",
     "Outlook",
+    "PrefixScored",
     "Result",
     "RolledBack",
     "Sampler",

@@ -60,6 +60,8 @@ def options(job: Job) -> dict[str, Any]:
     if job.chat:
         named["chat"] = True
     named |= job.constraint.known_again()
+    if config.strategy == "exact":
+        named |= {"strategy": config.strategy, "max_passes": config.max_passes}
     if job.banned is not None:
         named |= {"max_block": config.max_block, "max_rollbacks": config.max_rollbacks}
     return named
