@@ -48,7 +48,8 @@ def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig)
             "the exact strategy needs a temperature above 0 for free text",
             hint=ParameterText(
                 "At temperature 0 it finds the likeliest text of a constraint; of free text that is hardly ever more "
-                "than its end. Raise temperature.", "temperature",
+                "than its end. Raise temperature.",
+                "temperature",
             ),
         )
     ban, spelled = None, source

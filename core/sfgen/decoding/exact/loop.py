@@ -121,15 +121,15 @@ class ExactLoop(Loop):
                 return standing
         raise DeadEnd(
             "no allowed text within the limit of tokens has any probability",
-            hint=ParameterText(
-                "Allow more tokens, or leave out top_k, top_p and min_p.", "top_k", "top_p", "min_p"
-            ),
+            hint=ParameterText("Allow more tokens, or leave out top_k, top_p and min_p.", "top_k", "top_p", "min_p"),
         )
 
     def _go_to(self, token_ids: tuple[int, ...]) -> None:
         """Put the text where these tokens have been taken, which are the beginning of some allowed text."""
         path = self.path
-        common = next((place for place, (one, other) in enumerate(zip(path.token_ids, token_ids)) if one != other), None)
+        common = next(
+            (place for place, (one, other) in enumerate(zip(path.token_ids, token_ids)) if one != other), None
+        )
         if common is None:
             common = min(len(path), len(token_ids))
         if common < len(path):
@@ -214,8 +214,8 @@ class ExactLoop(Loop):
         """Work out more of the children of a prefix, where the text stands."""
         scores = yield from self._scores()
         tokens, ends = self._continuations()
-        prefix.kept *= _MORE
-        prefix.children = self._children(prefix.child, scores, tokens, ends=ends).best(prefix.kept)
+        every = self._children(prefix.child, scores, tokens, ends=ends)
+        prefix.children = every.best(_MORE * len(prefix.children.tokens))
 
     def _scores(self) -> Generator[Ask | AskAgain | Event, Scores | None, Scores]:
         """The scores of all tokens after the text, which the model is asked for if they are not kept."""

@@ -18,7 +18,7 @@ MAX_PASSES = 10_000
 """Prefixes that are scored for one text, if nothing else is said."""
 
 KEPT = 64
-"""So many children of a prefix are kept at first; the others are worked out again if they are needed."""
+"""So many children of a prefix are kept at first; the others are worked out anew if they are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,6 @@ class Prefix:
         length: Its tokens.
         children: The best of its children; those before ``taken`` have come up.
         taken: How many have come up.
-        kept: How many were asked for.
     """
 
     parent: Prefix | None
@@ -85,7 +84,6 @@ class Prefix:
     length: int
     children: Children
     taken: int = 0
-    kept: int = KEPT
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -115,9 +113,7 @@ class Prefix:
         """Take the next child, which must be kept."""
         number, children = self.taken, self.children
         self.taken += 1
-        return Child(
-            int(children.tokens[number]), float(children.values[number]), float(children.log_masses[number])
-        )
+        return Child(int(children.tokens[number]), float(children.values[number]), float(children.log_masses[number]))
 
 
 class Frontier:
