@@ -316,16 +316,16 @@ def test_too_many_passes_end_in_an_error_that_says_what_is_unknown() -> None:
 
 def test_whether_a_text_fails_does_not_depend_on_its_neighbours() -> None:
     """Scores that another text had asked for count, too."""
-    model, config = CASES["peaked words"], {"max_passes": 3}
+    case = CASES["peaked words"]
+    config = GenerationConfig(banned=case.banned, max_tokens=5, strategy="exact", max_passes=3)
 
     def told(seeds: list[int]) -> dict[int, str]:
-        job = Job(model.model, GenerationConfig(banned=model.banned, max_tokens=5, strategy="exact", **config))
-        loaded = load(job)
+        loaded = load(Job(case.model, config))
         answers = {}
         for seed in seeds:
             loop = loaded.loop([0], Sampler(1.0, seed))  # type: ignore[arg-type]
             try:
-                answers[seed] = str([event for event in loaded.events(loop)][-1])
+                answers[seed] = str(list(loaded.events(loop))[-1])
             except GenerationError as error:
                 answers[seed] = error.message
         return answers

@@ -4,7 +4,8 @@
 along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
 ``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
 ``top_logprobs`` what the model found likely; ``verify`` the last look at the text; ``config`` the parameters of a
-generation, ``prepare`` makes the loop of them; ``exact`` the loop that draws whole texts; ``generation`` runs it for one text, ``batch`` several in lock-step.
+generation, ``prepare`` makes the loop of them, ``exact`` has the one that draws whole texts; ``generation`` runs it for
+one text, ``batch`` several in lock-step.
 """
 
 from sfgen.decoding.batch import batch_of, drive_batch

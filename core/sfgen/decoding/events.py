@@ -277,8 +277,8 @@ class Result:
             end. ``stop``: a stop string was whole. ``limit``: the token limit, or the end of the model's context. The
             last two are for free text and bans only: with a pattern the limit never cuts.
         prompt_tokens: Number of tokens of the prompt.
-        forward_passes: How often the model was asked. Under ``exact``: how many prefixes were scored for this text, also
-            those whose scores another text of the job had asked for, or that had to be asked for again.
+        forward_passes: How often the model was asked. Under ``exact``: how many prefixes were scored for this text,
+            whether or not their scores were there from another text of the job.
         forced_tokens: Tokens that were not asked for, since nothing else could follow.
         rollbacks: Every rollback again, in order.
         moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.

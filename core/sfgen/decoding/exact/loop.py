@@ -98,7 +98,7 @@ class ExactLoop(Loop):
         """Go to the text that is drawn; return why it ends there."""
         standing = self._standing(None)
         if standing == "open":
-            yield from self._open(None, _ROOT)
+            yield from self._expand(None, _ROOT)
         elif standing != "dead":
             return standing
         while self._frontier:
@@ -114,7 +114,7 @@ class ExactLoop(Loop):
                 return "end_token"
             standing = self._standing(self.text.take(child.token, forced=False, doomed=False))
             if standing == "open":
-                yield from self._open(prefix, child)
+                yield from self._expand(prefix, child)
             elif standing == "dead":
                 self._unknown -= math.exp(child.log_mass)
             else:
@@ -126,12 +126,9 @@ class ExactLoop(Loop):
 
     def _go_to(self, token_ids: tuple[int, ...]) -> None:
         """Put the text where these tokens have been taken, which are the beginning of some allowed text."""
-        path = self.path
-        common = next(
-            (place for place, (one, other) in enumerate(zip(path.token_ids, token_ids)) if one != other), None
-        )
-        if common is None:
-            common = min(len(path), len(token_ids))
+        path, common = self.path, 0
+        while common < min(len(path), len(token_ids)) and path.token_ids[common] == token_ids[common]:
+            common += 1
         if common < len(path):
             self._cut(common)
             path.here.children.clear()
@@ -186,7 +183,7 @@ class ExactLoop(Loop):
 
     # ---- what the model says ---------------------------------------------------------------------------------------
 
-    def _open(self, parent: Prefix | None, child: Child) -> Asking:
+    def _expand(self, parent: Prefix | None, child: Child) -> Asking:
         """Score what can follow the text, and put it with its children into the frontier."""
         if self._scored >= self.max_passes:
             raise self._gave_up()
