@@ -246,10 +246,20 @@ MaxPasses = Annotated[
         rich_help_panel=BANS,
     ),
 ]
+
+
+def _size(given: str | int) -> int:
+    """A number of bytes; the default is one already."""
+    try:
+        return size_of(str(given))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 MaxMemory = Annotated[
     int,
     typer.Option(
-        parser=lambda given: size_of(str(given)),
+        parser=_size,
         metavar="SIZE",
         help="With exact: keep at most so many bytes of the model's scores, such as 2GB; others are asked for again. "
         "No text depends on it.",
