@@ -16,6 +16,7 @@ from chi_square import fits
 from exact_texts import Small, strings
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from toy_models import Leaf, Toy, total_variation
 
 from scripted import ScoreOf, ScriptedModel, random_scores
@@ -377,7 +378,7 @@ def test_noise_is_standard_gumbel_and_belongs_to_the_prefix() -> None:
     st.floats(-2000, 100),
 )
 def test_conditioning_keeps_the_order_and_sets_the_maximum(perturbed: list[float], maximum: float) -> None:
-    found = with_maximum(np.array(perturbed), maximum)
+    found = with_maximum(np.array(perturbed), max(perturbed), maximum)
     assert found.max() == maximum
     assert found[int(np.argmax(perturbed))] == maximum
     assert not np.isnan(found).any()
@@ -386,20 +387,23 @@ def test_conditioning_keeps_the_order_and_sets_the_maximum(perturbed: list[float
 
 
 def test_the_children_of_a_prefix_are_as_if_they_were_drawn_first() -> None:
-    """Bottom up: the noise of the leaves first, then the maximum of each prefix. Top down must be the same in law."""
+    """Drawn from the root down, where the maximum of all is given, each text has Gumbel noise of its own."""
     shares = np.array([[0.5, 0.1], [0.15, 0.25]])
-    rng = np.random.default_rng(0)
-    bottom_up = np.log(shares)[None] + rng.gumbel(size=(20_000, 2, 2))
-    roots = bottom_up.max(axis=(1, 2))
+    roots = np.random.default_rng(0).gumbel(size=10_000)
+
+    def below(shares: NDArray[np.float64], seed: int, prefix: tuple[int, ...], value: float) -> NDArray[np.float64]:
+        perturbed = np.log(shares) + gumbel_noise(seed, prefix, shares.size)
+        return with_maximum(perturbed, float(perturbed.max()), value)
+
     top_down = []
-    for root, seed in zip(roots, range(20_000), strict=True):
-        children = with_maximum(np.log(shares.sum(axis=1)) + gumbel_noise(seed, (), 2), float(root))
-        top_down.append([with_maximum(np.log(row) + gumbel_noise(seed, (i,), 2), float(child)) for i, (row, child) in
-                         enumerate(zip(shares, children, strict=True))])  # fmt: skip
-    drawn_down = np.array(top_down)
-    assert np.quantile(drawn_down, [0.1, 0.5, 0.9], axis=0) == pytest.approx(
-        np.quantile(bottom_up, [0.1, 0.5, 0.9], axis=0), abs=0.06
-    )
+    for seed, root in enumerate(roots.tolist()):
+        children = below(shares.sum(axis=1), seed, (), root)
+        top_down.append([below(shares[token], seed, (token,), float(children[token])) for token in range(2)])
+    for quantile in (0.1, 0.5, 0.9):
+        expected = np.log(shares) - np.log(-np.log(quantile))
+        assert np.quantile(np.array(top_down), quantile, axis=0) == pytest.approx(expected, abs=0.12)
+    together = np.corrcoef(np.array(top_down).reshape(-1, 4), rowvar=False)
+    assert together == pytest.approx(np.eye(4), abs=0.05)
 
 
 @given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 64))

@@ -119,7 +119,8 @@ class Small:
                 continue
             with np.errstate(divide="ignore"):
                 log_masses = np.log(self.shares(path)) + log_mass
-            values = with_maximum(log_masses + gumbel_noise(seed, path, len(self.vocabulary)), value)
+            perturbed = log_masses + gumbel_noise(seed, path, len(self.vocabulary))
+            values = with_maximum(perturbed, float(perturbed.max()), value)
             waiting += [
                 ((*path, token), float(values[token]), float(log_masses[token]))
                 for token in np.flatnonzero(log_masses > -np.inf).tolist()

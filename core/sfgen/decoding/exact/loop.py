@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -178,8 +178,8 @@ class ExactLoop(Loop):
         allowed = node.all_allowed()
         if node.doomed is not None:
             allowed = allowed[~node.doomed]
-        ends = np.isin(allowed, self.text.end_tokens())
-        return allowed[~ends], bool(ends.any()) and not self.text.end_is_banned
+        ends = [place for token in self.end_tokens if (place := _place_of(token, allowed)) is not None]
+        return np.delete(allowed, ends), bool(ends) and not self.text.end_is_banned
 
     # ---- what the model says ---------------------------------------------------------------------------------------
 
@@ -189,19 +189,15 @@ class ExactLoop(Loop):
             raise self._gave_up()
         self._scored += 1
         scores = yield from self._scores()
-        tokens, ends = self._continuations()
-        every = self._children(child, scores, tokens, ends=ends)
-        prefix = Prefix(parent, child, len(self.text), every.best(KEPT))
-        self._frontier.push(prefix)
-        is_end = every.tokens == END
-        masses = np.exp(every.log_masses)
-        self._known += float(masses[is_end].sum())
-        self._unknown += float(masses[~is_end].sum()) - math.exp(child.log_mass)
+        children, ends, goes_on = self._children(child, scores, KEPT)
+        self._frontier.push(Prefix(parent, child, len(self.text), children))
+        self._known += ends
+        self._unknown += goes_on - math.exp(child.log_mass)
         yield PrefixScored(
             len(self.text),
             bytes(self.path.data),
             math.exp(child.log_mass),
-            tokens.size + ends,
+            self.path.here.all_allowed().size,
             min(1.0, self._known),
             min(1.0, max(0.0, self._unknown)),
             self._scored,
@@ -210,9 +206,8 @@ class ExactLoop(Loop):
     def _find_more(self, prefix: Prefix) -> Asking:
         """Work out more of the children of a prefix, where the text stands."""
         scores = yield from self._scores()
-        tokens, ends = self._continuations()
-        every = self._children(prefix.child, scores, tokens, ends=ends)
-        prefix.children = every.best(_MORE * len(prefix.children.tokens))
+        most = _MORE * len(prefix.children.tokens)
+        prefix.children, *_ = self._children(prefix.child, scores, most)
 
     def _scores(self) -> Generator[Ask | AskAgain | Event, Scores | None, Scores]:
         """The scores of all tokens after the text, which the model is asked for if they are not kept."""
@@ -223,34 +218,35 @@ class ExactLoop(Loop):
             self.scores.keep(known, scores)
         return scores
 
-    def _children(self, child: Child, scores: Scores, tokens: Int32, *, ends: bool) -> Children:
-        """All that can follow a prefix, with values and masses.
+    def _children(self, child: Child, scores: Scores, most: int) -> tuple[Children, float, float]:
+        """What can follow the text.
 
         Args:
-            child: What the prefix was as a child.
+            child: What the text was as a child.
             scores: The scores of all tokens, float ``[vocabulary]``.
-            tokens: The tokens of text that may follow.
-            ends: Whether the text may end.
+            most: How many children are wanted.
+
+        Returns:
+            The best children; the probability of the text if it ends, and of all that goes on otherwise.
         """
+        tokens, may_end = self._continuations()
         log_masses = self._given.log_probabilities(scores) + child.log_mass
-        values = log_masses
+        perturbed, maximum = log_masses, None
         if self._seed is not None:
-            noise = gumbel_noise(self._seed, self.path.token_ids, scores.size)
-            values = with_maximum(log_masses + noise, child.value)
-        if ends:
-            of_ends = self.text.end_tokens()
-            end_mass = log_sum(log_masses[of_ends])
-            # All end tokens make one text: its value is the largest of theirs, without noise that of its mass.
-            end_value = end_mass if self._seed is None else float(values[of_ends].max())
-            tokens, values, log_masses = (
-                np.append(tokens, np.int32(END)),
-                np.append(values[tokens], end_value),
-                np.append(log_masses[tokens], end_mass),
-            )
-        else:
-            values, log_masses = values[tokens], log_masses[tokens]
-        possible = log_masses > -np.inf
-        return Children(tokens[possible], values[possible], log_masses[possible])
+            perturbed = log_masses + gumbel_noise(self._seed, self.path.token_ids, scores.size)
+            maximum = float(perturbed.max())  # of all texts that begin so, also of those that are not allowed
+        tokens = tokens[log_masses[tokens] > -np.inf]
+        goes_on = float(np.exp(log_masses[tokens]).sum())
+        ends = log_sum(log_masses[self.text.end_tokens()]) if may_end else -math.inf
+        children = Children(tokens, perturbed[tokens], log_masses[tokens])
+        if ends > -math.inf:
+            # All end tokens make one text: its noise is the largest of theirs, without noise its mass counts.
+            of_end = ends if maximum is None else float(perturbed[self.text.end_tokens()].max())
+            children = children.beside(Child(END, of_end, ends))
+        best = children.best(most)
+        if maximum is not None:
+            best = replace(best, values=with_maximum(best.values, maximum, child.value))
+        return best, math.exp(ends), goes_on
 
     def _gave_up(self) -> GenerationError:
         return GenerationError(
@@ -283,6 +279,12 @@ class ExactLoop(Loop):
                 watch=self._watch() if self.observe else None,
                 described=self._description() if self.observe else None,
             )
+
+
+def _place_of(token: int, allowed: Int32) -> int | None:
+    """Where a token is among ascending ones."""
+    place = int(np.searchsorted(allowed, token))
+    return place if place < allowed.size and allowed[place] == token else None
 
 
 def _takes_more(guide: Guide | None, room: int) -> bool:

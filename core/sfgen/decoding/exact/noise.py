@@ -35,21 +35,22 @@ def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
     return noise
 
 
-def with_maximum(perturbed: Float64, maximum: float) -> Float64:
+def with_maximum(perturbed: Float64, largest: float, maximum: float) -> Float64:
     """Condition independent Gumbel variables on their maximum; see Kool and others 2019, appendix B.3.
 
     Args:
-        perturbed: Log-probabilities plus standard Gumbel noise, float64 ``[n]``, at least one above minus infinity.
-        maximum: What the largest of them is to be.
+        perturbed: Log-probabilities plus standard Gumbel noise, float64 ``[n]``; some of all variables.
+        largest: The largest of all of them.
+        maximum: What that is to be.
 
     Returns:
-        float64 ``[n]``, in the same order as ``perturbed``; the largest is exactly ``maximum``.
+        float64 ``[n]``, in the same order as ``perturbed``; the largest of all is exactly ``maximum``.
 
-    >>> with_maximum(np.array([-1.0, 2.0, -np.inf]), -3.0).round(4).tolist()
+    >>> with_maximum(np.array([-1.0, 2.0, -np.inf]), 2.0, -3.0).round(4).tolist()
     [-3.1698, -3.0, -inf]
     """
     with np.errstate(divide="ignore"):
-        gaps = maximum - perturbed + _log1mexp(perturbed - perturbed.max())
+        gaps = maximum - perturbed + _log1mexp(perturbed - largest)
         conditioned: Float64 = maximum - np.maximum(gaps, 0.0) - np.log1p(np.exp(-np.abs(gaps)))
     return conditioned
 

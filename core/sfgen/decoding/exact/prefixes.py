@@ -52,6 +52,14 @@ class Children:
     log_masses: Float64
     is_all: bool = True
 
+    def beside(self, child: Child) -> Children:
+        """These and another one, the last."""
+        return Children(
+            np.append(self.tokens, np.int32(child.token)),
+            np.append(self.values, child.value),
+            np.append(self.log_masses, child.log_mass),
+        )
+
     def best(self, most: int) -> Children:
         """The ``most`` of them with the largest values, and what equals the last of these; values fall.
 
