@@ -128,7 +128,8 @@ LETTERS = (b"a", b"b", b"ab", b"aa", b"ba", b" ")
 def smalls(draw: st.DrawFn) -> Small:
     """Any small model; with a pattern or without."""
     tokens = [b"a", *draw(st.lists(st.sampled_from(LETTERS[1:]), min_size=1, max_size=3, unique=True))]
-    limit, seed, spread = draw(st.sampled_from([3, 2, 4, 3, 1, 0])), draw(st.integers(0, 999)), draw(st.sampled_from([0.5, 1.0, 6.0]))
+    limit, seed = draw(st.sampled_from([3, 2, 4, 3, 1, 0])), draw(st.integers(0, 999))
+    spread = draw(st.sampled_from([0.5, 1.0, 6.0]))
     more: dict[str, Any] = {
         "words": draw(st.sampled_from([["ab"], ["a"], ["b", "aba"], ["bb a"], ["aa", "ab"], []])),
         "match": draw(st.sampled_from(["word", "substring", "prefix"])),
