@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+def size_of(text: str) -> int:
+    """The number of bytes that a person writes.
+
+    Raises:
+        ValueError: It is no size.
+
+    >>> size_of("512MB"), size_of("1.5 gb"), size_of("0")
+    (512000000, 1500000000, 0)
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMG]?)B?", text.strip(), re.IGNORECASE | re.ASCII)
+    if found is None:
+        raise ValueError(f"{text!r} is no size: 512MB is one")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
 
 def size_in_words(size: int) -> str:
     """A number of bytes for people.

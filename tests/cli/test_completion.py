@@ -49,7 +49,7 @@ def test_options(complete: Complete) -> None:
 
 def test_values(complete: Complete) -> None:
     assert complete("gen", "--dtype", "b") == ["bfloat16"]
-    assert complete("ban", "--strategy", "") == ["resample", "first-token", "mask"]
+    assert complete("ban", "--strategy", "") == ["resample", "first-token", "mask", "exact"]
     assert complete("index", "--format", "j") == ["json", "jsonl"]
     assert complete("gen", "--device", "") == ["auto", "cpu", "cuda", "cuda:0", "mps"]
 

@@ -102,7 +102,7 @@ def test_what_can_only_go_on_in_one_way_is_written(shell: Terminal, line: str, c
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("sfgen ban --strategy ", ["resample", "first-token", "mask"]),
+        ("sfgen ban --strategy ", ["resample", "first-token", "mask", "exact"]),
         ("sfgen ", ["gen", "ban", "index", "check"]),
         ("sfgen gen -m ", ["tiny", "uniform", "zip:"]),
     ],

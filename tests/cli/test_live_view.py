@@ -20,7 +20,7 @@ from wcwidth import wcwidth
 
 from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Index, RolledBack, Sampler, TextReleased, TokenChosen, Vocabulary, stream
-from sfgen.decoding import BlockClosed, BlockMoved, Candidate, Finished, Outlook, Result, Watch
+from sfgen.decoding import BlockClosed, BlockMoved, Candidate, Finished, Outlook, PrefixScored, Result, Watch
 from sfgen.decoding.events import FinishReason
 from sfgen.errors import SfgenError
 from sfgen.trace.scene import Scene
@@ -62,7 +62,7 @@ def runs(draw: st.DrawFn) -> list[Event]:
     """Events in an order that a run could have them, with anything in them."""
     events: list[Event] = []
     length = 0
-    kinds = st.lists(st.sampled_from(["token"] * 6 + ["back", "closed", "moved", "released"]), max_size=25)
+    kinds = st.lists(st.sampled_from(["token"] * 6 + ["back", "closed", "moved", "scored", "released"]), max_size=25)
     for kind in draw(kinds):
         place = draw(st.integers(0, length))
         match kind:
@@ -81,6 +81,9 @@ def runs(draw: st.DrawFn) -> list[Event]:
                 length = place
             case "closed":
                 events.append(BlockClosed(place))
+            case "scored":
+                found = st.builds(PrefixScored, numbers, data, shares, numbers, shares, shares, numbers)
+                events.append(draw(found))
             case "moved":
                 events.append(BlockMoved(place, draw(numbers)))
             case _:

@@ -91,7 +91,7 @@ CASES: list[tuple[list[str], str, str]] = [
     ),
     (
         ["ban", "--strategy", "First"],
-        "Invalid value for '--strategy': 'First' is not one of 'resample', 'first-token', 'mask'.",
+        "Invalid value for '--strategy': 'First' is not one of 'resample', 'first-token', 'mask', 'exact'.",
         "Did you mean first-token? See: sfgen ban --help",
     ),
     (

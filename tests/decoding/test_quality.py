@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import numpy as np
 import pytest
+from chi_square import beyond, fits
 from numpy.typing import NDArray
 from toy_models import DEAD, Distribution, Leaf, Toy, all_outcomes, total_variation
 
@@ -126,24 +126,6 @@ def test_the_sampler_comes_before_the_ban(
 
 
 # ---- frequencies -----------------------------------------------------------------------------------------------------
-
-
-def fits(counts: Counter[Leaf], expected: Distribution) -> float:
-    """Pearson's chi-square test: how likely the counts are to lie so far off, or farther, if they are drawn from it.
-
-    Rare texts are counted as one.
-    """
-    total = sum(counts.values())
-    rare = {leaf for leaf in counts.keys() | expected.keys() if expected.get(leaf, 0.0) * total < 5}
-    cells = [(counts[leaf], share * total) for leaf, share in expected.items() if leaf not in rare]
-    cells.append((sum(counts[leaf] for leaf in rare), sum(expected.get(leaf, 1e-9) for leaf in rare) * total))
-    return beyond(sum((seen - wanted) ** 2 / wanted for seen, wanted in cells), len(cells) - 1)
-
-
-def beyond(statistic: float, degrees: int) -> float:
-    """How likely a chi-square variable is to be larger, nearly (Wilson and Hilferty 1931)."""
-    spread = 2 / (9 * degrees)
-    return 0.5 * math.erfc(((statistic / degrees) ** (1 / 3) - 1 + spread) / math.sqrt(2 * spread))
 
 
 def test_the_chi_square_tail() -> None:

@@ -79,7 +79,8 @@ OTHER: dict[str, Any] = {
 }
 OTHER_FREE: dict[str, Any] = {"stop": ["."], "index": DATE}
 OTHER_BANNED: dict[str, Any] = {"strategy": "mask", "max_rollbacks": 9, "max_block": 9, "banned": ["listen"]}
-NO_PART_OF_A_TEXT = {"hold", "observe"}
+OTHER_EXACT: dict[str, Any] = {"max_passes": 9_999}
+NO_PART_OF_A_TEXT = {"hold", "observe", "max_memory"}
 
 
 def test_every_field_of_a_configuration_is_compared(tmp_path: Path) -> None:
@@ -87,6 +88,7 @@ def test_every_field_of_a_configuration_is_compared(tmp_path: Path) -> None:
         *((CONFIG, name, value) for name, value in OTHER.items()),
         *((replace(CONFIG, index=None), name, value) for name, value in OTHER_FREE.items()),
         *((replace(CONFIG, banned=["talk"]), name, value) for name, value in OTHER_BANNED.items()),
+        *((replace(CONFIG, strategy="exact"), name, value) for name, value in OTHER_EXACT.items()),
     ]
     assert {name for _, name, _ in changes} == {field.name for field in fields(GenerationConfig)} - NO_PART_OF_A_TEXT
     for number, (config, name, value) in enumerate(changes):

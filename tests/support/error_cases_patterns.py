@@ -103,6 +103,9 @@ PATTERNS = [
     Case("ban --pattern 'a(b' x", 1, "unterminated"),
     Case("gen --choices hot --ban-words hot 'It is '", 1, "every text that matches"),
     # --- while a text is written
+    Case("gen -m uniform -r '[ab]{9}' --strategy exact --max-passes 2 x", 1, "gave up after 2 forward passes"),
+    Case("gen -m uniform -r '[xy]' --strategy exact --top-k 1 x", 1, "within the limit of tokens has any probability"),
+    Case("gen -m uniform -r a --strategy exact --ban-pattern a --max-tokens 1 x", 1, "every text that matches"),
     Case("ban --words talk,listen --max-rollbacks 0 'Can we talk?'", 1, "gave up after 0 rollbacks", writes=True),
     Case(
         "gen -m uniform -r '[ab]' --ban-pattern '[ab]' x",

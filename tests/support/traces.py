@@ -25,7 +25,7 @@ from sfgen import (
     load_model,
     stream,
 )
-from sfgen.decoding import BlockClosed, Candidate, Outlook, TokenLogprob, Watch
+from sfgen.decoding import BlockClosed, Candidate, Outlook, PrefixScored, TokenLogprob, Watch
 from sfgen.errors import SfgenError
 from sfgen.trace import TraceFile, tracing
 from sfgen.trace.scene import Scene
@@ -116,7 +116,7 @@ def runs(draw: DrawFn) -> Run:
     events: list[Event] = []
     for _ in range(draw(st.integers(0, 8))):
         length = sum(len(data) for _, data in tokens)
-        kind = draw(st.sampled_from(["token"] * 4 + ["back"] * 2 + ["moved", "closed", "text"]))
+        kind = draw(st.sampled_from(["token"] * 4 + ["back"] * 2 + ["moved", "closed", "text", "scored"]))
         if kind == "back" and tokens:
             position = draw(st.integers(0, len(tokens) - 1))
             taken = tokens[position:]
@@ -129,6 +129,11 @@ def runs(draw: DrawFn) -> Run:
             events.append(BlockMoved(draw(st.integers(0, len(tokens))), draw(COUNTS)))
         elif kind == "closed":
             events.append(BlockClosed(draw(st.integers(0, len(tokens)))))
+        elif kind == "scored":
+            known, unknown = draw(SHARES), draw(SHARES)
+            events.append(
+                PrefixScored(draw(COUNTS), draw(BYTES), draw(SHARES), draw(COUNTS), known, unknown, draw(COUNTS))
+            )
         elif kind == "text":
             events.append(TextReleased(draw(TEXTS)))
         else:

@@ -1,6 +1,7 @@
 """Traces that were written before are still read, and what is written today has the same form, byte for byte.
 
 The files were written by the commit before the format was derived from the classes: six by commands, ``odd`` by hand.
+``exact`` is of the commit that brought the event in it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sfgen.trace.values import to_json
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 TEXTS = {
     "ban": ["\nI am here to help you. What do you want to know\n"],
+    "exact": ["2017\n"],
     "failed": ["\nI am here to"],
     "grammar": ["(a)\n"],
     "many": ["hot\n", "hot\n"],

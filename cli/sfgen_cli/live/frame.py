@@ -99,6 +99,8 @@ class Layout:
             yield Section("where", 2, sections.where(moment, width))
         elif moment.states and (scene.is_guided or moment.has_states):
             yield Section("states", 7, sections.trail(moment, width))
+        if moment.scored is not None:
+            yield Section("search", 4, sections.search(moment.scored, width))
         if moment.asked is not None:
             side_by_side = width >= _SIDE_BY_SIDE
             rows = sections.likely(moment, moment.asked, width, side_by_side=side_by_side)

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from sfgen import Event, RolledBack, TextReleased, TokenChosen
-from sfgen.decoding import BlockClosed, BlockMoved, Finished, Outlook, Watch
+from sfgen.decoding import BlockClosed, BlockMoved, Finished, Outlook, PrefixScored, Watch
 from sfgen.decoding.events import FinishReason
 from sfgen.trace.scene import Scene
 
@@ -86,6 +86,7 @@ class Moment:
         undone: The tokens that they took back.
         forced: Tokens of the text that were forced.
         forward_passes: How often the model was asked.
+        scored: The last prefix that was scored in the search for a whole text.
     """
 
     scene: Scene
@@ -105,6 +106,7 @@ class Moment:
     undone: int = 0
     forced: int = 0
     forward_passes: int = 0
+    scored: PrefixScored | None = None
 
     @property
     def data(self) -> bytes:
@@ -143,6 +145,8 @@ class Moment:
         match event:
             case TokenChosen():
                 self._chosen(event)
+            case PrefixScored():
+                self.scored, self.forward_passes = event, max(self.forward_passes, event.forward_passes)
             case RolledBack():
                 self._rolled_back(event)
             case BlockClosed(position):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sfgen import RolledBack, TokenChosen
 from sfgen.automata.label import CUT
-from sfgen.decoding import BlockMoved, Candidate
+from sfgen.decoding import BlockMoved, Candidate, PrefixScored
 from sfgen.decoding.events import FinishReason
 from sfgen_cli.live.moment import Asked, Moment, Undone
 from sfgen_cli.live.rows import (
@@ -330,6 +330,19 @@ def _moved(event: BlockMoved) -> list[Row]:
 def repr_of(word: str) -> str:
     """A word in quotes."""
     return quoted(word.encode("utf-8", "surrogatepass"))
+
+
+# ---- the search for a whole text ------------------------------------------------------------------------------------
+
+
+def search(scored: PrefixScored, width: int) -> list[Row]:
+    """Where the search for a whole text is, and how much of the model's probability it knows."""
+    parts: list[Row] = [
+        [("at ", ""), (fitted(quoted(scored.data), width // 2), OPEN)],
+        [(f"written with {_percent(scored.probability)}", "")],
+        [(f"{_percent(scored.known)} is known to be allowed, {_percent(scored.unknown)} is unknown", "")],
+    ]
+    return flowed(parts, width)
 
 
 # ---- figures ---------------------------------------------------------------------------------------------------------

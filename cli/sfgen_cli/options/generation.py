@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from sfgen.sizes import size_of
 from sfgen_cli.options.bans import BANS
 from sfgen_cli.shell import completion
 
@@ -222,11 +223,13 @@ Logprobs = Annotated[
 ]
 
 Strategy = Annotated[
-    Literal["resample", "first-token", "mask"],
+    Literal["resample", "first-token", "mask", "exact"],
     typer.Option(
         help="What happens when a banned match is complete. resample: draw again from where it began, with the chances "
         "that the model gives to clean text; first-token: forbid the token that began it; mask: never write the token "
-        "that would complete it, and take nothing back.",
+        "that would complete it, and take nothing back. exact, with or without a ban: draw the text as a whole from "
+        "the model, on condition that all of it is allowed; at temperature 0 the likeliest text of a pattern, a schema "
+        "or a grammar.",
         rich_help_panel=BANS,
     ),
 ]
@@ -242,6 +245,37 @@ MaxBlock = Annotated[
 ]
 MaxRollbacks = Annotated[
     int, typer.Option(min=0, metavar="N", help="Fail after so many rollbacks, rather than leak.", rich_help_panel=BANS)
+]
+MaxPasses = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="With exact: fail after so many forward passes for a text, and say how much of the probability is "
+        "unknown.",
+        rich_help_panel=BANS,
+    ),
+]
+
+
+def _size(given: str | int) -> int:
+    """A number of bytes; the default is one already."""
+    try:
+        return size_of(str(given))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+MaxMemory = Annotated[
+    int,
+    typer.Option(
+        parser=_size,
+        metavar="SIZE",
+        help="With exact: keep at most so many bytes of the model's scores, such as 2GB; others are asked for again. "
+        "No text depends on it.",
+        show_default="512MB",
+        rich_help_panel=BANS,
+    ),
 ]
 
 
@@ -277,3 +311,5 @@ class GenerationOptions:
     strategy: Strategy = "resample"
     max_block: MaxBlock = 32
     max_rollbacks: MaxRollbacks = 10_000
+    max_passes: MaxPasses = 10_000
+    max_memory: MaxMemory = 512_000_000

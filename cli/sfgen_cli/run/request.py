@@ -77,6 +77,12 @@ class Request:
                 "--logprobs needs --json or --input: they are written into records",
                 hint="For example: sfgen gen --json --logprobs 'Once upon a time'",
             )
+        if options.strategy == "exact" and not self.constraint and self.sampler.temperature == 0:
+            raise UsageError(
+                "--strategy exact draws free text by chance, and at temperature 0 there is none",
+                hint="Give --temperature 1, or --seed S; at 0 it finds the likeliest text of a pattern, a schema or a "
+                "grammar.",
+            )
         self._check_engine()
 
     def _check_scores(self) -> None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from sfgen import arguments
+from sfgen.decoding.exact.prefixes import MAX_PASSES
+from sfgen.decoding.exact.scores import MAX_MEMORY
 from sfgen.decoding.plain_forms import banned_of, check_index
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
-from sfgen.decoding.strategies import MAX_BLOCK, StrategyName
+from sfgen.decoding.strategies import MAX_BLOCK, AnyStrategyName
 from sfgen.errors import UsageError
 from sfgen.protocols import Constraint, GuideSource
 
@@ -36,14 +38,19 @@ class GenerationConfig:
             ``sfgen.decoding.stops``. Not with an index.
         max_tokens: The most tokens to generate; the end token does not count.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
-            ``sfgen.decoding.strategies``.
+            ``sfgen.decoding.strategies``. Or ``"exact"``, with an index or without: the text is drawn as a whole, on
+            condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0 that is the
+            likeliest text of the index.
         max_rollbacks: After so many rollbacks generation fails.
         max_block: Under ``resample``, the tokens that are drawn again as one; what is longer is no exact draw.
+        max_passes: Under ``exact``, after so many prefixes that the model has scored for a text generation fails.
+        max_memory: Under ``exact``, the bytes that the scores may take that are kept for later texts, and for coming
+            back to a prefix. No text depends on it.
         fast_forward: Text that must follow needs no forward pass: its tokens are those that the tokenizer would write,
             and are read together with the next forward pass. Without it the model chooses among all spellings of such
-            text, token by token.
+            text, token by token, as it always does under ``exact``.
         hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
-            was released stays, and if nothing clean can follow it, that is an error.
+            was released stays, and if nothing clean can follow it, that is an error. Under ``exact`` it is always on.
         observe: Somebody observes: the ``TokenChosen`` events tell what the model found likely and which banned words
             are partial matches, which takes all scores of every step. The text is the same as without.
 
@@ -64,9 +71,11 @@ class GenerationConfig:
     sampler: Sampler | None = None
     stop: str | Iterable[str] = ()
     max_tokens: int = 256
-    strategy: StrategyName = "resample"
+    strategy: AnyStrategyName = "resample"
     max_rollbacks: int = 10_000
     max_block: int = MAX_BLOCK
+    max_passes: int = MAX_PASSES
+    max_memory: int = MAX_MEMORY
     fast_forward: bool = True
     hold: bool = False
     observe: bool = False
@@ -81,8 +90,10 @@ class GenerationConfig:
         keep("stop", arguments.texts("stop", self.stop))
         if self.sampler is not None:
             arguments.instance("sampler", self.sampler, Sampler)
-        arguments.one_of("strategy", self.strategy, get_args(StrategyName))
+        arguments.one_of("strategy", self.strategy, get_args(AnyStrategyName))
         keep("max_block", arguments.whole_number("max_block", self.max_block, least=1))
+        keep("max_passes", arguments.whole_number("max_passes", self.max_passes, least=1))
+        keep("max_memory", arguments.whole_number("max_memory", self.max_memory, least=0))
         keep("max_tokens", arguments.whole_number("max_tokens", self.max_tokens, least=0))
         keep("max_rollbacks", arguments.whole_number("max_rollbacks", self.max_rollbacks, least=0))
         for name in ("fast_forward", "hold", "observe", "logprobs"):

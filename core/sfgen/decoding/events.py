@@ -115,7 +115,8 @@ class TokenChosen:
         forced: Whether nothing else could stand there, so that the model was not asked: it was the only token allowed,
             or writes the beginning of text that must follow, as the tokenizer would.
         probability: The probability with which it was drawn: among the allowed tokens, after temperature and
-            truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily.
+            truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily, or if the text was drawn as
+            a whole.
         forward_passes: How often the model was asked until now; 0 where that was not told.
         outlook: What the model found likely here; ``None`` if it was not asked, gives the scores of a few tokens only,
             or nobody observes.
@@ -136,6 +137,29 @@ class TokenChosen:
     outlook: Outlook | None = None
     watch: Watch | None = None
     described: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixScored:
+    """Under ``exact``: the model scored what can follow the beginning of a text. No token is chosen before the end.
+
+    Attributes:
+        position: The number of its tokens.
+        data: Its bytes.
+        probability: The model's probability of it, after temperature and truncation.
+        allowed: How many tokens the constraint allows after it.
+        known: The probability of the allowed texts that are known by now.
+        unknown: The probability of the texts of which it is not known whether they are allowed.
+        forward_passes: How many prefixes were scored until now.
+    """
+
+    position: Count
+    data: bytes
+    probability: Probability
+    allowed: Count
+    known: Probability
+    unknown: Probability
+    forward_passes: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +293,8 @@ class Result:
             end. ``stop``: a stop string was whole. ``limit``: the token limit, or the end of the model's context. The
             last two are for free text and bans only: with a pattern the limit never cuts.
         prompt_tokens: Number of tokens of the prompt.
-        forward_passes: How often the model was asked.
+        forward_passes: How often the model was asked. Under ``exact``: how many prefixes were scored for this text,
+            whether or not their scores were there from another text of the job.
         forced_tokens: Tokens that were not asked for, since nothing else could follow.
         rollbacks: Every rollback again, in order.
         moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
@@ -300,4 +325,4 @@ class Result:
         return self.value if self.instance is None else self.instance.made
 
 
-Event: TypeAlias = TokenChosen | RolledBack | BlockMoved | BlockClosed | TextReleased | Finished
+Event: TypeAlias = TokenChosen | PrefixScored | RolledBack | BlockMoved | BlockClosed | TextReleased | Finished

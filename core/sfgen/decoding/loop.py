@@ -132,6 +132,11 @@ class Loop:
             reason = yield from self._step()
         return (yield from self._finish(reason))
 
+    @property
+    def forward_passes(self) -> int:
+        """How often the model was asked, for the result."""
+        return self.passes.count
+
     def _ended(self) -> FinishReason | None:
         """Why the text ends here, whatever else could be chosen; ``None`` if it goes on."""
         if self.text.end is not None:
@@ -397,7 +402,7 @@ class Loop:
             token_ids=tuple(self.path.token_ids),
             finish_reason=reason,
             prompt_tokens=len(self.text.prompt_ids),
-            forward_passes=self.passes.count,
+            forward_passes=self.forward_passes,
             forced_tokens=sum(self.path.forced),
             rollbacks=tuple(self.rollbacks),
             moved_blocks=self.moved_blocks,

@@ -14,6 +14,9 @@ trie of all that was tried since then, with the model's scores, so that no place
 * :class:`LastToken` (``mask``) never completes a match: only the last token is chosen again. No rollback, but the text
   is driven to where a match nearly is (``talk`` becomes *talking* or *talkk*).
 
+``exact`` is no strategy of this kind: it takes nothing back, but draws the whole text as one
+(``sfgen.decoding.exact``).
+
 All three apply temperature and truncation (top-k, top-p, min-p) first. Only where these leave nothing clean the
 truncation is taken away, for the block or the place.
 """
@@ -34,6 +37,9 @@ from sfgen.decoding.search_tree import Node, Path
 from sfgen.protocols import Int32
 
 StrategyName: TypeAlias = Literal["resample", "first-token", "mask"]
+
+AnyStrategyName: TypeAlias = Literal[StrategyName, "exact"]
+"""Also the one that takes nothing back, but draws the text as a whole."""
 
 MAX_BLOCK = 32
 """Tokens of a block under ``resample`` before its start moves."""

@@ -6,10 +6,13 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen.decoding.batch import drive
+from sfgen.decoding.exact.loop import ExactLoop
+from sfgen.decoding.exact.scores import ScoreStore
 from sfgen.decoding.plain_forms import source_of, vocabulary_of
 from sfgen.decoding.prepare import prepare
 from sfgen.decoding.sampler import Sampler
@@ -66,7 +69,15 @@ class LoadedJob:
             observe: See above.
         """
         config = replace(self.job.config, index=self.index, sampler=sampler, hold=hold, observe=observe)
-        return prepare(self.model, self.encoded(prompt), config)
+        loop = prepare(self.model, self.encoded(prompt), config)
+        if isinstance(loop, ExactLoop):
+            loop.scores = self.scores
+        return loop
+
+    @cached_property
+    def scores(self) -> ScoreStore:
+        """What the model said, for all texts that are drawn as a whole."""
+        return ScoreStore(self.job.config.max_memory)
 
     def scoring_loop(self, prompt: str) -> ScoringLoop:
         """The scoring loop of one prompt, of a job with choices. What can be known to be impossible is raised here."""

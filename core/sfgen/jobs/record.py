@@ -69,6 +69,8 @@ def options(job: Job) -> dict[str, Any]:
     if config.logprobs:
         named["logprobs"] = True
     named |= job.constraint.known_again()
+    if config.strategy == "exact":
+        named |= {"strategy": config.strategy, "max_passes": config.max_passes}
     if job.banned is not None:
         named |= {"max_block": config.max_block, "max_rollbacks": config.max_rollbacks}
     return named

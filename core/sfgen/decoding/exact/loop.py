@@ -1,0 +1,296 @@
+"""The search for one text: prefixes are opened where the largest perturbed log-probability is.
+
+What counts as a text, and with which probability, is said by the constraint alone:
+
+* a text that may end and may go on counts with the probability of its end tokens;
+* a text behind which nothing can follow, and a text at the token limit, counts by itself: its tokens' probability.
+  Free text is cut at the limit and before a stop string; a text of a constraint must be complete at the limit.
+
+Banned words, the limit and dead ends only take texts away, so that they leave the ratios of all others as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from sfgen.decoding.events import Ask, AskAgain, Event, FinishReason, PrefixScored, TokenChosen
+from sfgen.decoding.exact.noise import gumbel_noise, with_maximum
+from sfgen.decoding.exact.prefixes import END, KEPT, MAX_PASSES, Child, Children, Frontier, Prefix
+from sfgen.decoding.exact.scores import MAX_MEMORY, ScoreStore
+from sfgen.decoding.loop import Loop, Steps
+from sfgen.decoding.sampler import Sampler, log_sum
+from sfgen.errors import DeadEnd, GenerationError, UsageError
+from sfgen.index import DfaGuide
+from sfgen.parameter_text import ParameterText
+from sfgen.protocols import BannedText, Guide, Int32, Scores
+
+Asking: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, None]
+
+Standing: TypeAlias = FinishReason | Literal["open", "dead"]
+"""Why a text is complete; or that something can follow it, or nothing that is allowed."""
+
+_MORE = 16
+"""How many times more children of a prefix are kept when those that were kept have come up."""
+
+_ROOT = Child(END, 0.0, 0.0)  # the noise of all texts together is given; their probability is 1
+
+
+@dataclass
+class ExactLoop(Loop):
+    """A loop that draws the text as a whole; see :class:`~sfgen.decoding.loop.Loop`.
+
+    The guide of its text has no limit: the search keeps the limit itself.
+
+    Args:
+        max_passes: After so many prefixes that were scored generation fails.
+        scores: What the model said; several texts may share it.
+    """
+
+    max_passes: int = MAX_PASSES
+    scores: ScoreStore = field(default_factory=lambda: ScoreStore(MAX_MEMORY))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sampler = self.draws.sampler
+        self._seed = None if sampler.temperature == 0 else sampler.seed  # ``None``: no noise
+        self._given = Sampler(1.0, seed=0) if self._seed is None else sampler
+        self._frontier = Frontier()
+        self._scored = 0
+        self._known = 0.0  # the probability of texts that are known to be allowed
+        self._unknown = 1.0  # and of those that nothing is known of
+
+    @property
+    def forward_passes(self) -> int:
+        """How many prefixes were scored, whoever asked for their scores."""
+        return self._scored
+
+    def observe_scores(self, observer: Callable[[int, Scores], None]) -> Loop:
+        """Refuse an observer.
+
+        Raises:
+            UsageError: Always: the search asks for scores out of order.
+        """
+        raise UsageError(
+            "scores cannot be observed where a text is drawn as a whole",
+            hint=ParameterText("Choose another strategy.", "strategy"),
+        )
+
+    def run(self) -> Steps:
+        """Yield questions and events until the text is finished; the generator's value is the result.
+
+        Raises:
+            DeadEnd: No allowed text within the limit has any probability.
+            GenerationError: More prefixes were scored than ``max_passes``.
+            ModelError: The scores cannot be used.
+        """
+        reason = yield from self._search()
+        yield from self._tell()
+        return (yield from self._finish(reason))
+
+    # ---- the search ------------------------------------------------------------------------------------------------
+
+    def _search(self) -> Generator[Ask | AskAgain | Event, Scores | None, FinishReason]:
+        """Go to the text that is drawn; return why it ends there."""
+        standing = self._standing(None)
+        if standing == "open":
+            yield from self._expand(None, _ROOT)
+        elif standing != "dead":
+            return standing
+        while self._frontier:
+            prefix = self._frontier.pop()
+            self._go_to(prefix.token_ids)
+            if prefix.needs_more:
+                yield from self._find_more(prefix)
+                self._frontier.push(prefix)
+                continue
+            child = prefix.take()
+            self._frontier.push(prefix)
+            if child.token == END:
+                return "end_token"
+            standing = self._standing(self.text.take(child.token, forced=False, doomed=False))
+            if standing == "open":
+                yield from self._expand(prefix, child)
+            elif standing == "dead":
+                self._unknown -= math.exp(child.log_mass)
+            else:
+                return standing
+        raise DeadEnd(
+            "no allowed text within the limit of tokens has any probability",
+            hint=ParameterText("Allow more tokens, or leave out top_k, top_p and min_p.", "top_k", "top_p", "min_p"),
+        )
+
+    def _go_to(self, token_ids: tuple[int, ...]) -> None:
+        """Put the text where these tokens have been taken, which are the beginning of some allowed text."""
+        path, common = self.path, 0
+        while common < min(len(path), len(token_ids)) and path.token_ids[common] == token_ids[common]:
+            common += 1
+        if common < len(path):
+            self._cut(common)
+            path.here.children.clear()
+        for token in token_ids[common:]:
+            self.text.take(token, forced=False, doomed=False)
+
+    # ---- what the automata know ------------------------------------------------------------------------------------
+
+    def _standing(self, banned: BannedText | None) -> Standing:
+        """What becomes of the text after its last token.
+
+        Args:
+            banned: The banned match that is then complete, or that whatever follows completes.
+        """
+        reason = self._ended()
+        if reason is None and len(self.text) >= self.text.max_tokens:
+            reason = "complete" if self.text.guide.is_accepting else None
+            if reason is None:
+                return "dead"
+        if reason is None and banned is None and not self._is_out_of_reach():
+            try:
+                if self._goes_on():
+                    return "open"
+            except GenerationError:  # no token of the vocabulary can follow
+                return "dead"
+            reason = "complete" if self.text.guide.is_accepting else None
+        if reason is None:
+            return "dead"
+        if banned is None or self.text.end is not None:  # what lies behind a stop string is not looked at
+            banned = self.text.banned_at_end()
+        return reason if banned is None else "dead"
+
+    def _goes_on(self) -> bool:
+        """Whether the constraint lets a token of text follow, whatever is banned."""
+        allowed = self.text.find_allowed().all_allowed()
+        return allowed.size > len(self.end_tokens) or not self.end_tokens.issuperset(allowed.tolist())
+
+    def _is_out_of_reach(self) -> bool:
+        """Whether it is known that no end is within the limit."""
+        room = self.text.max_tokens - len(self.text)
+        clean = self.ban.clean if self.ban is not None else None
+        return any(_takes_more(guide, room) for guide in (self.text.guide, clean))
+
+    def _continuations(self) -> tuple[Int32, bool]:
+        """The tokens of text that may follow, int32, ascending; and whether the text may end."""
+        node = self.text.find_allowed()
+        allowed = node.all_allowed()
+        if node.doomed is not None:
+            allowed = allowed[~node.doomed]
+        ends = [place for token in self.end_tokens if (place := _place_of(token, allowed)) is not None]
+        return np.delete(allowed, ends), bool(ends) and not self.text.end_is_banned
+
+    # ---- what the model says ---------------------------------------------------------------------------------------
+
+    def _expand(self, parent: Prefix | None, child: Child) -> Asking:
+        """Score what can follow the text, and put it with its children into the frontier."""
+        if self._scored >= self.max_passes:
+            raise self._gave_up()
+        self._scored += 1
+        scores = yield from self._scores()
+        children, ends, goes_on = self._children(child, scores, KEPT)
+        self._frontier.push(Prefix(parent, child, len(self.text), children))
+        self._known += ends
+        self._unknown += goes_on - math.exp(child.log_mass)
+        yield PrefixScored(
+            len(self.text),
+            bytes(self.path.data),
+            math.exp(child.log_mass),
+            self.path.here.all_allowed().size,
+            min(1.0, self._known),
+            min(1.0, max(0.0, self._unknown)),
+            self._scored,
+        )
+
+    def _find_more(self, prefix: Prefix) -> Asking:
+        """Work out more of the children of a prefix, where the text stands."""
+        scores = yield from self._scores()
+        most = _MORE * len(prefix.children.tokens)
+        prefix.children, *_ = self._children(prefix.child, scores, most)
+
+    def _scores(self) -> Generator[Ask | AskAgain | Event, Scores | None, Scores]:
+        """The scores of all tokens after the text, which the model is asked for if they are not kept."""
+        known = tuple(self.text.known)
+        scores = self.scores.find(known)
+        if scores is None:
+            scores = yield from self.passes.ask()
+            self.scores.keep(known, scores)
+        return scores
+
+    def _children(self, child: Child, scores: Scores, most: int) -> tuple[Children, float, float]:
+        """What can follow the text.
+
+        Args:
+            child: What the text was as a child.
+            scores: The scores of all tokens, float ``[vocabulary]``.
+            most: How many children are wanted.
+
+        Returns:
+            The best children; the probability of the text if it ends, and of all that goes on otherwise.
+        """
+        tokens, may_end = self._continuations()
+        log_masses = self._given.log_probabilities(scores) + child.log_mass
+        perturbed, maximum = log_masses, None
+        if self._seed is not None:
+            perturbed = log_masses + gumbel_noise(self._seed, self.path.token_ids, scores.size)
+            maximum = float(perturbed.max())  # of all texts that begin so, also of those that are not allowed
+        tokens = tokens[log_masses[tokens] > -np.inf]
+        goes_on = float(np.exp(log_masses[tokens]).sum())
+        ends = log_sum(log_masses[self.text.end_tokens()]) if may_end else -math.inf
+        children = Children(tokens, perturbed[tokens], log_masses[tokens])
+        if ends > -math.inf:
+            # All end tokens make one text: its noise is the largest of theirs, without noise its mass counts.
+            of_end = ends if maximum is None else float(perturbed[self.text.end_tokens()].max())
+            children = children.beside(Child(END, of_end, ends))
+        best = children.best(most)
+        if maximum is not None:
+            best = replace(best, values=with_maximum(best.values, maximum, child.value))
+        return best, math.exp(ends), goes_on
+
+    def _gave_up(self) -> GenerationError:
+        return GenerationError(
+            f"gave up after {self.max_passes} forward passes: {_share(self._unknown)} of the probability is unknown",
+            details=(f"  known to be allowed: {_share(self._known)}, and none of it was drawn",),
+            hint=ParameterText(
+                "Raise max_passes, or choose another strategy, which is no exact draw.", "max_passes", "strategy"
+            ),
+        )
+
+    # ---- the end ---------------------------------------------------------------------------------------------------
+
+    def _tell(self) -> Generator[Event, None, None]:
+        """Write the text that was drawn token by token, for those who look on."""
+        token_ids = tuple(self.path.token_ids)
+        self._go_to(())
+        for position, token in enumerate(token_ids):
+            allowed, state = self.text.find_allowed().all_allowed().size, self.text.guide.state
+            self.text.take(token, forced=False, doomed=False)
+            yield TokenChosen(
+                position,
+                token,
+                self.text.vocabulary.tokens[token] or b"",
+                state,
+                self.text.guide.state,
+                allowed,
+                forced=False,
+                probability=None,
+                forward_passes=self._scored,
+                watch=self._watch() if self.observe else None,
+                described=self._description() if self.observe else None,
+            )
+
+
+def _place_of(token: int, allowed: Int32) -> int | None:
+    """Where a token is among ascending ones."""
+    place = int(np.searchsorted(allowed, token))
+    return place if place < allowed.size and allowed[place] == token else None
+
+
+def _takes_more(guide: Guide | None, room: int) -> bool:
+    """Whether a guide that counts tokens, as that of an automaton does, needs more of them than there is room for."""
+    return isinstance(guide, DfaGuide) and room < guide.index.longest_way and guide.tokens_left() > room
+
+
+def _share(probability: float) -> str:
+    return f"{max(0.0, probability):.3g}"

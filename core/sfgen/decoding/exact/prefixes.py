@@ -1,0 +1,145 @@
+"""The tree of prefixes, as far as it is open, and the heap that says where to go on."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.decoding.exact.noise import Float64
+from sfgen.protocols import Int32
+
+END = -1
+"""Stands for the end tokens: as a child of a prefix, the text that ends there."""
+
+MAX_PASSES = 10_000
+"""Prefixes that are scored for one text, if nothing else is said."""
+
+KEPT = 64
+"""So many children of a prefix are kept at first; the others are worked out anew if they are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A prefix with one token more, or a text that ends.
+
+    Attributes:
+        token: The token, or ``END``.
+        value: The largest perturbed log-probability of the texts that begin so.
+        log_mass: The logarithm of their probability.
+    """
+
+    token: int
+    value: float
+    log_mass: float
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """Children of a prefix.
+
+    Attributes:
+        tokens: int32 ``[children]``.
+        values: float64 ``[children]``.
+        log_masses: float64 ``[children]``.
+        is_all: Whether the prefix has no others.
+    """
+
+    tokens: Int32
+    values: Float64
+    log_masses: Float64
+    is_all: bool = True
+
+    def beside(self, child: Child) -> Children:
+        """These and another one, the last."""
+        return Children(
+            np.append(self.tokens, np.int32(child.token)),
+            np.append(self.values, child.value),
+            np.append(self.log_masses, child.log_mass),
+        )
+
+    def best(self, most: int) -> Children:
+        """The ``most`` of them with the largest values, and what equals the last of these; values fall.
+
+        >>> children = Children(np.array([7, 8, 9], dtype=np.int32), np.array([-3.0, -1.0, -2.0]), np.zeros(3))
+        >>> children.best(2).tokens.tolist(), children.best(2).is_all, children.best(3).tokens.tolist()
+        ([8, 9], False, [8, 9, 7])
+        """
+        values = self.values
+        kept: NDArray[np.intp] = np.arange(values.size)
+        if values.size > most:
+            kept = np.flatnonzero(values >= np.partition(values, -most)[-most])
+        kept = kept[np.argsort(-values[kept], kind="stable")]
+        return Children(self.tokens[kept], values[kept], self.log_masses[kept], kept.size == values.size)
+
+
+@dataclass(slots=True, eq=False)
+class Prefix:
+    """A prefix whose children are known.
+
+    Attributes:
+        parent: The prefix without its last token; ``None`` at the root.
+        child: What it was as a child.
+        length: Its tokens.
+        children: The best of its children; those before ``taken`` have come up.
+        taken: How many have come up.
+    """
+
+    parent: Prefix | None
+    child: Child
+    length: int
+    children: Children
+    taken: int = 0
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """Its tokens, from the first on."""
+        tokens, prefix = list[int](), self
+        while prefix.parent is not None:
+            tokens.append(prefix.child.token)
+            prefix = prefix.parent
+        return tuple(reversed(tokens))
+
+    @property
+    def needs_more(self) -> bool:
+        """Whether the next child is not among those that are kept."""
+        return self.taken == len(self.children.tokens)
+
+    @property
+    def bound(self) -> float:
+        """What the value of the next child is at most; it is just that if the child is kept."""
+        return float(self.children.values[self.taken - self.needs_more])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all children have come up."""
+        return self.needs_more and self.children.is_all
+
+    def take(self) -> Child:
+        """Take the next child, which must be kept."""
+        number, children = self.taken, self.children
+        self.taken += 1
+        return Child(int(children.tokens[number]), float(children.values[number]), float(children.log_masses[number]))
+
+
+class Frontier:
+    """The open prefixes, the one with the best next child first; of equals the longest, then the first that came."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, int, Prefix]] = []
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def push(self, prefix: Prefix) -> None:
+        """Add a prefix, unless all of its children have come up."""
+        if not prefix.is_done:
+            self._count += 1
+            heapq.heappush(self._heap, (-prefix.bound, -prefix.length, self._count, prefix))
+
+    def pop(self) -> Prefix:
+        """Take the first prefix out."""
+        return heapq.heappop(self._heap)[-1]
