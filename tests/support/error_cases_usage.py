@@ -57,6 +57,7 @@ USAGE = [
         patched("sfgen.scoring.choice.log_sum", lambda _: -math.inf),
     ),
     Case("gen --logprobs x", 2, "--logprobs needs --json or --input"),
+    Case("gen --json --logprobs --strategy exact --choices a,b x", 2, "--logprobs and --strategy exact cannot be used"),
     # --- sampling
     Case("gen -r a -t -1 -m uniform", 2, "temperature must be"),
     Case("gen -r a -t nan -m uniform", 2, "temperature must be"),

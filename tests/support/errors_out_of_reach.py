@@ -14,6 +14,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("sfgen/arguments.py", "", _LIBRARY),
     ("exact/loop.py", "cannot be observed", _LIBRARY),
     ("decoding/prepare.py", "the exact strategy needs a temperature", _REFUSED),
+    ("decoding/config.py", "logprobs are of tokens that are chosen", _REFUSED),
     ("schema/from_python.py", "", _LIBRARY),
     ("schema/from_examples.py", "is a string, and", _LIBRARY),
     ("schema/from_examples.py", "example {number}: {error.reason}", _LIBRARY),

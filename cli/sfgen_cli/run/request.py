@@ -77,6 +77,11 @@ class Request:
                 "--logprobs needs --json or --input: they are written into records",
                 hint="For example: sfgen gen --json --logprobs 'Once upon a time'",
             )
+        if options.logprobs and options.strategy == "exact":
+            raise UsageError(
+                "--logprobs and --strategy exact cannot be used together: exact draws whole texts, and no token by itself",
+                hint="Leave one of them out.",
+            )
         if options.strategy == "exact" and not self.constraint and self.sampler.temperature == 0:
             raise UsageError(
                 "--strategy exact draws free text by chance, and at temperature 0 there is none",

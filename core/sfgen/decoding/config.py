@@ -14,6 +14,7 @@ from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, AnyStrategyName
 from sfgen.errors import UsageError
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Constraint, GuideSource
 
 if TYPE_CHECKING:
@@ -98,5 +99,10 @@ class GenerationConfig:
         keep("max_rollbacks", arguments.whole_number("max_rollbacks", self.max_rollbacks, least=0))
         for name in ("fast_forward", "hold", "observe", "logprobs"):
             keep(name, arguments.flag(name, getattr(self, name)))
+        if self.logprobs and self.strategy == "exact":
+            raise UsageError(
+                "logprobs are of tokens that are chosen one by one, and the exact strategy chooses whole texts",
+                hint=ParameterText("Leave logprobs out, or take another strategy.", "logprobs"),
+            )
         if StopStrings.of(self.stop).strings and self.index is not None:
             raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
