@@ -79,7 +79,7 @@ class Request:
             )
         if options.logprobs and options.strategy == "exact":
             raise UsageError(
-                "--logprobs and --strategy exact cannot be used together: exact draws whole texts, and no token by itself",
+                "--logprobs and --strategy exact cannot be used together: exact draws whole texts, no tokens",
                 hint="Leave one of them out.",
             )
         if options.strategy == "exact" and not self.constraint and self.sampler.temperature == 0:
