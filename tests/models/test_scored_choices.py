@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gguf_models import Pair
@@ -60,10 +60,10 @@ def test_many_prompts_together(model_directory: Callable[..., Path], architectur
             assert math.isclose(one["logprob"], alone[one["text"]].logprob, rel_tol=FLOAT32, abs_tol=FLOAT32)
 
 
-def test_after_a_chat(model_directory: Callable[..., Path]) -> None:
-    directory = model_directory("llama")
-    model: Any = TransformersModel.from_pretrained(directory, device="cpu")
-    model.tokenizer.chat_template = TEMPLATE
+def test_after_a_chat(model_directory: Callable[..., Path], tmp_path: Path) -> None:
+    directory = shutil.copytree(model_directory("llama"), tmp_path / "chat")
+    (directory / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
+    model = TransformersModel.from_pretrained(directory, device="cpu")
     prompt = model.chat("Is it hot?")
     found = sfgen.score(model, prompt, CHOICES)
     assert_by_definition(model, prompt, found)
