@@ -6,6 +6,7 @@ What has them, an event of a run or the scene before it, is checked against them
 from __future__ import annotations
 
 from dataclasses import dataclass
+from sys import float_info
 from typing import Annotated, TypeAlias
 
 LARGEST = 2**63 - 1
@@ -28,7 +29,7 @@ class Range:
         words: The same for people: ``a whole number of at least 0``.
     """
 
-    least: int
+    least: float
     most: float | None
     words: str
 
@@ -48,7 +49,7 @@ Signed: TypeAlias = Annotated[int, Range(-LARGEST, LARGEST, "a whole number of 6
 Probability: TypeAlias = Annotated[float, Range(0, 1 + ROUNDING, "a number from 0 to 1")]
 """A probability, up to rounding."""
 
-LogProbability: TypeAlias = Annotated[float, Range(-LARGEST, ROUNDING, "a number of at most 0")]
+LogProbability: TypeAlias = Annotated[float, Range(-float_info.max, ROUNDING, "a number of at most 0")]
 """The natural logarithm of a probability, up to rounding."""
 
 Seconds: TypeAlias = Annotated[float, Range(0, LONGEST_RUN, "a number of seconds")]

@@ -26,7 +26,7 @@ from tried import tried
 
 from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Index, Sampler, Vocabulary, load_model, stream
-from sfgen.decoding.strategies import StrategyName
+from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import SfgenError
 from sfgen.trace import Failure, TraceError, TraceFile, read_trace, tracing
 from sfgen.trace.events import EVENTS
@@ -78,6 +78,7 @@ def test_all_kinds_of_events_are_written_by_name() -> None:
     assert set(EVENTS.values()) == set(typing.get_args(Event))
     assert list(EVENTS) == [
         "token_chosen",
+        "prefix_scored",
         "rolled_back",
         "block_moved",
         "block_closed",
@@ -93,7 +94,7 @@ def random_run(seed: int) -> tuple[Scene, Iterator[Event]]:
     vocabulary = Vocabulary([*tokens, b"<end>"], end_token_ids=[len(tokens)])
     words = random.choice([(), ("ab",), ("ab", "b b"), ("a", "聊")])
     pattern = random.choice([None, None, "[ab ]*", "(ab|ba ){1,9}"])
-    strategy: StrategyName = random.choice(typing.get_args(StrategyName))
+    strategy: AnyStrategyName = random.choice(typing.get_args(AnyStrategyName))
     events = stream(
         ScriptedModel(vocabulary, random_scores(len(vocabulary), seed), {"": [0]}),
         "",

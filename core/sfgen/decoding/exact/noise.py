@@ -47,7 +47,7 @@ def with_maximum(perturbed: Float64, largest: float, maximum: float) -> Float64:
         float64 ``[n]``, in the same order as ``perturbed``; the largest of all is exactly ``maximum``.
 
     >>> with_maximum(np.array([-1.0, 2.0, -np.inf]), 2.0, -3.0).round(4).tolist()
-    [-3.1698, -3.0, -inf]
+    [-3.121, -3.0, -inf]
     """
     with np.errstate(divide="ignore"):
         gaps = maximum - perturbed + _log1mexp(perturbed - largest)
