@@ -108,6 +108,10 @@ def main() -> None:
         "allowed can follow; what it accepts is an exact draw, too. Each text is drawn by itself: nothing is kept from "
         "one to the next.",
         "",
+        "The search looks at about 1/Z beginnings of texts, each up to where it goes wrong, with Z the probability of "
+        "all that is allowed. So it stops being practical where a cell says *above*: there the model would hardly ever "
+        "write by itself what is allowed. *Unknown* is the probability of the texts that had not been looked at yet.",
+        "",
     ]
     lines += section("tiny", load_model(DIRECTORY), options.texts, options.passes)
     with tempfile.TemporaryDirectory() as folder:
