@@ -82,14 +82,14 @@ demo: $(COMPILED_STAMP)
 
 # Two processes: more would each load torch. Whoever has nothing left takes over tests of the other.
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # No process, no torch, few examples and few parameters; the session fails if it is not so.
 quick: $(DEV_STAMP)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --quick
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --quick
 
 thorough: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal --hypothesis-profile thorough
+	$(BIN)/python -m pytest -n 2 --dist loadfile --hypothesis-profile thorough
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff check
