@@ -54,7 +54,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
         _opened_output(path, keep=many.resume, replace=many.force) as output,
         trace_file(request.options) as trace,
     ):
-        run = JobRun(request.job(), source, output, many.batch_size, many.strict, trace)
+        run = JobRun(request.job, source, output, many.batch_size, many.strict, trace)
         words = _Words(run, path, quiet=quiet)
         has_bar = not (quiet or source.is_typed()) and _has_room_for_a_bar(path)
         try:
@@ -87,7 +87,7 @@ def _prepared(request: Request, run: JobRun, say: Say, *, resume: bool) -> Loade
             run.resume(is_seed_given=request.options.seed is not None)
         if not run.has_more():
             return None
-        loaded = without_weights(request, run.job, say, made)
+        loaded = without_weights(request, say, made)
         loaded.check()
     if compiled:
         loaded.rehearse()

@@ -23,7 +23,6 @@ from sfgen_cli.shell.progress import Say, progress
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler
     from sfgen.decoding.loop import Loop
-    from sfgen.jobs import Job
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.trace import TraceFile
     from sfgen.trace.scene import Scene, View
@@ -68,11 +67,10 @@ def load(request: Request) -> tuple[LoadedJob, Iterator[Text]]:
     # What can be wrong in the options first: it is told before seconds of loading.
     request.check()
     process.import_numpy()
-    job = request.job()
     with progress(quiet=request.options.quiet) as say:
         compiled: list[bool] = []
         with told_of_compiling(compiled.append):
-            loaded = without_weights(request, job, say, check_beforehand(request, say))
+            loaded = without_weights(request, say, check_beforehand(request, say))
             texts = _texts(request, loaded)
             first = next(texts)
         if compiled:  # then others will be, and while the text is written nobody says why nothing happens
@@ -130,7 +128,7 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
     if made is not None and request.banned is not None and has_prompt and not options.chat:
         _check_banned(made, request.banned, request.prompt.encode("utf-8", "replace"))
     say(f"looking for the model {options.model}")
-    spec = request.job().spec
+    spec = request.job.spec
     assert spec is not None, "a command names its model"
     spec.check(chat=options.chat)
     return made
@@ -155,9 +153,9 @@ def _check_banned(made: Made, banned: BannedWords, prompt: bytes) -> None:
         without(made, banned, prompt)
 
 
-def without_weights(request: Request, job: Job, say: Say, made: Made | None) -> LoadedJob:
+def without_weights(request: Request, say: Say, made: Made | None) -> LoadedJob:
     """Load what a request needs, but for the weights of the model. ``made``: what ``check_beforehand`` gave."""
-    constraint = request.constraint
+    constraint, job = request.constraint, request.job
     say(_reading(request.options))
     from sfgen.decoding.plain_forms import vocabulary_of
     from sfgen.jobs.loaded import LoadedJob

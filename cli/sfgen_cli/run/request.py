@@ -211,6 +211,7 @@ class Request:
             temperature = 1.0 if options.samples > 1 or any(value is not None for value in by_chance) else 0.0
         return Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
 
+    @cached_property
     def job(self) -> Job:
         """What the library is asked to do, but for the index, which needs the model's vocabulary."""
         from sfgen import GenerationConfig, Job, ModelSpec

@@ -21,9 +21,8 @@ def write_scores(request: Request) -> None:
     """Score the choices after the prompt, and write the scores."""
     request.check()
     process.import_numpy()
-    job = request.job()
     with progress(quiet=request.options.quiet) as say:
-        loaded = without_weights(request, job, say, check_beforehand(request, say))
+        loaded = without_weights(request, say, check_beforehand(request, say))
         loop = loaded.scoring_loop(request.prompt)
         load_weights(loaded, say)
         say("scoring the choices")
@@ -32,7 +31,7 @@ def write_scores(request: Request) -> None:
     if request.options.json:
         from sfgen.jobs.record import scores_record
 
-        write_json(scores_record(job, request.prompt, scored, seconds=time.perf_counter() - started))
+        write_json(scores_record(request.job, request.prompt, scored, seconds=time.perf_counter() - started))
     elif sys.stdout is not None and sys.stdout.isatty():
         write_table(scored)
     else:

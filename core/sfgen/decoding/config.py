@@ -54,7 +54,6 @@ class GenerationConfig:
             was released stays, and if nothing clean can follow it, that is an error. Under ``exact`` it is always on.
         observe: Somebody observes: the ``TokenChosen`` events tell what the model found likely and which banned words
             are partial matches, which takes all scores of every step. The text is the same as without.
-
         logprobs: The result tells of each token how likely it was (``Result.logprobs``), forced ones too, which takes
             the model's scores of all tokens at every step. The text is the same as without.
 
