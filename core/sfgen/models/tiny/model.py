@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 
 from sfgen import arguments
-from sfgen.errors import UsageError
+from sfgen.errors import ModelError, UsageError
 from sfgen.models.chat_template import WITHOUT_CHAT
+from sfgen.models.messages import Message, checked_messages
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.network import Network
 from sfgen.models.tiny.session import TinySession
@@ -16,33 +19,47 @@ from sfgen.vocabulary.tokenizer_files import read_directory
 
 
 class TinyModel:
-    """The model that comes with the package, in float32 on the CPU.
+    """The model that comes with the package, in float32 on the CPU; or another of its architecture.
 
     Its scores are those that transformers gives for its directory, ``sfgen.models.tiny.DIRECTORY``, but for the last
     digits. The weights are read at the first session.
+
+    Args:
+        directory: Where tokenizer and weights are.
 
     Attributes:
         name: What messages and records call it.
         vocabulary: The bytes of each token.
         context_length: The most tokens that it can read.
+
+    Raises:
+        ModelError: The directory has no weights, or no tokenizer of a known kind.
     """
 
     name = "tiny"
 
-    def __init__(self) -> None:
-        files = read_directory(DIRECTORY)
-        assert files is not None, "the tokenizer that comes with the package is of a known kind"
+    def __init__(self, directory: str | Path = DIRECTORY) -> None:
+        directory = arguments.path("directory", directory, error=ModelError)
+        has_weights = (directory / "config.json").is_file() and (directory / "model.safetensors").is_file()
+        files = read_directory(directory) if has_weights else None
+        if files is None:
+            raise ModelError(
+                f"{directory} has no model that is read like the embedded one",
+                hint="Name a directory that sfgen.models.tiny.training has written, or use sfgen.load_model.",
+            )
+        self._directory = directory
         self._tokenizer = files.tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary.from_tokenizer(files.tokenizer, end_token_ids=files.end_token_ids, size=files.rows)
-        config = json.loads((DIRECTORY / "config.json").read_text(encoding="utf-8"))
+        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         self._begin: int = config["bos_token_id"]
         self.context_length: int = config["max_position_embeddings"]
 
     def __repr__(self) -> str:
         return "TinyModel()"
 
-    def __reduce__(self) -> tuple[type[TinyModel], tuple[()]]:
-        return TinyModel, ()  # the package has its files in each process
+    def __reduce__(self) -> tuple[type[TinyModel], tuple[Path, ...]]:
+        # The package has its files in each process, wherever it lies there.
+        return TinyModel, () if self._directory == DIRECTORY else (self._directory,)
 
     def encode(self, text: str) -> list[int]:
         """The token ids of a prompt: the begin token, unless the text itself begins with it, and the text's."""
@@ -57,13 +74,14 @@ class TinyModel:
         text = arguments.text("text", text).encode("utf-8", "replace").decode()
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def chat(self, text: str) -> list[int]:
-        """The token ids of a user's message.
+    def chat(self, messages: str | Sequence[Message]) -> list[int]:
+        """The token ids of a conversation.
 
         Raises:
             UsageError: Always: the model was not trained on instructions.
         """
-        arguments.text("text", text)
+        if not isinstance(messages, str):
+            checked_messages(messages)
         raise UsageError("tiny has no chat template", hint=WITHOUT_CHAT)
 
     def session(self) -> TinySession:
@@ -72,4 +90,4 @@ class TinyModel:
 
     @cached_property
     def _network(self) -> Network:
-        return Network.from_directory(DIRECTORY)
+        return Network.from_directory(self._directory)

@@ -43,8 +43,7 @@ class Grammar:
 
     def fill(self, random: Random, template: str, **remembered: str) -> str:
         """The template with all its symbols replaced; otherwise as :meth:`write`."""
-        text = self._expand(random, template, remembered)
-        return _ARTICLE.sub(lambda match: match[1] + ("n " if _VOWEL_SOUND.match(match[2]) else " "), text)
+        return with_articles(self._expand(random, template, remembered))
 
     def _expand(self, random: Random, template: str, remembered: dict[str, str]) -> str:
         def replacement(match: re.Match[str]) -> str:
@@ -66,3 +65,8 @@ class Grammar:
             text = self._expand(random, random.choice(self.rules[symbol]), remembered)
         remembered[key] = text
         return text
+
+
+def with_articles(text: str) -> str:
+    """The text with each ``a(n)`` as the article that fits the next word."""
+    return _ARTICLE.sub(lambda match: match[1] + ("n " if _VOWEL_SOUND.match(match[2]) else " "), text)

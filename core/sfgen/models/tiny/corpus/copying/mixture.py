@@ -1,0 +1,61 @@
+"""All kinds of pairs and free texts, each with its share: what the model learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from sfgen.models.tiny.corpus import KINDS
+
+from .answers import answer, either_or, filled_gap, yes_or_no
+from .calls import call
+from .extraction import extraction
+from .labels import label
+from .lists import listing
+from .notes import note_answer, note_record
+from .pair import Pair
+from .queries import query
+from .substitutes import common_word, without
+
+PAIRS: dict[str, tuple[Callable[[Random], Pair], int]] = {
+    "extraction": (extraction, 300),
+    "note_record": (note_record, 80),
+    "note_answer": (note_answer, 50),
+    "listing": (listing, 70),
+    "label": (label, 60),
+    "answer": (answer, 60),
+    "either_or": (either_or, 50),
+    "filled_gap": (filled_gap, 30),
+    "yes_or_no": (yes_or_no, 40),
+    "query": (query, 60),
+    "call": (call, 70),
+}
+"""Name of a kind to the function that writes a pair of it, and its share."""
+PROSE = ("exchange", "dialogue", "story", "fact", "paragraph", "letter", "instruction")
+"""The kinds of free text in which a word may be replaced."""
+REPLACED_SHARE = 0.35
+"""The share of the prose in which one common word is replaced everywhere."""
+FREE_SHARE = 250
+"""The share of texts without a prompt: small talk, stories and all else that ``corpus.KINDS`` names."""
+
+
+def pairs(random: Random) -> Iterator[Pair]:
+    """Pairs without end; a free text is a pair whose prompt is empty."""
+    names = [*PAIRS, "free"]
+    shares = [*(share for _, share in PAIRS.values()), FREE_SHARE]
+    free_shares = [share for _, share in KINDS.values()]
+    while True:
+        name = random.choices(names, shares)[0]
+        if name == "free":
+            yield Pair("", free_text(random, random.choices(list(KINDS), free_shares)[0]))
+        else:
+            yield PAIRS[name][0](random)
+
+
+def free_text(random: Random, kind: str) -> str:
+    """A text of one of ``corpus.KINDS``, sometimes without one of the common words."""
+    text = KINDS[kind][0](random)
+    if kind not in PROSE or random.random() >= REPLACED_SHARE:
+        return text
+    word = common_word(text, random)
+    return text if word is None else without(text, word, random)

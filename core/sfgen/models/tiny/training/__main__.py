@@ -1,0 +1,126 @@
+"""Train the embedded model, from a checkpoint if there is one; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from sfgen.models.tiny.corpus.copying.mixture import pairs
+
+from .batches import Rows, batch
+from .checkpoint import State, log
+from .network import LENGTH, save
+from .optimizer import learning_rate
+from .score import copying_scores
+from .tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+TOKENIZER_DOCUMENTS = 60_000
+REPEATED_STEPS = 3_000
+"""Steps in which a part of the documents, first nearly half, are random tokens twice over."""
+
+
+def repeated_share(step: int) -> float:
+    """The share of documents that are random tokens twice over: it falls to a little, and stays there."""
+    return max(0.03, 0.45 * (1 - step / REPEATED_STEPS))
+
+
+def train_step(state: State, rows: Rows, rate: float, loss: Callable[..., torch.Tensor], *, bfloat16: bool) -> float:
+    """One step over a batch; the mean loss, in nats for each token that counts."""
+    import torch
+
+    tokens, weights = torch.tensor(rows.tokens), torch.tensor(rows.weights)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
+        found = loss(state.model, tokens, weights)
+    found.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(state.model.parameters(), 1.0)
+    state.optimizer.step(rate)
+    state.count_step()
+    return float(found.detach())
+
+
+def begun(directory: Path, seed: int) -> tuple[Any, State]:
+    """Tokenizer and state of a directory; where there are none, new ones."""
+    import torch
+
+    from .transformer import Llama, Shape
+
+    directory.mkdir(parents=True, exist_ok=True)
+    if not (directory / "tokenizer.json").exists():
+        source = islice(pairs(Random(f"{seed} tokenizer")), TOKENIZER_DOCUMENTS)
+        save_tokenizer(train_tokenizer(pair.prompt + pair.answer for pair in source), directory, length=LENGTH)
+    tokenizer = load_tokenizer(directory)
+    torch.manual_seed(seed)
+    state = State(Llama(Shape(tokens=tokenizer.get_vocab_size())))
+    state.load(directory)
+    return tokenizer, state
+
+
+def wait(pause_file: Path | None) -> None:
+    """Sleep while a file exists."""
+    while pause_file is not None and pause_file.exists():
+        time.sleep(5)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sfgen.models.tiny.training", description="Train the embedded model, from a checkpoint."
+    )
+    add = parser.add_argument
+    add("--directory", type=Path, required=True, help="checkpoint, log, and the weights as they are, in weights/")
+    add(
+        "--steps", type=int, default=60_000, help="all steps, of which the last fifth slows down (default: %(default)s)"
+    )
+    add("--stop", type=int, metavar="STEP", help="stop there, to go on later, perhaps with other settings")
+    add("--rows", type=int, default=16, help="rows of a step, of 256 tokens each (default: %(default)s)")
+    add("--seed", type=int, default=0, help="of text and weights (default: %(default)s)")
+    add("--threads", type=int, default=1, help="processor threads (default: %(default)s)")
+    add("--every", type=int, default=250, help="steps between checkpoints (default: %(default)s)")
+    add("--score", type=int, default=100, help="held-back pairs of a kind to score then (default: %(default)s)")
+    add("--pause-file", type=Path, help="sleep while this file exists")
+    add("--float32", action="store_true", help="multiply in float32, not in bfloat16")
+    add("--compile", action="store_true", help="let torch compile the transformer: minutes first, a third faster then")
+    options = parser.parse_args(arguments)
+
+    import torch
+
+    from .transformer import loss
+
+    torch.set_num_threads(options.threads)
+    computed: Callable[..., torch.Tensor] = torch.compile(loss) if options.compile else loss
+    tokenizer, state = begun(options.directory, options.seed)
+    started, losses = time.process_time(), []
+    last = min(options.steps, options.stop or options.steps)
+    while state.step < last:
+        wait(options.pause_file)
+        rows = batch(
+            tokenizer,
+            seed=options.seed,
+            step=state.step,
+            rows=options.rows,
+            repeated=repeated_share(state.step),
+        )
+        rate = learning_rate(state.step, options.steps)
+        losses.append(train_step(state, rows, rate, computed, bfloat16=not options.float32))
+        if state.step % 25 == 0:
+            print(f"step {state.step} loss {sum(losses[-25:]) / 25:.3f}", flush=True)
+        if state.step % options.every == 0 or state.step == last:
+            state.save(options.directory)
+            save(state.mean, state.model.shape, tokenizer, options.directory / "weights")
+            scores = copying_scores(state.model, tokenizer, state.mean, options.score)
+            mean_loss = round(sum(losses) / len(losses), 4)
+            seconds = round(time.process_time() - started)
+            log(options.directory, step=state.step, loss=mean_loss, rate=rate, seconds=seconds, copied=scores)
+            losses = []
+
+
+if __name__ == "__main__":
+    main()

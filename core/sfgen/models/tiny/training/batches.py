@@ -1,0 +1,122 @@
+"""The batch of a step: rows of documents as token ids, and how much each token counts.
+
+What stands in a prompt counts little: nobody can foresee an invented name, and what is to be learnt is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+from typing import Any, NamedTuple
+
+from sfgen.models.tiny.corpus import check_prompts_absent
+from sfgen.models.tiny.corpus.copying.mixture import pairs
+from sfgen.models.tiny.corpus.copying.pair import Pair
+
+from .tokenizer import BEGIN, END
+
+ROW_LENGTH = 256
+"""Tokens of a row that are read; one more is foreseen."""
+WAITING = 12
+"""Documents among which the next one of a row is chosen, so that it fits."""
+PROMPT_WEIGHT = 0.1
+CUT_SHARE = 0.15
+"""The share of texts that are cut in two at any character, and tokenised apart: a prompt may end there."""
+
+
+class Document(NamedTuple):
+    """Token ids, and how much each counts when it is to be foreseen; the first, the begin token, counts nothing."""
+
+    tokens: list[int]
+    weights: list[float]
+
+
+class Rows(NamedTuple):
+    """Whole documents one after the other, the last one of a row cut.
+
+    Attributes:
+        tokens: Token ids, ``[rows, ROW_LENGTH + 1]``.
+        weights: How much each counts, ``[rows, ROW_LENGTH + 1]``.
+    """
+
+    tokens: list[list[int]]
+    weights: list[list[float]]
+
+
+def batch(tokenizer: Any, *, seed: int, step: int, rows: int, repeated: float) -> Rows:
+    """The batch of a step; the same for the same arguments.
+
+    Args:
+        tokenizer: What cuts the text.
+        seed: Of all batches.
+        step: Which batch.
+        rows: How many rows it has.
+        repeated: The share of the documents that are random tokens twice over.
+
+    Raises:
+        ValueError: A document contains a demonstration prompt.
+    """
+    source = documents(tokenizer, Random(f"{seed} {step}"), repeated)
+    waiting: list[Document] = []
+    found = [_row(source, waiting) for _ in range(rows)]
+    return Rows([row.tokens for row in found], [row.weights for row in found])
+
+
+def _row(source: Iterator[Document], waiting: list[Document]) -> Document:
+    tokens: list[int] = []
+    weights: list[float] = []
+    while len(tokens) <= ROW_LENGTH:
+        waiting += islice(source, WAITING - len(waiting))
+        space = ROW_LENGTH + 1 - len(tokens)
+        shortest = min(range(WAITING), key=lambda number: len(waiting[number].tokens))
+        fitting = (number for number, document in enumerate(waiting) if len(document.tokens) <= space)
+        document = waiting.pop(next(fitting, shortest))
+        tokens += document.tokens
+        weights += document.weights
+    return Document(tokens[: ROW_LENGTH + 1], weights[: ROW_LENGTH + 1])
+
+
+def documents(tokenizer: Any, random: Random, repeated: float) -> Iterator[Document]:
+    """Documents without end."""
+    size = tokenizer.get_vocab_size()
+    begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
+    for pair in pairs(random):
+        if random.random() < repeated:
+            yield _repeated(random, size, begin, end)
+        else:
+            check_prompts_absent(pair.prompt + pair.answer)
+            yield encoded(tokenizer, pair, random)
+
+
+def encoded(tokenizer: Any, pair: Pair, random: Random | None) -> Document:
+    """A pair as token ids; with a source of chance its answer may be cut in two."""
+    begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
+    given = tokenizer.encode(pair.prompt, add_special_tokens=False).ids
+    written = [
+        number
+        for piece in (pieces(pair.answer, random) if random else [pair.answer])
+        for number in tokenizer.encode(piece, add_special_tokens=False).ids
+    ]
+    tokens = [begin, *given, *written, end]
+    weights = [0.0, *[PROMPT_WEIGHT] * len(given), *[1.0] * (len(written) + 1)]
+    return Document(tokens, weights)
+
+
+def pieces(text: str, random: Random) -> list[str]:
+    """The text, or its two halves where it is cut."""
+    if len(text) < 2 or random.random() >= CUT_SHARE:
+        return [text]
+    place = random.randrange(1, len(text))
+    return [text[:place], text[place:]]
+
+
+def _repeated(random: Random, size: int, begin: int, end: int) -> Document:
+    """Random tokens, and the same again: only the second time they can be foreseen."""
+    drawn = random.choices(range(2, size), k=random.randint(4, 40))
+    times = random.choice((1, 1, 2))
+    tokens = [begin, *drawn * (times + 1), end]
+    weights = [0.0] * (1 + len(drawn)) + [1.0] * (times * len(drawn)) + [0.0]
+    # Which token repeats first cannot be foreseen either.
+    weights[1 + len(drawn)] = 0.0
+    return Document(tokens, weights)

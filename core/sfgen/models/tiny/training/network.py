@@ -1,0 +1,50 @@
+"""The directory that is made of what was learned, as transformers has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .tokenizer import BEGIN, END, save_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+    from .transformer import Shape
+
+LENGTH = 2048
+"""The most tokens that the model reads; it is trained on shorter texts."""
+
+
+def configuration(tokenizer: Any, shape: Shape) -> Any:
+    """What transformers has to know of the model."""
+    from transformers import LlamaConfig
+
+    return LlamaConfig(
+        vocab_size=shape.tokens,
+        hidden_size=shape.size,
+        intermediate_size=shape.inner,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.heads,
+        max_position_embeddings=LENGTH,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.token_to_id(BEGIN),
+        eos_token_id=tokenizer.token_to_id(END),
+        pad_token_id=tokenizer.token_to_id(END),
+    )
+
+
+def save(weights: dict[str, torch.Tensor], shape: Shape, tokenizer: Any, directory: Path) -> None:
+    """Write weights, as float16, and tokenizer as a transformers directory."""
+    import torch
+    from transformers import GenerationConfig, LlamaForCausalLM
+
+    model: Any = LlamaForCausalLM(configuration(tokenizer, shape))
+    model.load_state_dict(weights, strict=False)  # the output layer is the embedding, and named twice
+    model.to(torch.float16)
+    ids = {f"{name}_token_id": getattr(model.config, f"{name}_token_id") for name in ("bos", "eos", "pad")}
+    model.generation_config = GenerationConfig(**ids)  # type: ignore[no-untyped-call]
+    model.save_pretrained(directory)
+    (directory / "model.safetensors").chmod(0o644)  # written readable for the owner only
+    save_tokenizer(tokenizer, directory, length=LENGTH)

@@ -1,0 +1,244 @@
+"""The pairs that the embedded model learns to copy from: what the answer says stands in the prompt."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfgen.models.tiny.corpus import KINDS, check_prompts_absent, corpus
+from sfgen.models.tiny.corpus.copying.answers import FACTS, HELD_BACK_TOLD
+from sfgen.models.tiny.corpus.copying.calls import TOOLS
+from sfgen.models.tiny.corpus.copying.held_back import HELD_BACK_PAIRS
+from sfgen.models.tiny.corpus.copying.labels import LABELS
+from sfgen.models.tiny.corpus.copying.mixture import PAIRS, PROSE, pairs
+from sfgen.models.tiny.corpus.copying.pair import Pair
+from sfgen.models.tiny.corpus.copying.queries import HELD_BACK as HELD_BACK_QUERIES
+from sfgen.models.tiny.corpus.copying.queries import TEMPLATES as QUERIES
+from sfgen.models.tiny.corpus.copying.slots import SLOTS
+from sfgen.models.tiny.corpus.copying.substitutes import SUBSTITUTES, common_word, without
+from sfgen.models.tiny.corpus.copying.templates import HELD_BACK, TEMPLATES
+from sfgen.models.tiny.corpus.copying.words import HELD_BACK_WORDS, Words, is_held_back
+
+WORD = re.compile(r"[^\W\d_]+")
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+NEGATED = re.compile(r"\b(not|no longer|single)\b")
+RECORDS = ("extraction", "note_record", "listing", "call")
+seeds = st.integers(0, 2**32)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """All strings, numbers and truth values inside a JSON value, keys left out."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def stands_in(leaf: Any, text: str) -> bool:
+    """Whether a text says the value, read apart from what wrote it."""
+    if isinstance(leaf, bool):
+        return leaf == (NEGATED.search(text) is None)
+    if isinstance(leaf, str):
+        date = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", leaf)
+        if date and leaf not in text:
+            month, day = MONTHS[int(date[2]) - 1], int(date[3])
+            return f"{day} {month} {date[1]}" in text or f"{month} {day}, {date[1]}" in text
+        return leaf.lower() in text.lower() or leaf in map(str, map(as_number, WORD.findall(text)))
+    written = {float(number) for number in re.findall(r"-?[0-9]+(?:\.[0-9]+)?", text)}
+    return leaf in written or leaf in map(as_number, WORD.findall(text))
+
+
+def as_number(word: str) -> int | None:
+    return NUMBERS.index(word) if word in NUMBERS else None
+
+
+class TestAnswersStandInTheirPrompts:
+    @given(kind=st.sampled_from(RECORDS), seed=seeds)
+    def test_values_of_records_calls_and_lists(self, kind: str, seed: int) -> None:
+        pair = PAIRS[kind][0](Random(seed))
+        if pair.answer.startswith("- "):
+            found: list[Any] = [line.removeprefix("- ") for line in pair.answer.splitlines()]
+        else:
+            value = json.loads(pair.answer)
+            found = list(leaves(value.get("arguments", value.get("parameters")) if kind == "call" else value))
+        truths = sum(isinstance(leaf, bool) for leaf in found)
+        for leaf in found:
+            if truths < 2 or not isinstance(leaf, bool):  # several people may differ in what is so
+                assert stands_in(leaf, pair.prompt), (leaf, pair)
+
+    @given(kind=st.sampled_from(("note_answer", "either_or", "filled_gap")), seed=seeds)
+    def test_answers_in_words(self, kind: str, seed: int) -> None:
+        pair = PAIRS[kind][0](Random(seed))
+        assert pair.answer.removesuffix(".") in pair.prompt
+
+    @given(seed=seeds)
+    def test_sentences_that_answer(self, seed: int) -> None:
+        pair = PAIRS["answer"][0](Random(seed))
+        assert pair.answer.removesuffix(".") in pair.prompt
+
+    @given(kind=st.sampled_from(sorted(HELD_BACK_PAIRS)), seed=seeds)
+    def test_of_the_evaluation(self, kind: str, seed: int) -> None:
+        pair = HELD_BACK_PAIRS[kind](Words(Random(seed), held_back=True))
+        if kind in ("extraction", "call"):
+            value = json.loads(pair.answer)
+            assert all(stands_in(leaf, pair.prompt) for leaf in leaves(value.get("arguments", value)))
+        elif kind == "answer":
+            assert pair.answer in pair.prompt
+        elif kind == "label":
+            assert any(pair.answer in labels.texts for labels in LABELS)
+        else:
+            assert rows_of(pair) is not None
+
+    def test_the_oracle_can_say_no(self) -> None:
+        assert stands_in("2026-05-17", "It is on May 17, 2026.")
+        assert not stands_in("2026-05-18", "It is on May 17, 2026.")
+        assert stands_in(7, "seven apples")
+        assert not stands_in(8, "seven apples for 7")
+        assert stands_in(False, "has not paid")
+        assert not stands_in(True, "has not paid")
+        assert not stands_in("Ada", "Eda")
+        assert not stands_in(3.5, "35")
+
+
+class TestAnswersAreRight:
+    @given(seed=seeds)
+    def test_yes_or_no(self, seed: int) -> None:
+        """Of who is where: read by patterns of this test's own."""
+        pair = PAIRS["yes_or_no"][0](Random(seed))
+        said = dict(re.findall(r"(\S+) (?:is|went|is waiting|sits) (?:in|to) the (\w+)\.", pair.prompt))
+        asked = re.search(r"(?:Is|Can) (\S+) (?:be found )?in the (\w+)\?", pair.prompt)
+        if asked and asked[1] in said:
+            right = said[asked[1]] == asked[2]
+            assert pair.answer.lower().removesuffix(".") in (("yes", "true") if right else ("no", "false"))
+
+    @given(seed=seeds)
+    def test_queries_run(self, seed: int) -> None:
+        assert rows_of(PAIRS["query"][0](Random(seed))) is not None
+
+    @given(seed=seeds)
+    def test_labels_are_known(self, seed: int) -> None:
+        pair = PAIRS["label"][0](Random(seed))
+        assert any(pair.answer in labels.texts for labels in LABELS)
+
+    def test_templates_of_labels_differ(self) -> None:
+        for labels in LABELS:
+            texts = [text for part in (labels.texts, labels.held_back) for group in part.values() for text in group]
+            twice = {text for text in texts if texts.count(text) > 1}
+            assert not twice
+            assert set(labels.texts) == set(labels.held_back)
+
+
+def rows_of(pair: Pair) -> list[Any]:
+    """What sqlite makes of a query over an empty table with the columns that the prompt names."""
+    described = pair.prompt.partition("\n")[0].removeprefix("Table ")
+    table, *columns = re.findall(r"\w+", described)
+    connection = sqlite3.connect(":memory:")
+    listed = ", ".join(f'"{column}"' for column in columns)
+    connection.execute(f'CREATE TABLE "{table}" ({listed})')
+    return connection.execute(pair.answer).fetchall()
+
+
+@pytest.fixture(scope="module")
+def training_text() -> list[str]:
+    return [pair.prompt + pair.answer for pair in islice(pairs(Random(1)), 20_000)] + corpus(1, 5_000)
+
+
+class TestHeldBack:
+    def test_words_are_in_no_training_text(self, training_text: list[str]) -> None:
+        found = {word for text in training_text for word in WORD.findall(text)}
+        forms = {form for word in HELD_BACK_WORDS for form in (word.lower(), word.capitalize())}
+        assert found & forms == set()  # ADA-36 is a number, and no name
+
+    @given(seed=seeds)
+    def test_invented_words(self, seed: int) -> None:
+        for held_back in (False, True):
+            word = Words(Random(seed), held_back=held_back).word(("", "er"))
+            assert is_held_back(word) == held_back
+            assert 3 <= len(word) <= 12
+
+    def test_templates(self) -> None:
+        for subject, templates in HELD_BACK.items():
+            assert not set(templates) & set(TEMPLATES[subject])
+        assert not {question for question, _ in HELD_BACK_QUERIES} & {question for question, _ in QUERIES}
+        for tool in TOOLS:
+            assert tool.held_back
+            assert not set(tool.held_back) & set(tool.requests)
+        for place, templates in HELD_BACK_TOLD:
+            assert not set(templates) & set(FACTS[place].told)
+
+    def test_no_demonstration_prompt(self, training_text: list[str]) -> None:
+        for text in training_text:
+            check_prompts_absent(text)
+
+
+class TestSubstitutes:
+    @given(kind=st.sampled_from(PROSE), word=st.sampled_from(sorted(SUBSTITUTES)), seed=seeds)
+    def test_others_stand_in_its_place_and_nothing_else_changes(self, kind: str, word: str, seed: int) -> None:
+        text = KINDS[kind][0](Random(seed))
+        others = f"(?:{'|'.join(SUBSTITUTES[word])})"
+        expected = []
+        for part in re.findall(r"[A-Za-z]+|[^A-Za-z]+", text):
+            is_article = part.lower() in ("a", "an")
+            if part.lower() == word or (is_article and word == "a"):
+                expected.append(f"(?:{others}|{part})")  # a part of a hyphenated word or an address stays
+            else:
+                expected.append("an?" if is_article else re.escape(part))
+        assert re.fullmatch("".join(expected), without(text, word, Random(seed)), re.IGNORECASE)
+
+    @pytest.mark.parametrize(
+        ("word", "text", "expected"),
+        [
+            ("old", "An old man.", {"An aged man.", "An ancient man.", "A grey man."}),
+            ("that", "That's that.", {"That's this.", "That's which."}),
+            ("story", "A story, an age.", {"A tale, an age.", "A legend, an age."}),
+            ("a", "A cat", {"The cat", "One cat", "This cat", "Some cat", "Another cat"}),
+        ],
+    )
+    def test_capitals_and_articles(self, word: str, text: str, expected: set[str]) -> None:
+        assert {without(text, word, Random(seed)) for seed in range(60)} == expected
+
+    def test_which_word_is_chosen(self) -> None:
+        assert {common_word("The old xylophone", Random(seed)) for seed in range(20)} == {"old"}
+        assert common_word("xylophone", Random(0)) is None
+
+
+class TestSame:
+    @given(seed=seeds)
+    def test_seed_same_pairs(self, seed: int) -> None:
+        assert list(islice(pairs(Random(seed)), 5)) == list(islice(pairs(Random(seed)), 5))
+
+    def test_pairs_hardly_repeat(self) -> None:
+        texts = [pair for pair in islice(pairs(Random(5)), 4_000) if pair.prompt]
+        assert len(set(texts)) > 0.97 * len(texts)
+
+    def test_slots_are_known(self) -> None:
+        named = {slot for group in TEMPLATES.values() for text in group for slot in re.findall(r"\{([a-z]+)\}", text)}
+        named |= {slot for tool in TOOLS for slot in tool.arguments}
+        assert named <= set(SLOTS)
+        assert len(named) > 50
