@@ -76,9 +76,13 @@ OTHER: dict[str, Any] = {
     "max_tokens": 8,
     "fast_forward": False,
     "logprobs": True,
+    "heal": False,
+    "after": "\n",
+    "when": "\n",
 }
 OTHER_FREE: dict[str, Any] = {"stop": ["."], "index": DATE}
 OTHER_BANNED: dict[str, Any] = {"strategy": "mask", "max_rollbacks": 9, "max_block": 9, "banned": ["listen"]}
+OTHER_AFTER: dict[str, Any] = {"after_tokens": 3}
 OTHER_EXACT: dict[str, Any] = {"max_passes": 9_999}
 NO_PART_OF_A_TEXT = {"hold", "observe", "max_memory"}
 
@@ -88,6 +92,7 @@ def test_every_field_of_a_configuration_is_compared(tmp_path: Path) -> None:
         *((CONFIG, name, value) for name, value in OTHER.items()),
         *((replace(CONFIG, index=None), name, value) for name, value in OTHER_FREE.items()),
         *((replace(CONFIG, banned=["talk"]), name, value) for name, value in OTHER_BANNED.items()),
+        *((replace(CONFIG, after=" "), name, value) for name, value in OTHER_AFTER.items()),
         *((replace(CONFIG, strategy="exact"), name, value) for name, value in OTHER_EXACT.items()),
     ]
     assert {name for _, name, _ in changes} == {field.name for field in fields(GenerationConfig)} - NO_PART_OF_A_TEXT

@@ -54,7 +54,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
         _opened_output(path, keep=many.resume, replace=many.force) as output,
         trace_file(request.options) as trace,
     ):
-        run = JobRun(request.job, source, output, many.batch_size, many.strict, trace)
+        run = JobRun(request.job, source, output, many.batch_size, many.workers, many.strict, trace)
         words = _Words(run, path, quiet=quiet)
         has_bar = not (quiet or source.is_typed()) and _has_room_for_a_bar(path)
         try:
@@ -91,7 +91,8 @@ def _prepared(request: Request, run: JobRun, say: Say, *, resume: bool) -> Loade
         loaded.check()
     if compiled:
         loaded.rehearse()
-    load_weights(loaded, say)
+    if run.workers == 1:
+        load_weights(loaded, say)
     return loaded
 
 

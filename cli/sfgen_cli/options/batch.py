@@ -56,6 +56,17 @@ BatchSize = Annotated[
         rich_help_panel=_MANY,
     ),
 ]
+Workers = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=1024,
+        metavar="N",
+        help="Share the work among N processes, each with its own model and its share of the processors. The records "
+        "are those of one process.",
+        rich_help_panel=_MANY,
+    ),
+]
 Strict = Annotated[
     bool,
     typer.Option(
@@ -77,6 +88,7 @@ class ManyOptions:
     resume: Resume = False
     force: Force = False
     batch_size: BatchSize = 1
+    workers: Workers = 1
     strict: Strict = False
 
     def check(self, prompt: str | None, options: GenerationOptions, *, instead: str = "") -> None:
@@ -104,6 +116,7 @@ class ManyOptions:
             "--resume": self.resume,
             "--force": self.force,
             "--batch-size": self.batch_size > 1,
+            "--workers": self.workers > 1,
             "--strict": self.strict,
         }
         for name, is_given in given.items():
@@ -128,6 +141,11 @@ class ManyOptions:
                     f"{name} and --input cannot be used together: the live view shows one text",
                     hint="Keep every step with --trace FILE, and look at it with sfgen replay.",
                 )
+        if self.workers > 1 and options.trace is not None:
+            raise UsageError(
+                "--workers and --trace cannot be used together: one process writes a trace",
+                hint="Leave one of them out.",
+            )
         if instead:
             raise UsageError(f"{instead} and --input cannot be used together", hint="Leave one of them out.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from sfgen.automata import Dfa
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
+    from sfgen.template.template import Template
 
 _KEPT = 16  # hexadecimal digits of a digest
 
@@ -26,6 +28,8 @@ class ConstraintFacts:
         schema_name: What people call the schema.
         grammar: The grammar that it is a text of.
         grammar_name: What people call the grammar.
+        template: The template that it is a text of.
+        template_name: What people call the template.
         digest: What stands for an automaton without a pattern, or for a constraint of somebody's own.
         engine: The name of the engine that follows the pattern; ``None``: the usual one.
     """
@@ -36,6 +40,8 @@ class ConstraintFacts:
     schema_name: str | None = None
     grammar: Grammar | None = None
     grammar_name: str | None = None
+    template: Template | None = None
+    template_name: str | None = None
     digest: str | None = None
     engine: str | None = None
 
@@ -49,6 +55,7 @@ class ConstraintFacts:
         from sfgen.automata import Dfa
         from sfgen.language.grammar import Grammar
         from sfgen.schema.json_schema import JsonSchema
+        from sfgen.template.template import Template
 
         constraint = getattr(index, "constraint", index)
         if constraint is None:
@@ -59,6 +66,8 @@ class ConstraintFacts:
             return cls(schema=constraint, schema_name=_schema_digest(constraint))
         if isinstance(constraint, Grammar):
             return cls(grammar=constraint, grammar_name=_grammar_digest(constraint))
+        if isinstance(constraint, Template):
+            return cls(template=constraint, template_name=_template_digest(constraint))
         if isinstance(constraint, Dfa):
             if constraint.pattern is None:
                 return cls(digest=_automaton_digest(constraint))
@@ -77,6 +86,8 @@ class ConstraintFacts:
             fields["schema"] = self.schema_name
         if self.grammar_name is not None:
             fields["grammar"] = self.grammar_name
+        if self.template_name is not None:
+            fields["template"] = self.template_name
         if self.digest is not None:
             fields["constraint"] = self.digest
         return fields
@@ -90,7 +101,23 @@ class ConstraintFacts:
             facts = self.grammar.to_dict()
             facts.pop("files", None)
             fields["grammar"] = {**facts, "grammar": _grammar_digest(self.grammar)}
+        if self.template is not None:
+            fields["template"] = _template_digest(self.template)
         return fields
+
+    @property
+    def has_values(self) -> bool:
+        """Whether a finished text stands for a value."""
+        return self.schema is not None or (self.template is not None and self.template.has_values)
+
+    @cached_property
+    def has_groups(self) -> bool:
+        """Whether a finished text has named parts."""
+        from sfgen.regex.oracle import group_names
+
+        if self.template is not None:
+            return True
+        return self.pattern is not None and bool(group_names(self.pattern))
 
     @property
     def schema_json(self) -> str | None:
@@ -100,6 +127,11 @@ class ConstraintFacts:
         from sfgen.schema.words import as_json
 
         return as_json({**self.schema.to_dict(), "schema": self.schema.document.root})
+
+    @property
+    def template_json(self) -> str | None:
+        """The template, with the schemas and grammars of its holes, as JSON."""
+        return None if self.template is None else json.dumps(self.template.to_dict(), ensure_ascii=False)
 
     @property
     def grammar_json(self) -> str | None:
@@ -120,6 +152,10 @@ def _schema_digest(schema: JsonSchema) -> str:
 def _grammar_digest(grammar: Grammar) -> str:
     files = grammar.to_dict().get("files", {})
     return _digest("\0".join([grammar.text, *(part for file in sorted(files.items()) for part in file)]))
+
+
+def _template_digest(template: Template) -> str:
+    return _digest(json.dumps(template.to_dict()))
 
 
 def _automaton_digest(dfa: Dfa) -> str:

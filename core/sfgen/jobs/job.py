@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from sfgen import arguments
 from sfgen.decoding.config import GenerationConfig
-from sfgen.decoding.plain_forms import banned_of, model_of
+from sfgen.decoding.plain_forms import banned_of, has_temperatures, model_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import UsageError
 from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.seeds import sampler_of
+from sfgen.models.messages import Message, check_conversation, checked_messages, user_message
 from sfgen.models.spec import ModelSpec
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Model
 from sfgen.scoring.prepare import checked_choices
 
@@ -34,12 +36,15 @@ class Job:
         config: How each text is generated. ``hold`` is on: a record is whole or not there.
         samples: How many texts are made of each prompt; see ``sfgen.jobs.seeds`` for how each is drawn.
         chat: Whether each prompt is put into the model's chat template, as the message of a user.
+        messages: What a conversation begins with before each prompt, such as the message of a system: each with a
+            ``role`` and a ``content``. The prompt is the last message then, of a user; an empty one is none.
         facts: What records say of the constraint; without, what the configuration's ``index`` tells of itself.
         choices: Score these texts after each prompt, as ``sfgen.score`` does, in place of writing texts. A record has
             ``scores`` then, and the likeliest choice as its ``text``.
 
     Raises:
-        UsageError: An argument of another kind, or no sample; or something beside choices that has no meaning there.
+        UsageError: An argument of another kind, no sample, a chat that is to be healed, or something beside choices
+            that has no meaning there.
 
     >>> Job("tiny", GenerationConfig(max_tokens=9), samples=2).model_name
     'tiny'
@@ -49,6 +54,7 @@ class Job:
     config: GenerationConfig = field(default_factory=GenerationConfig)
     samples: int = 1
     chat: bool = False
+    messages: Iterable[Message] = ()
     facts: ConstraintFacts | None = None
     choices: Iterable[str] | None = None
 
@@ -60,9 +66,19 @@ class Job:
         config = arguments.instance("config", self.config, GenerationConfig)
         # Drawn now where it is not given, so that every process and every later run has the same.
         sampler = config.sampler or Sampler()
+        if has_temperatures(config.index):
+            sampler = sampler.seeded()
         object.__setattr__(self, "config", replace(config, hold=True, sampler=sampler))
         object.__setattr__(self, "samples", arguments.whole_number("samples", self.samples, least=1))
-        arguments.flag("chat", self.chat)
+        object.__setattr__(self, "chat", arguments.flag("chat", self.chat))
+        object.__setattr__(self, "messages", checked_messages(self.messages))
+        if self.is_chat and config.heal:
+            raise UsageError(
+                ParameterText(
+                    "chat and heal cannot be used together: a template writes the end of a chat", "chat", "heal"
+                ),
+                hint=ParameterText("Leave heal out.", "heal"),
+            )
         if self.facts is not None:
             arguments.instance("facts", self.facts, ConstraintFacts)
         if self.choices is not None:
@@ -75,7 +91,10 @@ class Job:
             "index": config.index is not None,
             "banned": config.banned is not None,
             "stop": bool(config.stop),
+            "after": config.after is not None,
+            "when": config.when is not None,
             "logprobs": config.logprobs,
+            "heal": bool(config.heal),
             "samples": self.samples > 1,
         }
         for name, is_given in given.items():
@@ -84,6 +103,23 @@ class Job:
                     f"choices and {name} cannot be used together: choices are scored, and no text is written",
                     hint="Leave one of them out.",
                 )
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether the model's chat template writes what it reads."""
+        return self.chat or bool(self.messages)
+
+    def conversation(self, prompt: str) -> tuple[Message, ...]:
+        """The messages that the model is to answer, in a chat.
+
+        Raises:
+            UsageError: They have no message of a user, or end with one of the assistant.
+        """
+        before = tuple(self.messages)
+        arguments.text("prompt", prompt)
+        conversation = (*before, user_message(prompt)) if prompt or not before else before
+        check_conversation(conversation)
+        return conversation
 
     @property
     def scored(self) -> tuple[str, ...] | None:

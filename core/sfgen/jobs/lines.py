@@ -50,6 +50,11 @@ class Slot:
         return {**self.prompt.id, "line": self.prompt.line, **sample}
 
     @property
+    def key(self) -> tuple[int, int]:
+        """What no other place of the output has."""
+        return self.prompt.line, 0 if self.sample is None else self.sample
+
+    @property
     def place(self) -> str:
         """Where it is, for people."""
         return f"line {self.prompt.line}" + ("" if self.sample is None else f", sample {self.sample}")

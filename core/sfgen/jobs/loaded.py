@@ -16,9 +16,9 @@ from sfgen.decoding.exact.scores import ScoreStore
 from sfgen.decoding.plain_forms import source_of, vocabulary_of
 from sfgen.decoding.prepare import prepare
 from sfgen.decoding.sampler import Sampler
-from sfgen.errors import SfgenError, UsageError
+from sfgen.errors import SfgenError
+from sfgen.models.messages import chat_ids
 from sfgen.models.spec import ModelSpec
-from sfgen.parameter_text import ParameterText
 from sfgen.protocols import GuideSource, Model
 from sfgen.scoring.choice import Scored
 from sfgen.scoring.loop import ScoringLoop
@@ -99,18 +99,9 @@ class LoadedJob:
         """The prompt as the model is given it: text, or the tokens that the chat template makes of it.
 
         Raises:
-            UsageError: The model has no chat template.
+            UsageError: The model has no chat template, or not for all roles; or there is no message to answer.
         """
-        if not self.job.chat:
-            return prompt
-        chat = getattr(self.model, "chat", None)
-        if chat is None:
-            raise UsageError(
-                f"the model {self.job.model_name} has no chat template",
-                hint=ParameterText("Leave chat out, or name another model.", "chat"),
-            )
-        ids: Sequence[int] = chat(prompt)
-        return ids
+        return chat_ids(self.model, self.job.conversation(prompt)) if self.job.is_chat else prompt
 
     def scene(self, prompt: str, sampler: Sampler, *, line: int | None = None) -> Scene:
         """What a trace or a view is told of one text before it begins.
@@ -131,10 +122,14 @@ class LoadedJob:
             banned_patterns=banned.patterns if banned else (),
             seed=sampler.seed,
             line=line,
+            after=self.job.config.after,
+            when=self.job.config.when,
             schema=facts.schema_name,
             schema_json=facts.schema_json,
             grammar=facts.grammar_name,
             grammar_json=facts.grammar_json,
+            template=facts.template_name,
+            template_json=facts.template_json,
         )
 
     def check(self) -> None:
@@ -159,7 +154,7 @@ class LoadedJob:
             return
         from sfgen.models.uniform import UniformModel
 
-        config = replace(self.job.config, index=self.index, sampler=Sampler(temperature=1.0, seed=0))
+        config = replace(self.job.config, index=self.index, sampler=Sampler(temperature=1.0, seed=0), heal=None)
         with contextlib.suppress(SfgenError):  # where there is something to tell, the run itself tells it
             model = UniformModel(vocabulary_of(self.model))
             for _ in itertools.islice(drive(prepare(model, [0], config), model), _REHEARSED):

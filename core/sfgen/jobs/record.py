@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 RESULT_KEYS = frozenset(
     (
         *("text", "finish_reason", "token_ids", "prompt_tokens", "completion_tokens", "forward_passes"),
-        *("forced_tokens", "seconds", "rollbacks", "moved_blocks", "value", "logprobs"),
+        *("forced_tokens", "seconds", "healed", "thought", "calls", "rollbacks", "moved_blocks", "value", "groups"),
+        "logprobs",
         *("scores", "total_probability"),
     )
 )
@@ -29,9 +30,10 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
         seed: What the text is drawn from; ``None`` where nothing is drawn.
     """
     config, facts = job.config, job.constraint
+    messages = {"messages": list(job.messages)} if job.messages else {}
     if job.scored is not None:
-        return {"prompt": prompt, "model": job.model_name, **facts.named()}
-    fields: dict[str, Any] = {"prompt": prompt, "model": job.model_name, "seed": seed, **facts.named()}
+        return {"prompt": prompt, **messages, "model": job.model_name, **facts.named()}
+    fields: dict[str, Any] = {"prompt": prompt, **messages, "model": job.model_name, "seed": seed, **facts.named()}
     if (banned := job.banned) is not None:
         fields["banned"] = {
             "words": list(banned.words),
@@ -42,12 +44,18 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
             "allow": list(banned.allow),
             "strategy": config.strategy,
         }
+    if config.after is not None:
+        fields["after"] = config.after
+    if config.when is not None:
+        fields["when"] = config.when
     if config.stop:
         fields["stop"] = list(config.stop)
     if facts.engine is not None:
         fields["engine"] = facts.engine
     if not config.fast_forward:
         fields["fast_forward"] = False
+    if config.heal is not None:
+        fields["heal"] = config.heal
     return fields
 
 
@@ -66,6 +74,8 @@ def options(job: Job) -> dict[str, Any]:
         named["dtype"] = spec.dtype
     if job.chat:
         named["chat"] = True
+    if config.after is not None:
+        named["after_tokens"] = config.after_tokens
     if config.logprobs:
         named["logprobs"] = True
     named |= job.constraint.known_again()
@@ -96,12 +106,19 @@ def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: 
         "completion_tokens": len(result.token_ids),
         "forward_passes": result.forward_passes,
         "forced_tokens": result.forced_tokens,
+        "healed": result.healed,
         "seed": seed,
         "seconds": round(seconds, 6),
         **asked(job, prompt, seed=seed),  # those of them that are above stay where they are
     }
-    if job.constraint.schema is not None:
+    if result.thought is not None:
+        fields["thought"] = result.thought
+    if result.calls is not None:
+        fields["calls"] = list(result.calls)
+    elif job.constraint.has_values:
         fields["value"] = result.value
+    if result.named or job.constraint.has_groups:
+        fields["groups"] = None if result.named is None else result.groups
     if result.logprobs is not None:
         fields["logprobs"] = [
             {"token_id": token, "model": logprob.model, "mask": logprob.mask}

@@ -10,12 +10,13 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import GenerationError, InputError, SfgenError, UsageError
+from sfgen.jobs.in_order import InOrder
 from sfgen.jobs.job import Job
 from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.loaded import LoadedJob, load
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 MAX_BATCH = 2**16
 """Texts that are worked on at once, at most."""
+
+MAX_WORKERS = 1024
+"""Processes, at most."""
 
 
 @dataclass
@@ -60,7 +64,8 @@ class JobRun:
         job: What is done with each prompt.
         source: Where the prompts come from.
         output: Where the records go.
-        batch_size: How many texts are worked on at once.
+        batch_size: How many texts are worked on at once, by each worker.
+        workers: How many processes make texts; 1: this one. Others load the model by its name.
         strict: Whether the first record that fails is the end.
         trace: Where every step is written.
         told: Called with what came of each place, in their order, at once when it is written.
@@ -69,13 +74,14 @@ class JobRun:
         summary: What has been written until now.
 
     Raises:
-        UsageError: A batch of no text.
+        UsageError: A batch of no text, or no worker; or several, and a model that has no name or a trace.
     """
 
     job: Job
     source: PromptSource
     output: Output
     batch_size: int = 1
+    workers: int = 1
     strict: bool = False
     trace: TraceFile | None = None
     told: Callable[[Outcome], None] | None = None
@@ -87,8 +93,25 @@ class JobRun:
             raise UsageError(
                 ParameterText(f"batch_size must be at most {MAX_BATCH:,}, not {self.batch_size}", "batch_size")
             )
+        self.workers = arguments.whole_number("workers", self.workers, least=1)
+        if self.workers > 1:
+            self._check_workers()
         self._lines = Lines.of(self.job)
         self._slots: Iterator[Slot] | None = None  # ``None``: from the beginning
+
+    def _check_workers(self) -> None:
+        if self.workers > MAX_WORKERS:
+            raise UsageError(ParameterText(f"workers must be at most {MAX_WORKERS:,}, not {self.workers}", "workers"))
+        if self.job.spec is None:
+            raise UsageError(
+                ParameterText("workers cannot be sent a model that is loaded: each loads its own", "workers"),
+                hint="Name the model, or give an sfgen.ModelSpec.",
+            )
+        if self.trace is not None:
+            raise UsageError(
+                ParameterText("workers and trace cannot be used together", "workers", "trace"),
+                hint="Leave one of them out.",
+            )
 
     def resume(self, *, is_seed_given: bool = True) -> None:
         """Compare what the output holds already with the prompts and the job, and go on after it.
@@ -137,11 +160,22 @@ class JobRun:
             return
         slots = self._lines.slots(self.source.records()) if self._slots is None else self._slots
         written: deque[Outcome] = deque()
-        texts = Texts(loaded, self._lines, self.trace, lambda outcome: written.append(self._write(outcome)))
-        for _ in texts.steps(slots, self.batch_size):
+        order = InOrder(lambda outcome: written.append(self._write(outcome)))
+        for _ in self._steps(loaded, order, slots):
             while written:
                 yield written.popleft()
         yield from written
+
+    def _steps(self, loaded: LoadedJob, order: InOrder, slots: Iterator[Slot]) -> Iterator[None]:
+        """Fill the places, here or in other processes; yields now and then."""
+        if self.workers == 1:
+            texts = Texts(loaded, self._lines, self.trace, order.add)
+            return texts.steps(order.noted(slots), self.batch_size)
+        from sfgen.jobs.assignment import Assignment
+        from sfgen.jobs.workers import Workers
+
+        job = replace(self.job, config=replace(self.job.config, index=loaded.index))  # made once, here
+        return Workers(Assignment(job, self._lines, self.batch_size), self.workers, order).steps(slots)
 
     def _begin(self) -> None:
         """Cut away what does not stay in the output."""
@@ -207,6 +241,7 @@ def run_job(
     resume: bool = False,
     replace: bool = False,
     batch_size: int = 1,
+    workers: int = 1,
     strict: bool = False,
     plain: bool = False,
     trace: str | Path | None = None,
@@ -220,7 +255,8 @@ def run_job(
         resume: Go on after the records that are in the file: they are compared with the prompts and the job, of which
             the seed is a part.
         replace: Whether what is in the file may go.
-        batch_size: How many texts are worked on at once.
+        batch_size: How many texts are worked on at once, by each worker.
+        workers: How many processes make texts; each loads the model.
         strict: Stop at the first record that is no prompt, or fails.
         plain: Each line of the file of prompts is a prompt, as it stands.
         trace: Where every step is written; see ``sfgen.trace``.
@@ -229,8 +265,8 @@ def run_job(
         How many records were written, failed, and were there before.
 
     Raises:
-        UsageError: An argument of another kind, ``resume`` together with ``replace`` or ``trace``, or ``trace`` with a
-            job that scores choices.
+        UsageError: An argument of another kind, ``resume`` together with ``replace`` or ``trace``, ``trace`` with a job
+            that scores choices or with several workers, or several workers and a model that has no name.
         InputError: The prompts cannot be read; or, with ``strict``, a record is no prompt.
         OutputError: The file cannot be written, holds something that may not go, or is not of this job.
         GenerationError: With ``strict``, a text failed.
@@ -260,7 +296,7 @@ def run_job(
             from sfgen.trace import TraceFile
 
             tracing = stack.enter_context(TraceFile(arguments.path("trace", trace)))
-        run = JobRun(job, source, file, batch_size, strict, tracing)
+        run = JobRun(job, source, file, batch_size, workers, strict, tracing)
         if resume:
             run.resume()
         for _ in run.write():

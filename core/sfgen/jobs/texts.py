@@ -1,9 +1,8 @@
-"""The texts of a job, or its scores: several are worked on at once, and they are handed on in order."""
+"""The texts of a job, or its scores: several are worked on at once."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -43,7 +42,7 @@ class Texts:
         loaded: The job.
         lines: What is written of a text.
         trace: Where every step is written.
-        done: Called with what came of each place, in their order, as soon as it and all before it are known.
+        done: Called with what came of each place, as soon as it is known.
     """
 
     def __init__(
@@ -53,34 +52,42 @@ class Texts:
         self._lines = lines
         self._trace = trace
         self._done = done
-        self._waiting: deque[Outcome] = deque()  # in the order of the places, from the first that is not done
+        self._running: dict[int, _RunningText] = {}  # by the number of the loop
 
-    def steps(self, slots: Iterable[Slot], at_once: int) -> Iterator[None]:
-        """Fill all places, ``at_once`` of them at a time; yields after each step of a text."""
+    @property
+    def is_idle(self) -> bool:
+        """Whether no text is being written."""
+        return not self._running
+
+    def steps(self, slots: Iterable[Slot | None], at_once: int) -> Iterator[None]:
+        """Fill all places; yields after each step of a text.
+
+        Args:
+            slots: The places. ``None``: there is no other yet; what is idle waits for the next.
+            at_once: How many are worked on at once.
+        """
         batch = batch_of(self._loaded.model, at_once)
-        running: dict[int, _RunningText] = {}
-        told: Iterator[tuple[int, Event | Scored | SfgenError]] = drive_batch(
-            self._loops(slots, running), batch, at_once
-        )
+        told: Iterator[tuple[int, Event | Scored | SfgenError]] = drive_batch(self._loops(slots), batch, at_once)
         for number, step in told:
-            if self._took(running[number], step):
-                del running[number]
-                self._hand_on()
+            if self._took(self._running[number], step):
+                self._done(self._running.pop(number).outcome)
             yield
 
-    def _loops(self, slots: Iterable[Slot], running: dict[int, _RunningText]) -> Iterator[Loop | ScoringLoop]:
-        """The loops of the places in order; ``running`` gets the text of each. What cannot begin is done with."""
+    def _loops(self, slots: Iterable[Slot | None]) -> Iterator[Loop | ScoringLoop | None]:
+        """The loops of the places in order. What cannot begin is done with."""
         number = 0
         for slot in slots:
+            if slot is None:
+                yield None
+                continue
             outcome = Outcome(slot)
-            self._waiting.append(outcome)
             try:
                 loop = self._loop(slot)
             except SfgenError as error:
                 self._fail(outcome, error)
-                self._hand_on()  # nothing else may come for a long time
+                self._done(outcome)  # nothing else may come for a long time
                 continue
-            running[number] = _RunningText(outcome, time.perf_counter(), self._tracer(slot))
+            self._running[number] = _RunningText(outcome, time.perf_counter(), self._tracer(slot))
             number += 1
             yield loop
 
@@ -118,11 +125,6 @@ class Texts:
     def _fail(self, outcome: Outcome, error: SfgenError) -> None:
         outcome.error = error
         outcome.record = self._lines.failed(outcome.slot, error.message)
-
-    def _hand_on(self) -> None:
-        """Hand on what is known, up to the first place that is not."""
-        while self._waiting and self._waiting[0].record:
-            self._done(self._waiting.popleft())
 
 
 @dataclass(frozen=True)

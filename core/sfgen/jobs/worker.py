@@ -1,0 +1,69 @@
+"""A process that makes texts of a job for another one: ``python -m sfgen.jobs.worker``.
+
+It reads pickles from stdin: its ``Assignment``, then places of the output. It writes pickles to what was its stdout:
+``Ready`` once, then what came of each place, in any order; or, if it cannot begin, the ``SfgenError`` that says why.
+Where its stdin ends, nobody waits for it any more: it ends at once, whatever it is doing.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
+from typing import IO
+
+from sfgen.errors import SfgenError
+from sfgen.jobs.assignment import Assignment, Ready
+from sfgen.jobs.lines import Slot
+from sfgen.jobs.loaded import load
+from sfgen.jobs.texts import Outcome, Texts
+
+
+def main() -> None:
+    """Do what stdin says."""
+    told = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what others print is no answer
+    asked = sys.stdin.buffer
+    assignment: Assignment = pickle.load(asked)
+    slots: SimpleQueue[Slot] = SimpleQueue()
+    threading.Thread(target=_receive, args=(asked, slots), daemon=True).start()
+
+    def tell(answer: Outcome | Ready | SfgenError) -> None:
+        pickle.dump(answer, told, pickle.HIGHEST_PROTOCOL)
+        told.flush()
+
+    try:
+        loaded = load(assignment.job)
+        loaded.load_weights()
+    except SfgenError as error:
+        tell(error)
+        return
+    tell(Ready())
+    texts = Texts(loaded, assignment.lines, None, tell)
+    for _ in texts.steps(_as_they_come(slots, lambda: texts.is_idle), assignment.batch_size):
+        pass
+
+
+def _as_they_come(slots: SimpleQueue[Slot], is_idle: Callable[[], bool]) -> Iterator[Slot | None]:
+    """The places; ``None`` where there is none yet, and something else to do."""
+    while True:
+        try:
+            yield slots.get(block=is_idle())
+        except Empty:
+            yield None
+
+
+def _receive(asked: IO[bytes], slots: SimpleQueue[Slot]) -> None:
+    """Put what comes where it is waited for; end the process if the other one has ended."""
+    try:
+        while True:
+            slots.put(pickle.load(asked))
+    except (EOFError, OSError, pickle.UnpicklingError):
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

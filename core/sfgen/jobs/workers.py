@@ -1,0 +1,251 @@
+"""Several processes that make the texts of one job, each with its own model.
+
+This process reads the prompts and writes the records; the others do the rest (``sfgen.jobs.worker``). A process that
+dies loses nothing: what it was given is made again, each alone in a process, so that a record that kills its process is
+found out. A second time makes it an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import IO
+
+from sfgen.errors import GenerationError, ModelError, SfgenError
+from sfgen.jobs.assignment import Assignment, Ready
+from sfgen.jobs.in_order import InOrder
+from sfgen.jobs.lines import Slot
+from sfgen.jobs.texts import Outcome
+
+COMMAND = (sys.executable, "-m", "sfgen.jobs.worker")
+"""What starts a worker."""
+
+_MOST_DEATHS = 2
+"""A place in whose making so many processes have died is given up."""
+
+_MOST_FAILED_STARTS = 3
+"""So many processes in a row may die before they have loaded their model."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A process, and what it was given and has not answered."""
+
+    process: subprocess.Popen[bytes]
+    is_ready: bool = False
+    given: dict[tuple[int, int], Slot] = field(default_factory=dict)
+
+    def send(self, what: Assignment | Slot) -> None:
+        """Send a pickle. If the process has died, that is told elsewhere."""
+        stdin = self.process.stdin
+        assert stdin is not None, "it is a pipe"
+        with contextlib.suppress(OSError):
+            pickle.dump(what, stdin, pickle.HIGHEST_PROTOCOL)
+            stdin.flush()
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a worker has said; ``None``: it has died."""
+
+    worker: _Worker
+    answer: Outcome | Ready | SfgenError | None
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The next place; ``None``: there is no other, or the error that has ended the reading."""
+
+    slot: Slot | None
+    error: BaseException | None = None
+
+
+class Workers:
+    """Makes the texts of some places in several processes.
+
+    Args:
+        assignment: What each of them does.
+        count: How many there are.
+        order: Takes what came of each place.
+        command: What starts such a process.
+
+    Attributes:
+        deaths: How many processes have died and were replaced.
+    """
+
+    def __init__(self, assignment: Assignment, count: int, order: InOrder, command: Sequence[str] = COMMAND) -> None:
+        self._assignment = assignment
+        self._count = count
+        self._order = order
+        self._command = command
+        self._events: SimpleQueue[_Told | _Read] = SimpleQueue()
+        self._workers: list[_Worker] = []
+        self._waiting: deque[Slot] = deque()
+        self._again: deque[Slot] = deque()  # those whose process has died
+        self._deaths: Counter[tuple[int, int]] = Counter()
+        self._failed_starts = 0
+        self._is_read = False
+        self.deaths = 0
+        per_worker = assignment.batch_size + max(1, assignment.batch_size // 2)
+        self._per_worker = per_worker  # places that a worker is given at once, so that it never waits for the next
+        # What is read and not handed on is kept here: one text that takes long must not make it many.
+        self._room = threading.Semaphore(max(64, 4 * count * per_worker))
+        self._noted = 0  # places that were read
+        self._handed_on = 0  # of them
+
+    def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
+        """Fill all places; yields when something has come of it.
+
+        Raises:
+            SfgenError: The processes cannot begin.
+        """
+        threading.Thread(target=self._read, args=(iter(slots),), daemon=True).start()
+        try:
+            for _ in range(self._count):
+                self._start()
+            while not (self._is_read and not self._waiting and not self._again and not self._unanswered()):
+                self._take(self._events.get())
+                self._make_room()
+                yield
+        finally:
+            for worker in self._workers:
+                _end(worker.process)
+
+    def _read(self, slots: Iterator[Slot]) -> None:
+        """Read the places, not too far ahead."""
+        try:
+            while True:
+                self._room.acquire()
+                slot = next(slots, None)
+                self._events.put(_Read(slot))
+                if slot is None:
+                    return
+        except BaseException as error:
+            self._events.put(_Read(None, error))
+
+    def _make_room(self) -> None:
+        """Let as many places be read as were handed on."""
+        handed_on = self._noted - len(self._order)
+        if handed_on > self._handed_on:
+            self._room.release(handed_on - self._handed_on)
+            self._handed_on = handed_on
+
+    def _unanswered(self) -> bool:
+        return any(worker.given for worker in self._workers)
+
+    def _start(self) -> None:
+        """Start a process; it is not waited for."""
+        process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_environment(self._count),
+            start_new_session=True,  # Ctrl-C is for this process, which ends the others
+        )
+        worker = _Worker(process)
+        self._workers.append(worker)
+        threading.Thread(target=self._listen, args=(worker, process.stdout), daemon=True).start()
+        worker.send(self._assignment)
+
+    def _listen(self, worker: _Worker, stdout: IO[bytes]) -> None:
+        try:
+            while True:
+                self._events.put(_Told(worker, pickle.load(stdout)))
+        except Exception:  # the end, also in the middle of an answer
+            self._events.put(_Told(worker, None))
+
+    # ---- what has happened -----------------------------------------------------------------------------------------
+
+    def _take(self, event: _Told | _Read) -> None:
+        if isinstance(event, _Read):
+            if event.error is not None:
+                raise event.error
+            if event.slot is None:
+                self._is_read = True
+            else:
+                self._noted += 1
+                self._order.note(event.slot)
+                self._waiting.append(event.slot)
+        elif isinstance(event.answer, SfgenError):
+            raise event.answer
+        elif event.answer is None:
+            self._bury(event.worker)
+        elif isinstance(event.answer, Ready):
+            event.worker.is_ready = True
+            self._failed_starts = 0
+        else:
+            del event.worker.given[event.answer.slot.key]
+            self._order.add(event.answer)
+        self._give()
+
+    def _bury(self, worker: _Worker) -> None:
+        """Put another process in the place of a dead one."""
+        self._workers.remove(worker)
+        _end(worker.process)
+        self.deaths += 1
+        if not worker.is_ready:
+            self._failed_starts += 1
+            if self._failed_starts >= _MOST_FAILED_STARTS:
+                raise ModelError(
+                    f"a process that was to load the model has died ({_how(worker.process)}), and others after it",
+                    hint="Take fewer of them, or none: perhaps the memory does not suffice for several models.",
+                )
+        for slot in worker.given.values():
+            self._deaths[slot.key] += 1
+            if self._deaths[slot.key] < _MOST_DEATHS:
+                self._again.append(slot)
+            else:
+                self._give_up(slot, _how(worker.process))
+        self._start()
+
+    def _give_up(self, slot: Slot, how: str) -> None:
+        error = GenerationError(f"the process that made it has died, and a second one, too ({how})")
+        self._order.add(Outcome(slot, self._assignment.lines.failed(slot, error.message), error))
+
+    def _give(self) -> None:
+        """Give each worker what it can take: what has killed one is given alone, to one that has nothing else."""
+        ready = [worker for worker in self._workers if worker.is_ready]
+        for worker in ready:
+            if self._again and not worker.given:
+                self._hand(worker, self._again.popleft())
+        if self._again:  # those that have something come to an end first
+            return
+        for worker in sorted(ready, key=lambda each: len(each.given)):
+            if any(key in self._deaths for key in worker.given):
+                continue
+            while self._waiting and len(worker.given) < self._per_worker:
+                self._hand(worker, self._waiting.popleft())
+
+    def _hand(self, worker: _Worker, slot: Slot) -> None:
+        worker.given[slot.key] = slot
+        worker.send(slot)
+
+
+def _environment(count: int) -> dict[str, str]:
+    """The environment of a worker: its share of the processors, where nobody has said how many threads to use."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    share = str(max(1, processors // count))
+    return {"OMP_NUM_THREADS": share, **os.environ, "TQDM_DISABLE": "1"}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process at once: it holds nothing that is not here, too."""
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        assert stream is not None, "they are pipes"
+        with contextlib.suppress(OSError):
+            stream.close()
+
+
+def _how(process: subprocess.Popen[bytes]) -> str:
+    code = process.returncode
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
