@@ -6,13 +6,14 @@ lacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.errors import SfgenError
+from sfgen.groups import Group
 
 Int32: TypeAlias = NDArray[np.int32]
 """Token ids, states: int32, one dimension."""
@@ -261,6 +262,23 @@ class HasValue(Protocol):
 
 
 @runtime_checkable
+class HasGroups(Protocol):
+    """A constraint whose texts have named parts, as those of a pattern with named groups do."""
+
+    def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
+        """The named parts of a finished text, in order; ``None`` where they are not known."""
+
+
+@runtime_checkable
+class HasTemperatures(Protocol):
+    """A constraint parts of whose texts have a temperature of their own; its guides tell it as ``temperature``."""
+
+    @property
+    def temperatures(self) -> Collection[float]:
+        """All temperatures that there are; none where all text is of that of the generation."""
+
+
+@runtime_checkable
 class HasParser(Protocol):
     """A constraint that may know a Python type of which its texts are instances."""
 
@@ -342,6 +360,9 @@ class Matcher(Protocol):
 
     def advance(self, data: bytes) -> BannedText | None:
         """Read the bytes of one token; the first banned match that they complete."""
+
+    def begin_text(self) -> None:
+        """Read what follows by itself, too, besides after all before it."""
 
     def finish(self) -> BannedText | None:
         """The banned match that would be complete if the text ended here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.automata.dfa import Dfa
 
@@ -13,17 +14,22 @@ LONGEST = 4096
 """The bytes of the longest texts that are looked at."""
 
 
-def completions(dfa: Dfa) -> dict[int, int]:
+def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, int]:
     """The number of texts that lead from a state to an end, for the states that have at most :data:`MOST` such texts.
 
     States are taken up when all that follow them are known, so those from which a circle is reached never are.
 
+    Args:
+        dfa: The automaton.
+        usable: The bytes that the texts may have, bool ``[256]``; ``None`` for all.
+
     >>> completions(Dfa.from_regex("a|b[01]|c+"))
     {1: 1, 2: 2}
     """
-    weights = np.bincount(dfa.byte_classes, minlength=dfa.transitions.shape[1]).tolist()
+    classes = dfa.byte_classes if usable is None else dfa.byte_classes[usable]
+    weights = np.bincount(classes, minlength=dfa.transitions.shape[1]).tolist()
     following = [
-        [(target, weights[label]) for label, target in enumerate(row) if target >= 0]
+        [(target, weights[label]) for label, target in enumerate(row) if target >= 0 and weights[label]]
         for row in dfa.transitions.tolist()
     ]
     before: list[list[int]] = [[] for _ in following]

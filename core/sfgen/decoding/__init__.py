@@ -4,8 +4,9 @@
 along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
 ``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
 ``top_logprobs`` what the model found likely; ``token_logprobs`` how likely each token was; ``verify`` the last look at
-the text; ``config`` the parameters of a generation, ``prepare`` makes the loop of them, ``exact`` has the one that
-draws whole texts; ``generation`` runs it for one text, ``batch`` several in lock-step.
+the text; ``config`` the parameters of a generation, ``prepare`` makes the loop of them, ``healing`` the seam
+between prompt and text, ``exact`` has the loop that draws whole texts; ``generation`` runs one for one text, ``batch``
+several in lock-step.
 """
 
 from sfgen.decoding.batch import batch_of, drive_batch
@@ -23,6 +24,7 @@ from sfgen.decoding.events import (
     Result,
     RolledBack,
     TextReleased,
+    ThoughtReleased,
     TokenChosen,
     TokenLogprob,
     Watch,
@@ -52,6 +54,7 @@ __all__ = [
     "Sampler",
     "Session",
     "TextReleased",
+    "ThoughtReleased",
     "TokenChosen",
     "TokenLogprob",
     "Watch",

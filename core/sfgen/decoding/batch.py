@@ -68,12 +68,13 @@ class _Row(Generic[Told]):
 
 
 def drive_batch(
-    loops: Iterable[Asks[Told]], batch: Batch, rows: int | None = None
+    loops: Iterable[Asks[Told] | None], batch: Batch, rows: int | None = None
 ) -> Iterator[tuple[int, Told | SfgenError]]:
     """Run loops in lock-step.
 
     Args:
-        loops: What ``prepare`` made, one for each text; or others that ask.
+        loops: What ``prepare`` made, one for each text; or others that ask. ``None``: there is no other yet, and those
+            that run are to go on; where none runs, the next is waited for.
         batch: Empty, and with a row for each loop, or ``rows`` of them.
         rows: How many loops run at once; all if not given. The next one is taken from ``loops`` when a row is free.
 
@@ -90,30 +91,64 @@ def drive_batch(
     if rows is None:
         loops = list(loops)
         rows = len(loops)
-    waiting = enumerate(loops)
+    waiting: _Waiting[Told] = _Waiting(iter(loops), is_over=rows == 0)
     running: dict[int, _Row[Told]] = {}
     narrow = batch if isinstance(batch, BatchScoresRows) else None
     try:
-        for place in range(rows):
-            _begin(running, place, waiting)
-        while running:
+        while running or not waiting.is_over:
+            waiting.fill(running, rows)
             for place in sorted(running):
                 while place in running and not (yield from _to_next_question(running[place], place, narrow)):
                     batch.rewind(place, 0)
-                    _begin(running, place, waiting)
-            _ask(running, batch, narrow)
+                    del running[place]
+                    waiting.begin(running, place)
+            if running:
+                _ask(running, batch, narrow)
     finally:
         for row in running.values():
             row.steps.close()
 
 
-def _begin(running: dict[int, _Row[Told]], place: int, waiting: Iterator[tuple[int, Asks[Told]]]) -> None:
-    """Give a place to the next loop; to none if there is no other."""
-    running.pop(place, None)
-    for number, loop in waiting:
+@dataclass
+class _Waiting(Generic[Told]):
+    """The loops that have not begun.
+
+    Attributes:
+        loops: They, one after the other.
+        begun: How many have begun.
+        is_empty: Whether none is there in this round.
+        is_over: Whether there will be no other.
+    """
+
+    loops: Iterator[Asks[Told] | None]
+    begun: int = 0
+    is_empty: bool = False
+    is_over: bool = False
+
+    def fill(self, running: dict[int, _Row[Told]], rows: int) -> None:
+        """Begin a round: give the free places to the next loops, as far as there are any."""
+        self.is_empty = False
+        for place in range(rows):
+            if self.is_empty or self.is_over:
+                return
+            if place not in running:
+                self.begin(running, place)
+
+    def begin(self, running: dict[int, _Row[Told]], place: int) -> None:
+        """Give a place to the next loop, if there is one."""
+        if self.is_empty or self.is_over:
+            return
+        try:
+            loop = next(self.loops)
+        except StopIteration:
+            self.is_over = True
+            return
+        if loop is None:
+            self.is_empty = True
+            return
         arguments.given("each of loops", loop, "what sfgen.decoding.prepare made", "run")
-        running[place] = _Row(number, loop.run())
-        return
+        running[place] = _Row(self.begun, loop.run())
+        self.begun += 1
 
 
 def _to_next_question(

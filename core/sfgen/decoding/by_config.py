@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from sfgen import arguments
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.plain_forms import model_of
+from sfgen.models.messages import Prompt, prompt_of
 from sfgen.protocols import Model
 
 Fields = ParamSpec("Fields")
@@ -25,7 +26,7 @@ class ByConfig(Protocol[Fields, Given]):
     def __call__(
         self,
         model: Model | str | Path,
-        prompt: str | Sequence[int] = "",
+        prompt: Prompt = "",
         config: GenerationConfig | None = None,
         *args: Fields.args,
         **changes: Fields.kwargs,
@@ -49,7 +50,7 @@ def by_config(
         @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
         def call(
             model: Model | str | Path,
-            prompt: str | Sequence[int] = "",
+            prompt: Prompt = "",
             config: GenerationConfig | None = None,
             *args: Fields.args,
             **changes: Fields.kwargs,
@@ -60,7 +61,7 @@ def by_config(
             else:
                 named: dict[str, Any] = dict(changes)
                 config = replace(arguments.instance("config", config, GenerationConfig), **named)
-            return function(model, prompt, config)
+            return function(model, prompt_of(model, prompt), config)
 
         own = inspect.signature(call, follow_wrapped=False).parameters
         fields = inspect.signature(make).parameters

@@ -37,7 +37,16 @@ class GenerationConfig:
         sampler: How tokens are chosen; greedy without.
         stop: The text ends before the first of these that would be in it, or before this one text; see
             ``sfgen.decoding.stops``. Not with an index.
-        max_tokens: The most tokens to generate; the end token does not count.
+        max_tokens: The most tokens to generate. The end token does not count, nor does what writes nothing but the
+            healed end of the prompt: the prompt had as many.
+        after: The text begins behind this one: free text comes first, a thought, which ends with it and is no part of
+            the text. It may be the name of a special token. The thought has no banned word either, and neither has
+            what follows it, read by itself and read after all before. ``max_tokens`` counts the tokens that write
+            some of the text.
+        after_tokens: The most tokens of the thought; then ``after`` must follow, whose own tokens are not counted.
+            Where the model's context is too small, the thought becomes shorter first.
+        when: The text is free, and from each of these on comes a text of ``index``, as long as it can be, and then
+            free text again, until the model ends. It may be the name of a special token. ``max_tokens`` counts all.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
             ``sfgen.decoding.strategies``. Or ``"exact"``, with an index or without: the text is drawn as a whole, on
             condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0 that is the
@@ -50,6 +59,10 @@ class GenerationConfig:
         fast_forward: Text that must follow needs no forward pass: its tokens are those that the tokenizer would write,
             and are read together with the next forward pass. Without it the model chooses among all spellings of such
             text, token by token, as it always does under ``exact``.
+        heal: Whether the last tokens of a prompt that is text are taken back as far as a longer token could cover them:
+            the text then begins by writing their bytes again, which are no part of it; see ``sfgen.decoding.healing``.
+            ``None``: where the prompt ends in white space. Token ids are taken as they are, and all prompts under
+            ``exact``.
         hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
             was released stays, and if nothing clean can follow it, that is an error. Under ``exact`` it is always on.
         observe: Somebody observes: the ``TokenChosen`` events tell what the model found likely and which banned words
@@ -71,12 +84,16 @@ class GenerationConfig:
     sampler: Sampler | None = None
     stop: str | Iterable[str] = ()
     max_tokens: int = 256
+    after: str | None = None
+    after_tokens: int = 1024
+    when: str | None = None
     strategy: AnyStrategyName = "resample"
     max_rollbacks: int = 10_000
     max_block: int = MAX_BLOCK
     max_passes: int = MAX_PASSES
     max_memory: int = MAX_MEMORY
     fast_forward: bool = True
+    heal: bool | None = None
     hold: bool = False
     observe: bool = False
     logprobs: bool = False
@@ -95,9 +112,22 @@ class GenerationConfig:
         keep("max_passes", arguments.whole_number("max_passes", self.max_passes, least=1))
         keep("max_memory", arguments.whole_number("max_memory", self.max_memory, least=0))
         keep("max_tokens", arguments.whole_number("max_tokens", self.max_tokens, least=0))
+        keep("after_tokens", arguments.whole_number("after_tokens", self.after_tokens, least=0))
         keep("max_rollbacks", arguments.whole_number("max_rollbacks", self.max_rollbacks, least=0))
+        if self.heal is not None:
+            keep("heal", arguments.flag("heal", self.heal))
         for name in ("fast_forward", "hold", "observe", "logprobs"):
             keep(name, arguments.flag(name, getattr(self, name)))
+        if self.heal and self.strategy == "exact":
+            raise UsageError(
+                ParameterText(
+                    "heal and the exact strategy cannot be used together: it takes prompts as they are", "heal"
+                ),
+                hint=ParameterText("Leave heal out, or take another strategy.", "heal"),
+            )
+        for name in ("after", "when"):
+            if getattr(self, name) is not None:
+                self._check_marker(name)
         if self.logprobs and self.strategy == "exact":
             raise UsageError(
                 "logprobs are of tokens that are chosen one by one, and the exact strategy chooses whole texts",
@@ -105,3 +135,22 @@ class GenerationConfig:
             )
         if StopStrings.of(self.stop).strings and self.index is not None:
             raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
+
+    def _check_marker(self, name: str) -> None:
+        text = arguments.text(name, getattr(self, name))
+        if not text:
+            raise UsageError(
+                ParameterText(f"{name} is empty: it says behind which text something else begins", "after", "when"),
+                hint=ParameterText(f"Leave {name} out.", "after", "when"),
+            )
+        if arguments.utf8(name, text) is None:
+            raise UsageError(
+                ParameterText(f"{name} contains a surrogate code point, which is not text", "after", "when")
+            )
+        if self.strategy == "exact":
+            raise UsageError(
+                ParameterText(
+                    f"{name} and the exact strategy cannot be used together: it draws one part only", "after", "when"
+                ),
+                hint=ParameterText(f"Leave {name} out, or take another strategy.", "after", "when"),
+            )

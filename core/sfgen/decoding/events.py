@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.groups import Group, Spans, Texts, spans_by_name, texts_by_name
 from sfgen.quantities import Count, LogProbability, Probability, Signed
 
 FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
@@ -108,7 +109,8 @@ class TokenChosen:
     Attributes:
         position: Index of the token in the generated sequence: the number of those that stand before it.
         token_id: The token, below the size of the vocabulary.
-        data: Its bytes; empty for an end token.
+        data: Its bytes, as far as they are text; empty for an end token, and where it writes nothing but the healed end
+            of the prompt.
         state: The guide's state before it; may be negative.
         next_state: The guide's state after it; may be negative.
         allowed: How many tokens were allowed here, at most the size of the vocabulary.
@@ -123,6 +125,7 @@ class TokenChosen:
         watch: What the ban has under way after the token; ``None`` without a ban, or if nobody observes.
         described: What the guide says of its position after the token; ``None`` if that is just the number of the
             state, or if nobody observes.
+        healed: Its first bytes where they belong to the prompt, whose end was taken back; ``data`` follows them.
     """
 
     position: Count
@@ -137,6 +140,7 @@ class TokenChosen:
     outlook: Outlook | None = None
     watch: Watch | None = None
     described: str | None = None
+    healed: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,7 @@ class RolledBack:
         position: Index of the first token that was taken back; all from there on were.
         word: The banned word whose match was complete; ``None`` if nothing but banned text could have followed.
         token_ids: The tokens that were taken back, at least one.
-        data: Their bytes.
+        data: Their bytes, as far as they are text.
         state: The guide's state after the rollback; may be negative.
         probability: The model's probability of the first of them among the tokens that the guide allows there, at
             temperature 1; ``None`` if the model was not asked.
@@ -237,6 +241,17 @@ class TextReleased:
 
 
 @dataclass(frozen=True, slots=True)
+class ThoughtReleased:
+    """Some of the thought before the text, which will never be taken back.
+
+    Attributes:
+        text: What a reader of the thought may see now; never half a character.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The end, with the result.
 
@@ -288,11 +303,12 @@ class Result:
     Attributes:
         text: The joined bytes of the tokens, as text; without the stop string and what came after it.
         token_ids: The generated tokens, without the end token. After a stop string these are all tokens that were
-            chosen, also those of the stop string, and the last may reach beyond it: they say more than the text.
+            chosen, also those of the stop string, and the last may reach beyond it: they say more than the text. So do
+            the first of them where the end of the prompt was healed.
         finish_reason: Why it stopped. ``complete``: nothing but the end could follow. ``end_token``: the model chose to
             end. ``stop``: a stop string was whole. ``limit``: the token limit, or the end of the model's context. The
             last two are for free text and bans only: with a pattern the limit never cuts.
-        prompt_tokens: Number of tokens of the prompt.
+        prompt_tokens: Number of tokens of the prompt, without those that were taken back to heal its end.
         forward_passes: How often the model was asked. Under ``exact``: how many prefixes were scored for this text,
             whether or not their scores were there from another text of the job.
         forced_tokens: Tokens that were not asked for, since nothing else could follow.
@@ -301,6 +317,14 @@ class Result:
         value: What the text stands for, where the constraint tells: the parsed JSON of a ``sfgen.JsonSchema``.
         logprobs: How likely each of ``token_ids`` was, if that was asked for.
         instance: Makes what ``parsed`` is, where the schema was made of a Python type.
+        healed: The end of the prompt that was taken back: ``token_ids`` write it again before the text, of which it is
+            no part. ``None``: the prompt was taken as it is.
+        named: The named groups of the pattern, or the holes of the template, in order; none where there are none.
+            ``None`` where they are not known: ``re``, which divides the text, took too long.
+        thought: What was written before the text and its marker, which ``token_ids`` have, too. ``None``: no thought
+            was asked for.
+        calls: What the calls in the text stand for, in order: parsed JSON where a schema tells what a call is, else
+            texts. ``None``: none were asked for.
     """
 
     text: str
@@ -314,6 +338,20 @@ class Result:
     value: Any = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     instance: Instance | None = field(default=None, repr=False, compare=False)
+    healed: str | None = None
+    named: tuple[Group, ...] | None = ()
+    thought: str | None = None
+    calls: tuple[Any, ...] | None = None
+
+    @property
+    def groups(self) -> Texts:
+        """The text of each named group; ``None`` for one that took no part. Empty where they are not known."""
+        return texts_by_name(self.named or (), self.text)
+
+    @property
+    def spans(self) -> Spans:
+        """Where each named group is in the text: its first character, and the one behind its last."""
+        return spans_by_name(self.named or ())
 
     @property
     def parsed(self) -> Any:
@@ -325,4 +363,6 @@ class Result:
         return self.value if self.instance is None else self.instance.made
 
 
-Event: TypeAlias = TokenChosen | PrefixScored | RolledBack | BlockMoved | BlockClosed | TextReleased | Finished
+Event: TypeAlias = (
+    TokenChosen | PrefixScored | RolledBack | BlockMoved | BlockClosed | ThoughtReleased | TextReleased | Finished
+)

@@ -21,7 +21,8 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
     Args:
         model: Anything with ``vocabulary``, ``encode(text)`` and ``session()``. If it has a ``context_length``, that
             bounds the prompt and ``max_tokens``. Or the name of one, which ``load_model`` loads at each call anew.
-        prompt: Text, or the ids of its tokens.
+        prompt: Text, or the ids of its tokens; or the messages of a conversation, ``[{"role": "user", "content":
+            "Hi!"}]``, which the model's own chat template writes.
         config: How the text is generated. Each field of ``GenerationConfig`` can be given by name instead, or beside
             it: ``stream(model, prompt, index="[0-9]+", max_tokens=9)``.
 
@@ -32,7 +33,8 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
     Raises:
         InputError: The prompt is longer than the model's context.
         LimitTooSmall: ``max_tokens``, or what the context leaves, is below what the shortest match needs.
-        UsageError: As ``GenerationConfig``; or the index belongs to another vocabulary.
+        UsageError: As ``GenerationConfig``; or the index belongs to another vocabulary, or the model has no chat
+            template, or not for all roles.
         SfgenError: As ``load_model``, ``Dfa.from_regex``, ``Index`` and ``BannedWords`` for what is given in a plain
             form.
         BannedWordsError: Every match of the index has a banned word. All of these are raised by the call itself, before

@@ -41,10 +41,12 @@ from sfgen.decoding.events import (
     Result,
     RolledBack,
     TextReleased,
+    ThoughtReleased,
     TokenChosen,
     Watch,
 )
 from sfgen.decoding.forward_passes import ForwardPasses
+from sfgen.decoding.healing import InsideTokens
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
@@ -52,6 +54,7 @@ from sfgen.decoding.strategies import Verdict
 from sfgen.decoding.token_logprobs import TokenLogprobs
 from sfgen.decoding.top_logprobs import outlook
 from sfgen.errors import DeadEnd, GenerationError
+from sfgen.groups import Group
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import BannedText, Int32, Scores
 
@@ -69,9 +72,11 @@ class Loop:
         hold: Let nothing go before the end, so that a rollback may go back as far as it takes.
         observe: Somebody observes: tell what the model finds likely, and what the ban has under way.
         logprobs: Tell of each token how likely it was.
-        check: Called with the finished bytes; raises if they break a promise.
+        check: Called with the bytes of the finished text, and of the thought before it; raises if they break a promise.
         value: Tells what the finished bytes stand for; ``None``: nothing but text.
+        calls: Tells what the calls in the finished bytes stand for; ``None``: there are none.
         parser: Makes an instance of a Python type from them; ``None``: there is no type.
+        groups: Finds the named parts of them; ``None``: there are none.
     """
 
     text: Text
@@ -80,9 +85,11 @@ class Loop:
     hold: bool = False
     observe: bool = False
     logprobs: bool = False
-    check: Callable[[bytes], None] | None = None
+    check: Callable[[bytes, bytes | None], None] | None = None
     value: Callable[[bytes], Any] | None = None
     parser: Callable[[bytes], Any] | None = None
+    groups: Callable[[bytes], tuple[Group, ...] | None] | None = None
+    calls: Callable[[bytes], tuple[Any, ...]] | None = None
 
     def __post_init__(self) -> None:
         self.ban = self.text.ban
@@ -92,7 +99,7 @@ class Loop:
         self.token_logprobs = TokenLogprobs(self.path) if self.logprobs else None
         if self.token_logprobs is not None:
             self.passes.observe = self.token_logprobs.observe
-        self.release = Release()
+        self.thought_release, self.release = Release(), Release()
         self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
         self.rollbacks: list[RolledBack] = []
         self.moved_blocks = 0
@@ -143,7 +150,7 @@ class Loop:
             return "stop"
         if self.text.guide.is_finished:
             return "complete"
-        if not self.constrained and len(self.text) >= self.text.max_tokens:
+        if not self.constrained and self.text.text_tokens >= self.text.max_tokens:
             return "limit"
         return None
 
@@ -157,10 +164,12 @@ class Loop:
             return "complete"  # a vocabulary without an end token
         only_ends = 0 < allowed.size <= len(self.end_tokens) and self.end_tokens.issuperset(allowed.tolist())
         if only_ends and node.ruled_out is None:
-            return (yield from self._end_here("complete"))
+            return (yield from self._end_here("complete" if self.calls is None else "limit"))
         forced = allowed.size == 1 and node.scores is None
         if allowed.size > 1 and node.scores is None and not only_ends:
             yield from self.passes.score(node)
+            if node.unhealed and self.constrained and self.text.marker is None:
+                yield from InsideTokens(self.text, self.passes).weigh(node)
         choice = self._choose(node) if allowed.size and not only_ends else None
         if choice is None:
             return (yield from self._back_out())
@@ -182,7 +191,7 @@ class Loop:
     def _choose(self, node: Node) -> tuple[int, float | None] | None:
         if self.ban is not None:
             return self.ban.strategy.choose(node, self.draws)
-        return (0, None) if node.scores is None else self.draws.choose(node.scores)
+        return (0, None) if node.scores is None else self.draws.choose(node.scores, node.temperature)
 
     def _end_here(self, reason: FinishReason) -> Generator[Event, None, FinishReason | None]:
         """Take an end token, unless the end completes a banned match."""
@@ -209,11 +218,11 @@ class Loop:
         rejected = banned is not None or doomed
         if not (rejected and self.ban and self.ban.strategy.is_silent):
             count = allowed.size if node.ruled_out is None else np.count_nonzero(~node.ruled_out)
-            position = len(self.path) - 1
+            position, data = len(self.path) - 1, self.text.bytes_of(token)
             yield TokenChosen(
                 position,
                 token,
-                self.text.vocabulary.tokens[token] or b"",
+                data[node.unhealed :],
                 state,
                 self.text.guide.state,
                 int(count),
@@ -223,6 +232,7 @@ class Loop:
                 self._outlook(node),
                 self._watch() if self.observe else None,
                 self._description() if self.observe else None,
+                data[: node.unhealed],
             )
         if not rejected:
             if reason is None:
@@ -324,7 +334,7 @@ class Loop:
 
     def _cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
         """Take back the tokens from ``position`` on."""
-        assert self.path.places[position].offset >= self.release.length, "a stream never takes back what it wrote"
+        assert self.path.places[position].offset >= self.released, "a stream never takes back what it wrote"
         self.passes.cursor.cut(len(self.text.prompt_ids) + position)
         return self.text.cut(position)
 
@@ -338,8 +348,7 @@ class Loop:
         put an end to. The same holds while a stop string is under way, since a match may be complete if the text ends
         there.
         """
-        data = self.path.data
-        end = self.text.stops.open_from(data) if self.text.stops.strings else len(data)
+        end = self.text.open_from
         if self.ban is None:
             self._close_block(len(self.path))
         elif self._is_at_rest(self.ban, end):
@@ -353,7 +362,7 @@ class Loop:
                 yield BlockMoved(position, len(self.path) - self.ban.strategy.start)
                 self._close_block(position)
             # Chosen anew, the token there may complete a stop string that the present one has put an end to.
-            end = self.text.stops.open_from(data[: self.path.places[self.ban.strategy.start].offset])
+            end = self._settled(self.ban)
         else:
             return
         yield from self._let_go(end)
@@ -381,22 +390,49 @@ class Loop:
 
     def _let_go(self, end: int) -> Generator[Event, None, None]:
         """Release the text up to ``end``, or as much of it as is clean should the run be cut off here."""
-        if self.hold or end <= self.release.length:
+        if self.hold or end <= self.released:
             return
         if end < len(self.path.data):  # the whole text is let go at rest only, where no match can end with it
-            end = self.text.clean_until(end, self.release.length)
-        text = self.release.until(self.path.data, end)
+            end = self.text.clean_until(end, self.released)
+        yield from self._release(end)
+
+    def _release(self, end: int, *, final: bool = False) -> Generator[Event, None, None]:
+        """Release thought and text up to ``end``; the marker between them belongs to neither."""
+        data, start, thought_end = self.path.data, self.text.start, self.text.thought_end
+        has_begun = start is not None and (end > start or final)
+        if self.text.marker is not None:
+            until = end if thought_end is None else min(end, thought_end)
+            thought = self.thought_release.until(data, max(until, self.thought_release.length), final=has_begun)
+            if thought:
+                yield ThoughtReleased(thought)
+        if start is None or not has_begun:
+            return
+        self.release.length = max(self.release.length, start)
+        text = self.release.until(data, end, final=final)
         if text:
             yield TextReleased(text)
 
+    @property
+    def released(self) -> int:
+        """How many bytes were let go, of the thought and the text."""
+        return max(self.thought_release.length, self.release.length)
+
+    def _settled(self, ban: Ban) -> int:
+        """Up to where the text before the block can be let go: chosen anew, its first token may go on with the end."""
+        before = self.path.data[: self.path.places[ban.strategy.start].offset]
+        start, marker = self.text.start, self.text.marker
+        if marker is not None and (start is None or len(before) < start):
+            return marker.open_from(before)
+        return self.text.stop_open_from(before)
+
     def _finish(self, reason: FinishReason) -> Generator[Ask | Event, Scores | None, Result]:
-        data = bytes(self.path.data[: self.text.end])
+        thought_end, start = self.text.thought_end, self.text.start or 0
+        data = bytes(self.path.data[start : self.text.end])
+        thought = None if thought_end is None else bytes(self.path.data[:thought_end])
         yield from self.passes.finish()
         if self.check:
-            self.check(data)
-        rest = self.release.until(data, len(data), final=True)
-        if rest:
-            yield TextReleased(rest)
+            self.check(data, thought)
+        yield from self._release(start + len(data), final=True)
         result = Result(
             text=data.decode("utf-8", "replace"),
             token_ids=tuple(self.path.token_ids),
@@ -409,6 +445,10 @@ class Loop:
             value=None if self.value is None else self.value(data),
             logprobs=None if self.token_logprobs is None else self.token_logprobs.of_path(),
             instance=None if self.parser is None else Instance(self.parser, data),
+            healed=self.text.healed.decode() if self.text.healed else None,
+            named=() if self.groups is None else self.groups(data),
+            calls=None if self.calls is None else self.calls(data),
+            thought=None if thought is None else thought.decode("utf-8", "replace"),
         )
         yield Finished(result)
         return result

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sfgen import arguments
-from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, Model
+from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, HasTemperatures, Model
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -73,6 +73,12 @@ def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabula
     except TypeError:  # a constraint of somebody's own
         return Index(cast("GuidingConstraint", index), vocabulary)
     return index_of(cast("Hashable", index), vocabulary)
+
+
+def has_temperatures(index: GuideSource | Constraint | str | None) -> bool:
+    """Whether parts of the texts have a temperature of their own."""
+    constraint = getattr(index, "constraint", index)
+    return isinstance(constraint, HasTemperatures) and bool(constraint.temperatures)
 
 
 def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:

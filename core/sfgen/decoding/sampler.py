@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,17 @@ class Sampler:
             keep("min_p", arguments.number("min-p", self.min_p, "a number from 0 to 1", most=1))
         if self.seed is None and self.temperature > 0:
             keep("seed", secrets.randbits(32))
+
+    def seeded(self) -> Sampler:
+        """The same with a seed, drawn if there is none: what chooses greedily may have to draw in places."""
+        return self if self.seed is not None else replace(self, seed=secrets.randbits(32))
+
+    def at(self, temperature: float | None) -> Sampler:
+        """The same at another temperature; ``None``: at its own."""
+        if temperature is None:
+            return self
+        temperature = arguments.number("temperature", temperature, "a number of at least 0")
+        return self if temperature == self.temperature else replace(self, temperature=temperature)
 
     def start(self) -> Draws:
         """A fresh series of choices from the seed."""
@@ -182,8 +193,12 @@ class Draws:
         self.sampler = arguments.instance("sampler", sampler, Sampler)
         self._random = np.random.default_rng(sampler.seed)
 
-    def choose(self, scores: Scores) -> tuple[int, float | None]:
+    def choose(self, scores: Scores, temperature: float | None = None) -> tuple[int, float | None]:
         """Choose one of the scores (float ``[allowed]``).
+
+        Args:
+            scores: The scores.
+            temperature: Another one than the sampler's; ``None``: the sampler's.
 
         Returns:
             Its index, and the probability with which it was drawn, after truncation (``None`` for a greedy choice).
@@ -191,10 +206,10 @@ class Draws:
         Raises:
             ModelError: A score is not a number, or no score is above minus infinity.
         """
-        best = best_of(scores)
-        if self.sampler.temperature == 0:
+        best, sampler = best_of(scores), self.sampler.at(temperature)
+        if sampler.temperature == 0:
             return best, None
-        weights = self.sampler._weights(scores, best)
+        weights = sampler._weights(scores, best)
         chosen = self.draw(weights)
         return chosen, float(weights[chosen] / weights.sum())
 

@@ -22,12 +22,14 @@ class Node:
 
     Attributes:
         offset: Bytes of generated text before it.
+        unhealed: Bytes at the end of the prompt that are still to be written before the text begins.
         mark: The matcher's position there.
         allowed: The tokens that the guide allows there, ascending; ``None`` until the path stands there.
         doomed: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
         scores: The model's answer for the allowed tokens, float ``[allowed]``; ``None`` if it was not asked, or is not
             kept any more.
         top_logprobs: What an observer is told of the whole answer.
+        temperature: The temperature at which a token is chosen here; ``None``: that of the generation.
         ruled_out: Which of the allowed tokens may not stand here again; bool ``[allowed]``.
         by_rule: Those of them that a strategy's rule forbids, which may be more than is banned; bool ``[allowed]``.
         children: The nodes after tokens that were tried.
@@ -37,11 +39,13 @@ class Node:
     """
 
     offset: int
+    unhealed: int = 0
     mark: object = None
     allowed: Int32 | None = None
     doomed: NDArray[np.bool_] | None = None
     scores: Scores | None = None
     top_logprobs: TopLogprobs | None = None
+    temperature: float | None = None
     ruled_out: NDArray[np.bool_] | None = None
     by_rule: NDArray[np.bool_] | None = None
     children: dict[int, Node] = field(default_factory=dict)
@@ -100,12 +104,18 @@ class Node:
 
 
 class Path:
-    """The tokens generated so far and the places between them; there is one more place than there are tokens."""
+    """The tokens generated so far and the places between them; there is one more place than there are tokens.
 
-    def __init__(self, mark: object = None) -> None:
+    Args:
+        mark: Where the matcher stands before the first.
+        healed: The bytes of the prompt that the tokens begin with (``sfgen.decoding.healing``). They are no part of
+            ``data``, and no offset counts them.
+    """
+
+    def __init__(self, mark: object = None, healed: bytes = b"") -> None:
         self.token_ids: list[int] = []
         self.data = bytearray()
-        self.places = [Node(offset=0, mark=mark)]
+        self.places = [Node(offset=0, unhealed=len(healed), mark=mark)]
         self.forced: list[bool] = []
 
     def __len__(self) -> int:
@@ -117,15 +127,31 @@ class Path:
         """The place of the next token."""
         return self.places[-1]
 
+    @property
+    def text_tokens(self) -> int:
+        """The number of tokens that write some of the text, and not only the healed end of the prompt."""
+        inside = 0
+        while inside < len(self) and self.places[inside].unhealed and not self.places[inside + 1].offset:
+            inside += 1
+        return len(self) - inside
+
     def append(self, token_id: int, data: bytes, *, forced: bool, mark: object = None) -> None:
-        """Put a token at the current place and go to the next one, which may be known from an earlier visit."""
+        """Put a token at the current place and go to the next one, which may be known from an earlier visit.
+
+        Args:
+            token_id: The token.
+            data: All its bytes.
+            forced: Whether nothing else could stand there.
+            mark: Where the matcher stands behind it.
+        """
+        here = self.here
         self.token_ids.append(token_id)
-        self.data += data
+        self.data += data[here.unhealed :]
         self.forced.append(forced)
-        children = self.here.children
-        child = children.get(token_id)
+        child = here.children.get(token_id)
         if child is None:
-            child = children[token_id] = Node(offset=len(self.data))
+            unhealed = max(0, here.unhealed - len(data))
+            child = here.children[token_id] = Node(offset=len(self.data), unhealed=unhealed)
         child.mark = mark
         self.places.append(child)
 

@@ -7,7 +7,7 @@ token it is and when to go back is the business of the loop and of the ban's str
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ from sfgen.decoding.fast_forward import TAIL, FastForward
 from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.decoding.stops import StopStrings
+from sfgen.index.marker import Marker
 from sfgen.protocols import BannedText, Guide, Int32
 from sfgen.vocabulary import Vocabulary
 
@@ -36,10 +37,15 @@ class Text:
         forward: Tells the tokens that must follow; ``None``: each token is chosen from the guide's mask.
         ban: What must not be written; ``None``: nothing is banned.
         stops: End the text.
+        healed: The end of the prompt, which is no part of ``prompt_ids`` then: the guide leads through it first.
+        has_temperatures: Whether the guide tells at which temperature tokens are chosen.
+        marker: Behind which the text begins, after a thought; ``None``: it begins at once.
+        special: What special tokens write that stand for a text.
 
     Attributes:
         path: The tokens.
         end: Where a stop string begins that is whole, in bytes: the text ends there.
+        start: Where the text begins, in bytes; ``None``: it has not begun.
     """
 
     prompt_ids: Sequence[int]
@@ -49,10 +55,15 @@ class Text:
     forward: FastForward | None = None
     ban: Ban | None = None
     stops: StopStrings = field(default_factory=lambda: StopStrings(()))
+    healed: bytes = b""
+    has_temperatures: bool = False
+    marker: Marker | None = None
+    special: Mapping[int, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.path = Path(self.ban.matcher.mark() if self.ban else None)
+        self.path = Path(self.ban.matcher.mark() if self.ban else None, self.healed)
         self.end: int | None = None
+        self.start: int | None = 0 if self.marker is None else None
         self._coming: deque[int] = deque()  # tokens that must follow here
 
     def __len__(self) -> int:
@@ -69,6 +80,41 @@ class Text:
         """The end of the text, for a message."""
         return bytes(self.path.data[-_SHOWN:]).decode("utf-8", "replace")
 
+    @property
+    def thought_end(self) -> int | None:
+        """Where the marker behind the thought begins, in bytes; ``None``: there is none, or the thought goes on."""
+        return None if self.marker is None or self.start is None else self.start - len(self.marker.data)
+
+    @property
+    def text_tokens(self) -> int:
+        """The number of tokens that write some of the text."""
+        if self.marker is None:
+            return self.path.text_tokens
+        if self.start is None:
+            return 0
+        first = len(self.path)
+        while first and self.path.places[first].offset > self.start:
+            first -= 1
+        return len(self.path) - first
+
+    @property
+    def open_from(self) -> int:
+        """Where a marker or a stop string begins that may become whole, in bytes; the length if there is none."""
+        data = self.path.data
+        if self.marker is not None and self.start is None:
+            return self.marker.open_from(data)
+        return self.stop_open_from(data)
+
+    def stop_open_from(self, data: bytes | bytearray) -> int:
+        """Where the earliest stop string begins that may become whole; the length of ``data`` if there is none."""
+        if not self.stops.strings or self.start is None:
+            return len(data)
+        return self.start + self.stops.open_from(data[self.start :] if self.start else data)
+
+    def bytes_of(self, token: int) -> bytes:
+        """What a token writes."""
+        return self.special.get(token) or self.vocabulary.tokens[token] or b""
+
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def find_allowed(self) -> Node:
@@ -77,6 +123,8 @@ class Text:
         if node.allowed is None:
             forced = self._forced()
             node.allowed = self.guide.allowed_tokens() if forced is None else np.array([forced], dtype=np.int32)
+            if self.has_temperatures:
+                node.temperature = getattr(self.guide, "temperature", None)
             if self.ban is not None:
                 node.doomed = self.ban.doomed(node.allowed)
         return node
@@ -104,27 +152,68 @@ class Text:
     def take(self, token: int, *, forced: bool, doomed: bool) -> BannedText | None:
         """Append a token; the banned match that is then complete, or that whatever follows completes."""
         node = self.path.here
-        data = self.vocabulary.tokens[token] or b""
+        data = self.bytes_of(token)
         self.guide.advance(token)
         if self._coming and self._coming.popleft() != token:
             self._coming.clear()
-        banned = self.ban.advance(token, data, doomed) if self.ban else None
+        if self.start is None and self.marker is not None:
+            self.start = self._start_in(self.marker, token, data[node.unhealed :])
+        banned = self._watched(self.ban, token, data[node.unhealed :], doomed) if self.ban else None
         self.path.append(token, data, forced=forced, mark=self.ban.matcher.mark() if self.ban else None)
-        self.end = self.stops.find(self.path.data, node.offset) if self.stops.strings else None
+        self.end = self._stop_in(self.path.data, node.offset)
+        if banned is None and self.ban is not None and self.start is not None and node.offset < self.start:
+            banned = self._banned_in_thought(self.ban)
         if banned is None and self.ban is not None and self._is_dead(self.ban):
             return self.ban.matcher.finish()
         return banned
+
+    def _start_in(self, marker: Marker, token: int, data: bytes) -> int | None:
+        """Where the text begins, if a token completes the marker."""
+        written, size = len(self.path.data), len(marker.data)
+        if token == marker.token:
+            return written + size
+        before = bytes(self.path.data[max(0, written - size + 1) :])
+        found = (before + data).find(marker.data)
+        return None if found < 0 else written - len(before) + found + size
+
+    def _watched(self, ban: Ban, token: int, data: bytes, doomed: bool) -> BannedText | None:
+        """Let the ban read a token."""
+        offset = len(self.path.data)
+        if self.start is None or not offset < self.start <= offset + len(data) or self.marker is None:
+            return ban.advance(token, data, doomed)
+        banned = ban.advance(token, data[: self.start - offset], doomed)
+        ban.matcher.begin_text()
+        return ban.matcher.advance(data[self.start - offset :]) if banned is None else banned
+
+    def _banned_in_thought(self, ban: Ban) -> BannedText | None:
+        """The banned match that is complete if the thought ends before its marker."""
+        if self.thought_end is None:
+            return None
+        mark = ban.matcher.mark()
+        try:
+            return self._banned_if_ended(ban, self.thought_end)
+        finally:
+            ban.matcher.reset(mark)
+
+    def _stop_in(self, data: bytes | bytearray, searched: int) -> int | None:
+        """Where the first stop string begins that is whole in the text; nothing before ``searched`` has one."""
+        if not self.stops.strings or self.start is None:
+            return None
+        found = self.stops.find(data[self.start :] if self.start else data, max(0, searched - self.start))
+        return None if found is None else self.start + found
 
     def _is_dead(self, ban: Ban) -> bool:
         """Whether the text ends inside a character, and whatever that becomes completes a banned match."""
         data = self.path.data
         # A stop string that begins in the character may end the text before it.
-        return not is_whole(data) and self.end is None and self.stops.open_from(data) == len(data) and ban.is_dead()
+        return not is_whole(data) and self.end is None and self.open_from == len(data) and ban.is_dead()
 
     def cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
         """Take back the tokens from ``position`` on; return them and their bytes."""
         tokens, data = self.path.cut(position)
         self.end = None
+        if self.marker is not None and self.start is not None and len(self.path.data) < self.start:
+            self.start = None
         self._coming.clear()
         self.guide.rollback(len(tokens))
         if self.ban is not None:
@@ -151,7 +240,12 @@ class Text:
         # Read the last token before the end again, as far as it belongs to the text.
         last = self.path.places[self.path.position_of(end)]
         ban.matcher.reset(last.mark)
-        return ban.matcher.advance(bytes(self.path.data[last.offset : end])) or ban.matcher.finish()
+        data, start = bytes(self.path.data[last.offset : end]), self.start
+        if self.marker is not None and start is not None and last.offset < start <= end:
+            banned = ban.matcher.advance(data[: start - last.offset])
+            ban.matcher.begin_text()
+            return banned or ban.matcher.advance(data[start - last.offset :]) or ban.matcher.finish()
+        return ban.matcher.advance(data) or ban.matcher.finish()
 
     def clean_until(self, end: int, start: int) -> int:
         """The last place up to ``end`` at which the text has no banned match if it ends there.
@@ -184,7 +278,7 @@ class Text:
             found = [np.array([token], dtype=np.int32)]
             if node.doomed is not None:
                 found.append(node.all_allowed()[node.doomed])
-            elif siblings:
+            elif siblings and not node.unhealed:  # there, the matcher reads the end of a token only
                 self.ban.matcher.reset(node.mark)
                 found.append(self._without_stops(node, self.ban.completing()))
                 if is_cut:
@@ -197,13 +291,13 @@ class Text:
 
     def _without_stops(self, node: Node, tokens: Int32) -> Int32:
         """The tokens that cannot end the text by a stop string before it comes to a match."""
-        if not self.stops.strings:
+        if not self.stops.strings or self.start is None:
             return tokens
         before = bytes(self.path.data[: node.offset])
-        texts = [before + (self.vocabulary.tokens[token] or b"") for token in tokens]
+        texts = [before + self.bytes_of(token) for token in tokens]
         is_stopped = [
-            self.stops.find(text, node.offset) is not None
-            or (not is_whole(text) and self.stops.open_from(text) < len(text))
+            self._stop_in(text, node.offset) is not None
+            or (not is_whole(text) and self.stop_open_from(text) < len(text))
             for text in texts
         ]
         return tokens[~np.array(is_stopped, dtype=np.bool_)]

@@ -123,7 +123,8 @@ class Strategy(ABC):
         best = int(np.argmax(weights))
         if weights[best] == -np.inf:
             return None
-        if self._greedy or weights.size == 1:
+        is_greedy = self._greedy if node.temperature is None else node.temperature == 0
+        if is_greedy or weights.size == 1:
             return best, None
         shares = np.exp(weights - weights[best])
         chosen = draws.draw(shares)
@@ -148,7 +149,7 @@ class Resample(Strategy):
     def choose(self, node: Node, draws: Draws) -> Choice | None:
         """See :class:`Strategy`."""
         if node.is_untouched and self._sampler is self._given and node.scores is not None:
-            return draws.choose(node.scores)  # exactly as without a ban
+            return draws.choose(node.scores, node.temperature)  # exactly as without a ban
         return self._weighed(node, self._sampler, draws)
 
     def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
@@ -187,7 +188,7 @@ class _AtOnePlace(Strategy):
     def choose(self, node: Node, draws: Draws) -> Choice | None:
         """See :class:`Strategy`."""
         if node.ruled_out is None and node.scores is not None:
-            return draws.choose(node.scores)
+            return draws.choose(node.scores, node.temperature)
         choice = self._weighed(node, self._given, draws)
         if choice is None and self._given.truncates:
             choice = self._weighed(node, untruncated(self._given), draws)
@@ -269,13 +270,18 @@ def untruncated(sampler: Sampler) -> Sampler:
     return replace(sampler, top_k=None, top_p=None, min_p=None)
 
 
+def _at(sampler: Sampler, temperature: float | None) -> Sampler:
+    """A sampler at the temperature of a node; where that is 0, the probabilities of temperature 1 are compared."""
+    return sampler.at(temperature) if temperature != 0 else Sampler(1.0, seed=0)
+
+
 def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
     """The logarithm of ``p·(1 − R)`` for each allowed token of a node, float64 ``[allowed]``.
 
     Logarithms, so that what is merely very unlikely stays apart from what is ruled out, which is minus infinity.
     """
     assert node.allowed is not None
-    weights = np.zeros(1) if node.scores is None else sampler.log_probabilities(node.scores)
+    weights = np.zeros(1) if node.scores is None else _at(sampler, node.temperature).log_probabilities(node.scores)
     for token, child in node.children.items():
         weights[np.searchsorted(node.allowed, token)] += child.log_clean
     if node.ruled_out is not None:

@@ -15,6 +15,7 @@ import sfgen
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.errors import InternalError
+from sfgen.index.marker import Marker
 from sfgen.protocols import GuideSource, HasReadings, Model
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Promises:
         model: What wrote it.
         sampler: How its tokens were chosen.
         max_tokens: The most tokens that it was allowed.
+        marker: What stands between a thought and the text; ``None``: no thought.
     """
 
     source: GuideSource | None
@@ -44,9 +46,10 @@ class Promises:
     model: Model
     sampler: Sampler
     max_tokens: int
+    marker: Marker | None = None
 
-    def check(self, data: bytes) -> None:
-        """Look at the finished text.
+    def check(self, data: bytes, thought: bytes | None = None) -> None:
+        """Look at the finished text, and at the thought before it.
 
         Raises:
             InternalError: It breaks a promise.
@@ -56,16 +59,31 @@ class Promises:
             refused_by = refusal.pop("refused by")
             facts = {name: _shown(fact) for name, fact in refusal.items()}
             raise self._broken("the text does not match the pattern", data, {**facts, "refused by": refused_by})
+        before = self.prompt
+        if thought is not None and self.marker is not None:
+            self._check_thought(thought, self.marker)
+            before += thought + self.marker.data
         if self.banned is not None and data:
-            self._check_banned(data, self.banned)
+            self._check_banned(data, self.banned, before)
         for string in self.stops.strings:
             if string in data:
                 raise self._broken(f"the text contains the stop string {string.decode()!r}", data, {})
 
-    def _check_banned(self, data: bytes, banned: BannedWords) -> None:
+    def _check_thought(self, thought: bytes, marker: Marker) -> None:
+        if marker.data in (thought + marker.data)[:-1]:
+            raise self._broken("the thought contains the text that ends it", thought, {})
+        if self.banned is None or not thought:
+            return
         from sfgen.ban import scan
 
-        found = scan(data, banned, prompt=self.prompt)
+        found = scan(thought, self.banned, prompt=self.prompt)
+        if found:
+            raise self._broken(f"the thought contains the banned word {found[0].word!r}", thought, {})
+
+    def _check_banned(self, data: bytes, banned: BannedWords, before: bytes) -> None:
+        from sfgen.ban import scan
+
+        found = scan(data, banned, prompt=before)
         if found:
             raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
         constraint = getattr(self.source, "constraint", None)

@@ -8,7 +8,8 @@ bound of the tokens that a text still needs that can always be kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from sfgen.grammar.openings import Push, Way
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
-from sfgen.grammar.texts_in_order import TextsInOrder
+from sfgen.grammar.texts_in_order import NoTextLeft, TextsInOrder
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.fewest_tokens import fewest_tokens
 from sfgen.vocabulary import Vocabulary
@@ -31,6 +32,10 @@ _KEPT = 1 << 14
 
 _KEPT_SEARCHES = 256
 """Searches for new texts that are kept, to go on."""
+
+
+_NO_WAY = Shortest(b"", np.full(1, UNREACHABLE, dtype=np.int32))
+"""Of a position from which there is no way to the end: too few texts that must be distinct are left."""
 
 
 class _Unknown(Exception):
@@ -51,12 +56,12 @@ class Completion:
     """
 
     def __init__(self, network: Network, distances: Distances, vocabulary: Vocabulary | None) -> None:
-        self._network = network
         self._distances = distances
         self._vocabulary = vocabulary
         usable = np.ones(256, dtype=np.bool_)
         if vocabulary is not None and not vocabulary.trie.single_bytes.all():
             usable = vocabulary.trie.single_bytes
+        self._network = network if usable.all() else network.over(usable)
         # Of each class the smallest byte that may be used; classes by that byte.
         classes, first = np.unique(network.byte_classes[usable], return_index=True)
         smallest = np.flatnonzero(usable)[first]
@@ -69,7 +74,10 @@ class Completion:
 
     def text(self, position: Position) -> bytes:
         """The shortest text from a position to an end, which there must be."""
-        return min((self._of(configuration).text for configuration in position), key=_by_length)
+        best = _shortest(self._of(configuration) for configuration in position)
+        if best is _NO_WAY:
+            raise InternalError("there is no way to complete a text")
+        return best.text
 
     def tokens_left(self, position: Position) -> int:
         """The fewest tokens of the shortest text to an end; ``UNREACHABLE`` if it cannot be written."""
@@ -86,25 +94,25 @@ class Completion:
         return least
 
     def _of(self, configuration: Configuration) -> Shortest:
+        """The shortest text from a configuration to an end, by way of each frame that the rule may return to."""
         state, register, node = configuration
-        best: Shortest | None = None
-        for rest, below in self._ways_out(state, register, node):
-            found = self._before(rest, below)
-            if best is None or _by_length(found.text) < _by_length(best.text):
-                best = found
-        if best is None:
-            raise InternalError("there is no way to complete a text")
-        return best
+        if node.is_distinct:
+            text = cast(bytes, register)
+            return _shortest(self._by_new_text(state, text, frame) for frame in self._open(node))
+        try:
+            rest = self.rest(state, register)
+        except NoTextLeft:
+            return _NO_WAY
+        return self._before(rest, self._below(node))
 
-    def _ways_out(self, state: int, register: Register, node: Node) -> Iterator[tuple[bytes, Shortest]]:
-        """The rests of the rule, and what follows each; of a text that must be distinct, one for each frame."""
-        if not node.is_distinct:
-            yield self.rest(state, register), self._below(node)
-            return
-        text = cast(bytes, register)
-        for frame in self._open(node):
+    def _by_new_text(self, state: int, text: bytes, frame: Frame) -> Shortest:
+        """The shortest text to an end, where what has begun must become a text that its frame does not know."""
+        try:
             rest = self._new_rest(state, text, texts_read(frame.register))
-            yield rest, self._of(Configuration(frame.state, with_text(frame.register, text + rest), frame.below))
+        except NoTextLeft:
+            return _NO_WAY
+        below = self._of(Configuration(frame.state, with_text(frame.register, text + rest), frame.below))
+        return self._before(rest, below)
 
     def _below(self, node: Node) -> Shortest:
         """The shortest text from a return on; kept in the node."""
@@ -118,8 +126,7 @@ class Completion:
                 if unknown:
                     waiting += unknown
                     continue
-                found = [self._of(Configuration(*frame)) for frame in self._open(last)]
-                last.shortest = min(found, key=lambda shortest: _by_length(shortest.text))
+                last.shortest = _shortest(self._of(Configuration(*frame)) for frame in self._open(last))
             waiting.pop()
         assert node.shortest is not None
         return node.shortest
@@ -136,6 +143,8 @@ class Completion:
 
     def _before(self, rest: bytes, below: Shortest) -> Shortest:
         """A text before another one that is known."""
+        if below is _NO_WAY:
+            return _NO_WAY
         text = rest + below.text
         tokens = np.concatenate([np.full(len(rest), UNREACHABLE, dtype=np.int32), below.tokens])
         if self._vocabulary is not None and rest:
@@ -149,7 +158,11 @@ class Completion:
     # ---- the rest of a rule ----------------------------------------------------------------------------------------
 
     def rest(self, state: int, register: Register) -> bytes:
-        """The shortest text from a state to the end of its rule; the smallest of several."""
+        """The shortest text from a state to the end of its rule; the smallest of several.
+
+        Raises:
+            NoTextLeft: Too few texts that must be distinct are left, as far as the next ones are looked at.
+        """
         return self._rest(state, register)[0]
 
     def later_texts(self, configuration: Configuration) -> frozenset[bytes]:
@@ -158,8 +171,9 @@ class Completion:
         later: frozenset[bytes] = frozenset()
         for frame in self._open(node) if node.is_distinct else ():
             text = cast(bytes, register)
-            after = with_text(frame.register, text + self._new_rest(state, text, texts_read(frame.register)))
-            later |= texts_read(self._rest(frame.state, after)[1]) - after.texts
+            with suppress(NoTextLeft):
+                after = with_text(frame.register, text + self._new_rest(state, text, texts_read(frame.register)))
+                later |= texts_read(self._rest(frame.state, after)[1]) - after.texts
         return later
 
     def _rest(self, state: int, register: Register) -> tuple[bytes, Register]:
@@ -211,6 +225,8 @@ class Completion:
                 kept = self._entered(way, register)
                 if kept is not None and not self._is_used_up(byte, way, register):
                     length = self._length(way, kept, register)
+                    if length >= FAR:
+                        continue
                     after = way, kept if not way.pushes else register if way.pushes[0].keeps else 0
                     if least is None or length < least[0]:
                         least = length, byte, [after]
@@ -219,7 +235,7 @@ class Completion:
             if least is not None and least[0] == wanted:
                 break
         if least is None:
-            raise InternalError("no step leads nearer to the end of a rule")
+            raise NoTextLeft
         _, byte, good = least
         way, behind = min(good, key=lambda way: self._text_of(state, byte, *way)) if len(good) > 1 else good[0]
         return byte, way, behind
@@ -268,7 +284,7 @@ class Completion:
                 found = self._new_text(self._first_bytes(state, way.pushes), texts_read(register))
             return found, with_text(register, found)
         for push in way.pushes[:0:-1]:
-            found += self._known(push.state, 0)
+            found += self._known(push.state, with_text(0, found) if push.is_distinct else 0)
         return found, register
 
     def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
@@ -315,6 +331,11 @@ def shortest_text(reader: Reader) -> bytes:
     b'hi'
     """
     return Completion(reader.network, reader.stacks.distances, None).text(reader.start)
+
+
+def _shortest(found: Iterable[Shortest]) -> Shortest:
+    """The shortest text, of several the smallest; ``_NO_WAY`` where there is none."""
+    return min((each for each in found if each is not _NO_WAY), key=lambda each: _by_length(each.text), default=_NO_WAY)
 
 
 def _by_length(text: bytes) -> tuple[int, bytes]:

@@ -13,7 +13,7 @@ whose members have any order is the set of names that were read: see ``sfgen.gra
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -72,6 +72,7 @@ class Network:
         leaves: The leaf of each rule that is one, by its first state.
         completions: Of leaves that are called so that texts must differ, the states from which a text can be completed
             in finitely many ways, and in how many.
+        usable: The bytes that these ways may have, bool ``[256]``; see :meth:`over`.
         names_in: Of the rules whose members have any order what their registers tell, by the number of the rule.
     """
 
@@ -91,6 +92,7 @@ class Network:
     leaves: Mapping[int, Leaf | CountedText] = field(repr=False)
     completions: Mapping[int, int] = field(repr=False)
     names_in: Mapping[int, Names] = field(repr=False)
+    usable: NDArray[np.bool_] = field(default_factory=lambda: np.ones(256, dtype=np.bool_), repr=False)
 
     def __len__(self) -> int:
         """The number of states."""
@@ -113,6 +115,10 @@ class Network:
             table[actions] = -2 - np.array(places, dtype=np.int32)[-2 - table[actions]]
         return FlatTable(table, np.array(numbers, dtype=np.int32))
 
+    def over(self, usable: NDArray[np.bool_]) -> Network:
+        """The same network, for which texts of distinct calls are completed with some bytes only, bool ``[256]``."""
+        return replace(self, completions=_completions(self.calls, self.leaves, usable), usable=usable)
+
     def new_texts(self, state: int, begun: bytes, texts: Collection[bytes]) -> int | None:
         """How many texts of a leaf begin so and are not among others; ``None``: without end.
 
@@ -127,10 +133,10 @@ class Network:
         return count - sum(text.startswith(begun) and self._ends(state, text[len(begun) :]) for text in texts)
 
     def _ends(self, state: int, rest: bytes) -> bool:
-        """Whether a leaf ends in a state behind some bytes."""
+        """Whether a leaf ends in a state behind some bytes that may be used."""
         for byte in rest:
             state = int(self.table[state, self.byte_classes[byte]])
-            if state < 0:
+            if state < 0 or not self.usable[byte]:
                 return False
         return bool(self.accepting[state])
 
@@ -251,15 +257,19 @@ def _joined(names: tuple[str, ...], parts: list[RuleAutomaton], *, pushes_all: b
         array.setflags(write=False)
     return Network(
         names, start, rule_of, table, classes.astype(np.uint8), accepting, is_end, kinds, minimum, maximum, owes,
-        tuple(actions), calls, leaves, _completions(calls, leaves), names_in,
+        tuple(actions), calls, leaves, _completions(calls, leaves, None), names_in,
     )  # fmt: skip
 
 
-def _completions(calls: Mapping[int, tuple[CallSite, ...]], leaves: Mapping[int, Leaf | CountedText]) -> dict[int, int]:
+def _completions(
+    calls: Mapping[int, tuple[CallSite, ...]],
+    leaves: Mapping[int, Leaf | CountedText],
+    usable: NDArray[np.bool_] | None,
+) -> dict[int, int]:
     """In how many ways a text of a distinct call can be completed from each state, where they are finitely many."""
     found: dict[int, int] = {}
     for entry in sorted({site.entry for sites in calls.values() for site in sites if site.is_distinct}):
         leaf = leaves.get(entry)
         if isinstance(leaf, Leaf):
-            found |= {entry + state: number for state, number in completions(leaf.dfa).items()}
+            found |= {entry + state: number for state, number in completions(leaf.dfa, usable).items()}
     return found

@@ -6,9 +6,12 @@ import heapq
 import threading
 from collections.abc import Collection, Sequence
 
-from sfgen.errors import InternalError
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import Network
+
+
+class NoTextLeft(Exception):
+    """Every text that must be distinct was read."""
 
 
 class TextsInOrder:
@@ -37,7 +40,11 @@ class TextsInOrder:
         self._lock = threading.Lock()
 
     def first_beside(self, texts: Collection[bytes]) -> bytes:
-        """The first text that is none of some others."""
+        """The first text that is none of some others.
+
+        Raises:
+            NoTextLeft: There is none.
+        """
         number = 0
         while True:
             with self._lock:
@@ -50,7 +57,7 @@ class TextsInOrder:
     def _find(self) -> None:
         """Take a step of the search."""
         if not self._waiting:
-            raise InternalError("every text that must be distinct was written")
+            raise NoTextLeft
         _, text, state = heapq.heappop(self._waiting)
         if self._network.accepting[state]:
             self._found.append(text)

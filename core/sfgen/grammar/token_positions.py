@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import Leaf
 from sfgen.grammar.stack import Configuration, Node, Position, texts_in
 from sfgen.grammar.walk import ALONE, FIRST_GROUP
+from sfgen.index.distance import UNREACHABLE
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import TokenIds, packed
 from sfgen.protocols import Int32, Mask, Tokens
@@ -39,7 +40,8 @@ class TokenPositions:
 
     A token is allowed where the network can read its bytes and the text can still be completed. In a vocabulary that
     lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte: what
-    only longer tokens could complete is left out.
+    only longer tokens could complete is left out. Where the single bytes write fewer of the texts that must differ than
+    the rules count on, it is completable if its shortest end can be written, and each token is tried.
 
     Args:
         network: The network.
@@ -58,6 +60,8 @@ class TokenPositions:
         self.reader = Reader(network, distances, trie.max_depth)
         self._masks = Masks(network, self.vocabulary, distances)
         self._completion = Completion(network, distances, self.vocabulary)
+        # Then neither distances nor the masks that are kept tell what can be completed: each token is looked at.
+        self._may_fall_short = not self.has_all_bytes and _may_fall_short(network, network.over(trie.single_bytes))
         self._ids = TokenIds()
         entries = sorted({site.entry for sites in network.calls.values() for site in sites if site.is_distinct})
         self._distinct = [network.leaves.get(entry) for entry in entries]
@@ -69,7 +73,7 @@ class TokenPositions:
         self._kept: dict[Position, Mask] = {}
         self._places: dict[Position, Places] = {}
         self._lock = threading.Lock()
-        if self.distance(self.reader.start) >= FAR:
+        if not self.fits(self.reader.start, None):
             raise cannot_be_written()
 
     # ---- what may follow -------------------------------------------------------------------------------------------
@@ -92,14 +96,24 @@ class TokenPositions:
 
     def is_made(self, position: Position) -> bool:
         """Whether the masks of all configurations of a position are made."""
-        return all(self._masks.is_made(*self._canonical(configuration)) for configuration in position)
+        if self._may_fall_short:
+            return position in self._kept
+        return all(self._masks.is_made(*self._canonical(configuration)) for configuration in self._open(position))
 
     def _masks_of(self, position: Position) -> list[TokenMask] | None:
-        """The masks of the configurations; ``None`` where a token can be read in too many ways."""
+        """The masks of the configurations; ``None`` where each token must be tried, or is read in too many ways."""
+        if self._may_fall_short:
+            return None
         try:
-            return [self._masks.of(*self._canonical(configuration)) for configuration in position]
+            return [self._masks.of(*self._canonical(configuration)) for configuration in self._open(position)]
         except TooManyWays:
             return None
+
+    def _open(self, position: Position) -> Iterable[Configuration]:
+        """The configurations from which there is a way to the end; a mask is of such a one."""
+        if self.has_all_bytes:
+            return position
+        return [configuration for configuration in position if self.distance((configuration,)) < FAR]
 
     def _canonical(self, configuration: Configuration) -> tuple[int, int, Node]:
         state, register, node = configuration
@@ -213,7 +227,7 @@ class TokenPositions:
             token
             for token in self.vocabulary.text_token_ids.tolist()
             if (after := self.reader.read(position, self.vocabulary.tokens[token] or b"")) is not None
-            and self.distance(after) < FAR
+            and self.fits(after, None)
         ]
         return packed(np.array([*fits, *self._ends(position)], dtype=np.int32), len(self.vocabulary)).copy()
 
@@ -237,9 +251,12 @@ class TokenPositions:
 
     def fits(self, position: Position, room: int | None) -> bool:
         """Whether the text can be completed from a position with ``room`` tokens."""
-        if room is None:
-            return self.distance(position) < FAR
+        if self._may_fall_short:
+            left = self.tokens_left(position)
+            return left < int(UNREACHABLE) and (room is None or left <= room)
         distance = self.distance(position)
+        if room is None:
+            return distance < FAR
         if distance <= room and distance + self._excess(position, distance) <= room:
             return True
         return self.tokens_left(position) <= room
@@ -277,7 +294,7 @@ class TokenPositions:
         # By bytes: each is a token, so that no text takes more tokens than bytes.
         farthest = max(
             self.distance((configuration,)) + masked.growth
-            for configuration, masked in zip(position, found, strict=True)
+            for configuration, masked in zip(self._open(position), found, strict=True)
         )
         if farthest <= room - 1 and farthest + self._excess(position, farthest) <= room - 1:
             return plain
@@ -381,6 +398,16 @@ def _may_run_out(network: Network) -> bool:
         for state, sites in network.calls.items()
         if (entries := {site.entry for site in sites if site.is_distinct})
     )
+
+
+def _may_fall_short(network: Network, usable: Network) -> bool:
+    """Whether fewer texts of a distinct call are left than the rules count on, since some bytes cannot be used.
+
+    Args:
+        network: The network.
+        usable: The same over the bytes that can be used.
+    """
+    return any(count and network.completions.get(state) != count for state, count in usable.completions.items())
 
 
 def _has_narrow(network: Network) -> bool:

@@ -8,8 +8,8 @@ some guides do faster.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from abc import abstractmethod
+from collections.abc import Hashable
 from typing import Generic, Self, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from sfgen import arguments
 from sfgen.errors import DeadEnd, GenerationError, LimitTooSmall, UsageError
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.mask_ids import packed
+from sfgen.index.steps import Steps
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
 
@@ -26,7 +27,7 @@ Position = TypeVar("Position", bound=Hashable)
 NO_TOKENS: Int32 = np.empty(0, dtype=np.int32)
 
 
-class BaseGuide(ABC, Generic[Position]):
+class BaseGuide(Steps, Generic[Position]):
     """A guide that knows how its positions read bytes; see ``sfgen.protocols.Guide`` for what each method means.
 
     Args:
@@ -300,23 +301,6 @@ class BaseGuide(ABC, Generic[Position]):
             del self._positions[-count:]
             while self._between and self._between[-1] >= len(self._positions):
                 self._between.pop()
-
-    def validate(self, token_ids: Sequence[int]) -> int:
-        """How many of these tokens, from the first on, may follow one after the other.
-
-        Raises:
-            UsageError: They are no list of token ids.
-        """
-        token_ids, count = arguments.token_ids("token_ids", token_ids), 0
-        try:
-            for token_id in token_ids:
-                self.advance(token_id)
-                count += 1
-        except UsageError:
-            pass
-        finally:
-            self.rollback(count)
-        return count
 
     def fork(self, *, limited: bool = True) -> Self:
         """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""

@@ -15,7 +15,7 @@ from sfgen.index.masks.one_state import TrieWalk
 from sfgen.index.masks.shapes import ShapeWalk
 from sfgen.index.stored_rows import StoredRows
 from sfgen.protocols import Int32, Mask
-from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary import TokenTrie, Vocabulary
 
 QUICK = 4096  # trie nodes, microseconds: a mask whose walk takes more is made by the shapes of tokens
 _FEW = 512  # trie nodes: some microseconds
@@ -105,10 +105,15 @@ class MaskStore:
         mask.setflags(write=False)
         return mask
 
-    def transitions(self, state: int) -> tuple[Int32, Int32]:
-        """The text tokens that ``state`` allows, ascending, and the state each leads to: two int32 arrays."""
+    def transitions(self, state: int, trie: TokenTrie | None = None) -> tuple[Int32, Int32]:
+        """The text tokens that ``state`` allows, ascending, and the state each leads to: two int32 arrays.
+
+        Args:
+            state: The state.
+            trie: What is read of the tokens; see ``TrieWalk.transitions``.
+        """
         self._check(state)
-        count, tokens, targets = self._walk.transitions(state)
+        count, tokens, targets = self._walk.transitions(state, trie=trie)
         order = np.argsort(tokens[:count], kind="stable")
         return tokens[order], (targets[order] // self._walk.width).astype(np.int32)
 

@@ -20,7 +20,7 @@ from sfgen.index.distance import UNREACHABLE, byte_distances, token_distances
 from sfgen.index.mask_ids import TokenIds
 from sfgen.index.mask_store import MaskStore
 from sfgen.protocols import Int32, Mask, Tokens
-from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary import TokenTrie, Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.index.stored_rows import StoredRows
@@ -187,6 +187,22 @@ class TokenAutomaton:
     def transitions(self, state: int) -> tuple[Int32, Int32]:
         """The text tokens that ``state`` allows, ascending, and the state each leads to: two int32 arrays."""
         return self._rows.transitions(self._known(state))
+
+    def tokens_behind(self, state: int, trie: TokenTrie, room: int | None = None) -> Int32:
+        """The tokens of which ``state`` can read the end, ascending, int32.
+
+        Args:
+            state: Where that end begins.
+            trie: Their ends: ``TokenTrie.below`` a node.
+            room: How many more tokens may follow such a token to an accepting state; ``None``: any number.
+        """
+        arguments.instance("trie", trie, TokenTrie)
+        tokens, targets = self._rows.transitions(self._known(state), trie)
+        if room is not None:
+            room = arguments.whole_number("room", room, least=0)
+        if room is None or room >= self.longest_way:
+            return tokens
+        return tokens[self.distance[targets] <= room]
 
     def bounded_row(self, state: int, tokens_left: int) -> Mask:
         """The mask of ``state`` when at most ``tokens_left`` more tokens (end tokens not counted) may be written.

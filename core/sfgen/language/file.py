@@ -7,7 +7,9 @@ as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the texts that 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from os import PathLike
+from typing import Any
 
 from sfgen.errors import UsageError
 from sfgen.index.saved_text import SavedText
@@ -31,14 +33,25 @@ def save(grammar: Grammar, vocabulary: Tokens, path: str | PathLike[str], *, for
     Raises:
         IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
     """
-    options = {
-        "format": grammar.format,
-        "start": grammar.start,
-        "max_blanks": grammar.max_blanks,
-        "files": dict(grammar.files),
-    }
-    fields = {"grammar": grammar.text, "options": json.dumps(options)}
+    fields = {"grammar": grammar.text, "options": json.dumps(options_of(grammar))}
     _FILE.save(fields, vocabulary, path, force=force)
+
+
+def options_of(grammar: Grammar) -> dict[str, Any]:
+    """How the text of a grammar is read, as :func:`grammar_of` takes it."""
+    return {name: getattr(grammar, name) for name in _OPTIONS} | {"files": dict(grammar.files)}
+
+
+def grammar_of(text: str, options: Mapping[str, Any]) -> Grammar:
+    """The grammar of a text and of what ``options_of`` said.
+
+    Raises:
+        ValueError: These are other options.
+        SfgenError: This version of sfgen does not take the grammar.
+    """
+    if tuple(options) != _OPTIONS:
+        raise ValueError("no options")
+    return GrammarSource(text, **options).grammar()
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Grammar:
@@ -64,9 +77,6 @@ def saved_grammar(path: str | PathLike[str]) -> Grammar | None:
 
 def _grammar_of(path: str | PathLike[str], metadata: dict[str, str]) -> Grammar:
     try:
-        options = json.loads(metadata["options"])
-        if tuple(options) != _OPTIONS:
-            raise ValueError("no options")
-        return GrammarSource(metadata["grammar"], **options).grammar()
+        return grammar_of(metadata["grammar"], json.loads(metadata["options"]))
     except (ValueError, TypeError, AttributeError, UsageError, RecursionError):
         raise _FILE.damaged(path, "its options are not in order") from None

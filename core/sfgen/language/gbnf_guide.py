@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sfgen.grammar.read_beside import ReadBeside
+from sfgen.grammar.read_beside import NetworkReadBeside
 from sfgen.grammar.stack import Position
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.language.as_written import AsWritten
 from sfgen.language.language import where
 
 
-class GbnfGuide(ReadBeside[Position | None]):
+class GbnfGuide(NetworkReadBeside[Position | None]):
     """Walks one sequence through the network of a grammar; see ``NetworkGuide``.
 
     Args:

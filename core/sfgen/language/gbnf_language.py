@@ -71,6 +71,16 @@ class GbnfLanguage:
         """The automata of the rules."""
         return self._reader.network
 
+    @property
+    def reader(self) -> Reader:
+        """Reads what is written of the grammar, byte by byte."""
+        return self._reader
+
+    @property
+    def expressions(self) -> Grammar | None:
+        """The rules as expressions over bytes."""
+        return self._source.grammar
+
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one of the grammar; bytes are its UTF-8."""
         return self._reader.reads(text)

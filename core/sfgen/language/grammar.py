@@ -8,6 +8,8 @@ from typing import Any
 
 from sfgen import arguments
 from sfgen.errors import UsageError
+from sfgen.grammar import rules
+from sfgen.grammar.guide import PositionReader
 from sfgen.language.gbnf_language import gbnf_language
 from sfgen.language.language import Failure, Format, Language, RuleOutline, StateOutline, Walk
 from sfgen.language.lark_language import lark_language
@@ -143,6 +145,16 @@ class Grammar:
     def files(self) -> Mapping[str, str]:
         """The texts that it imports, by the names under which it does."""
         return self._language.files
+
+    @property
+    def reader(self) -> PositionReader[Any]:
+        """Reads what is written of the grammar, byte by byte."""
+        return self._language.reader
+
+    @property
+    def expressions(self) -> rules.Grammar | None:
+        """The rules as expressions over bytes; ``None`` for Lark, whose lexer and parser are no such rules."""
+        return self._language.expressions
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one of the grammar; bytes are its UTF-8."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from sfgen.grammar.guide import PositionReader
+from sfgen.grammar.rules import Grammar
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
@@ -167,6 +169,14 @@ class Language(Protocol):
     @property
     def files(self) -> Mapping[str, str]:
         """The texts that it imports, by the names under which it does; what stands in no file is not among them."""
+
+    @property
+    def reader(self) -> PositionReader[Any]:
+        """Reads what is written of the grammar, byte by byte."""
+
+    @property
+    def expressions(self) -> Grammar | None:
+        """The rules as expressions over bytes; ``None`` where there are none, as in Lark's lexer and parser."""
 
     def accepts(self, text: str | bytes) -> bool:
         """Whether a whole text is one of the grammar; bytes are its UTF-8."""

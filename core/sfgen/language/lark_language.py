@@ -18,6 +18,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.errors import GrammarError, line_and_column
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
+from sfgen.grammar.rules import Grammar
 from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.distances import Distances
@@ -104,6 +105,16 @@ class LarkLanguage:
     @cached_property
     def _unlimited_rules(self) -> OpenRules:
         return OpenRules(self._unlimited)
+
+    @property
+    def reader(self) -> Reader:
+        """Reads what is written of the grammar, byte by byte."""
+        return self._reader
+
+    @property
+    def expressions(self) -> Grammar | None:
+        """Nothing: a lexer and a parser are no rules over bytes."""
+        return None
 
     # ---- texts -----------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from sfgen.automata import Dfa
 from sfgen.index.masks.table import NO_END, OFFSET, UInt32, walking_table
 from sfgen.kernels import Flag, Flags, Int, Int32s, Int32sOut, Int32Table, Place, UInt8s, UInt32s, UInt32sOut, kernel
 from sfgen.protocols import Int32, Mask
-from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.vocabulary.shapes import COLUMNS
 
 
@@ -66,18 +66,21 @@ class TrieWalk:
         limit = len(self.vocabulary.trie) if budget is None else budget
         return mask, *make_mask(state, limit, mask, self.stack(), *self._arguments)
 
-    def transitions(self, state: int, budget: int | None = None, most: int | None = None) -> tuple[int, Int32, UInt32]:
+    def transitions(
+        self, state: int, budget: int | None = None, most: int | None = None, trie: TokenTrie | None = None
+    ) -> tuple[int, Int32, UInt32]:
         """List text tokens that a state allows, in trie order: (their number, tokens, where each leads).
 
         Args:
             state: A state that there is.
             budget: How many trie nodes may be visited; ``None`` for all. The number is -1 where that did not suffice.
             most: How many tokens are listed at most; ``None`` for all.
+            trie: What is read of the tokens, no more than ``TokenTrie.below`` some node; ``None``: all of them, whole.
 
         Returns:
             The number of tokens; int32 and uint32 arrays that begin with as many tokens and offsets into the table.
         """
-        trie = self.vocabulary.trie
+        trie = self.vocabulary.trie if trie is None else trie
         limit = len(trie) if budget is None else budget
         most = len(trie.token_ids) if most is None else most
         tokens, targets = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.uint32)

@@ -1,0 +1,141 @@
+"""Token healing: the seam between a prompt and its text.
+
+A tokenizer cuts a text where it ends. Behind ``A person: `` there is a token for the space alone, but in the middle of
+a text the space and the name after it are one token; a model that reads the space alone has hardly ever seen what
+follows. So the last tokens of the prompt are taken back, as far as a token that may follow can cover their bytes, and
+the text begins by writing these bytes again (Lundberg 2023, "The art of prompt design: prompt boundaries and token
+healing"). The bytes belong to the prompt still: what is generated is read, watched, measured and released from behind
+them on.
+
+A mask knows nothing of what comes later. Behind ``A person:`` a space alone is likely in a tokenizer that cuts numbers
+into digits, for a number may follow; under a constraint that allows no number, the model would have to write behind the
+space what it has never seen there. So a token that ends at the seam, or before it, is weighed by the probability that
+what follows it is allowed (``InsideTokens``): that takes a forward pass more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfgen.decoding.events import Ask, AskAgain
+from sfgen.decoding.forward_passes import ForwardPasses
+from sfgen.decoding.search_tree import Node
+from sfgen.decoding.sequence import Text
+from sfgen.errors import UsageError
+from sfgen.parameter_text import ParameterText
+from sfgen.protocols import Int32, Scores
+from sfgen.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Seam:
+    """A prompt without its last tokens.
+
+    Attributes:
+        prompt_ids: The tokens that stay, at least one.
+        healed: The bytes of those that were taken back: whole characters, the end of the prompt.
+    """
+
+    prompt_ids: Sequence[int]
+    healed: bytes
+
+
+def is_healed(heal: bool | None, prompt: str | Sequence[int]) -> bool:
+    r"""Whether a prompt is to be healed: by what was asked for, else where it is a text that ends in white space.
+
+    Raises:
+        UsageError: It was asked for, and the prompt is token ids.
+
+    >>> is_healed(None, "A person: "), is_healed(None, "A person:"), is_healed(None, [1, 2])
+    (True, False, False)
+    """
+    if isinstance(prompt, str):
+        return prompt[-1:].isspace() if heal is None else heal
+    if heal:
+        raise UsageError(
+            ParameterText("token ids are taken as they are: heal is for a prompt that is text", "heal"),
+            hint=ParameterText("Give the prompt as text, or leave heal out.", "heal"),
+        )
+    return False
+
+
+def seams(vocabulary: Vocabulary, prompt_ids: Sequence[int], prompt: bytes) -> Iterator[Seam]:
+    """Where a token may reach across the end of a prompt, the longest of such ends first.
+
+    An end begins with a token of the prompt and with a whole character, and is the beginning of a longer token. A
+    special token is never taken back, and one token at least stays.
+
+    Args:
+        vocabulary: The tokens.
+        prompt_ids: The tokens of the prompt.
+        prompt: Its bytes; a tokenizer may write others, and what it has changed is not taken back.
+
+    >>> vocabulary = Vocabulary([b"a", b":", b" ", b" b", b": x", b"b"])
+    >>> [(seam.prompt_ids, seam.healed) for seam in seams(vocabulary, [0, 1, 2], b"a: ")]
+    [([0], b': '), ([0, 1], b' ')]
+    """
+    trie, ends = vocabulary.trie, frozenset(vocabulary.end_token_ids)
+    found: list[Seam] = []
+    healed = b""
+    for kept in range(len(prompt_ids) - 1, 0, -1):
+        token = prompt_ids[kept]
+        data = vocabulary.tokens[token] if 0 <= token < len(vocabulary) and token not in ends else None
+        healed = (data or b"") + healed
+        if not data or len(healed) >= trie.max_depth or not prompt.endswith(healed):
+            break
+        nodes = trie.along(healed)
+        is_character = healed[0] & 0xC0 != 0x80
+        if is_character and len(nodes) == len(healed) and trie.heights[nodes[-1]] > 0:
+            found.append(Seam(prompt_ids[:kept], healed))
+    return reversed(found)
+
+
+@dataclass
+class InsideTokens:
+    """Weighs the tokens that write nothing but the healed end of the prompt, as a part of the loop's generator.
+
+    Args:
+        text: The text.
+        passes: Its forward passes.
+    """
+
+    text: Text
+    passes: ForwardPasses
+
+    def weigh(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, None]:
+        """Multiply their probabilities by that of what may follow them, where the path ends.
+
+        Args:
+            node: The node there, with scores.
+        """
+        allowed, position = node.all_allowed(), len(self.text)
+        for token in self._inside(node).tolist():
+            place = int(np.searchsorted(allowed, token))
+            if place == allowed.size or allowed[place] != token or (node.doomed is not None and node.doomed[place]):
+                continue
+            self.text.take(token, forced=False, doomed=False)
+            log_share = yield from self._log_share(self.text.find_allowed())
+            self.passes.cursor.cut(len(self.text.prompt_ids) + position)
+            self.text.cut(position)
+            assert node.scores is not None, "it was just scored"
+            node.scores = node.scores.copy()
+            node.scores[place] += log_share
+
+    def _inside(self, node: Node) -> Int32:
+        """The tokens whose bytes the rest of the healed end begins with."""
+        trie = self.text.vocabulary.trie
+        nodes = trie.along(self.text.healed[len(self.text.healed) - node.unhealed :])
+        return np.concatenate([trie.token_ids[trie.token_starts[each] : trie.token_starts[each + 1]] for each in nodes])
+
+    def _log_share(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, float]:
+        """The logarithm of the probability that the model gives to what may stand at a node."""
+        scores = yield from self.passes.ask()
+        yield from self.passes.keep(node, scores, None)
+        if node.unhealed:
+            yield from self.weigh(node)
+        assert node.scores is not None, "it was just scored"
+        total = np.logaddexp.reduce(scores.astype(np.float64))
+        return float(np.logaddexp.reduce(node.scores.astype(np.float64)) - total)

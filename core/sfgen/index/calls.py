@@ -1,0 +1,425 @@
+"""Calls inside free text: from each marker on a text of a constraint, and then free text again.
+
+Every marker outside a call begins one. A call is the longest text of the constraint that stands there: it ends where
+the constraint cannot read on, and a token that reads on in it belongs to it. No token holds the end of a call and text
+behind it. Free text may end anywhere, a call where it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen import arguments
+from sfgen.errors import GenerationError, UsageError
+from sfgen.index.distance import UNREACHABLE
+from sfgen.index.guide import NO_TOKENS
+from sfgen.index.marker import Marker
+from sfgen.index.mask_ids import packed
+from sfgen.index.steps import Steps
+from sfgen.protocols import Guide, GuideSource, Int32, Mask
+from sfgen.vocabulary import Vocabulary
+
+
+class Calls:
+    """A source of guides through free text with calls in it.
+
+    Args:
+        marker: What each call begins behind.
+        source: What a call is: a constraint over the vocabulary.
+
+    >>> from sfgen import Dfa, Index
+    >>> vocabulary = Vocabulary([b"a", b"!", b"!1", b"1", b"2", None], end_token_ids=[5])
+    >>> guide = Calls(Marker(b"!"), Index(Dfa.from_regex("1[12]"), vocabulary)).guide()
+    >>> guide.allowed_tokens().tolist()
+    [0, 1, 2, 3, 4, 5]
+    >>> guide.advance(2)
+    >>> guide.allowed_tokens().tolist(), guide.is_accepting
+    ([3, 4], False)
+    """
+
+    def __init__(self, marker: Marker, source: GuideSource) -> None:
+        self.marker = arguments.instance("marker", marker, Marker)
+        arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
+        self.source = source
+        self.vocabulary: Vocabulary = arguments.instance("vocabulary", source.vocabulary, Vocabulary)
+        self.begin = source.guide()
+        self._free: dict[int, tuple[Int32, dict[int, int]]] = {}
+
+    def guide(self, max_tokens: int | None = None) -> CallsGuide:
+        """A new guide at the start. ``max_tokens``: the tokens that it may take; a call is complete by then."""
+        return CallsGuide(self, max_tokens)
+
+    def spans(self, data: bytes) -> list[tuple[int, int]]:
+        """Where the calls of a text begin and end, in bytes.
+
+        Raises:
+            UsageError: A call is wrong, or not complete.
+        """
+        guide = self.guide()
+        guide.advance_bytes(arguments.data("data", data))
+        if not guide.is_accepting:
+            raise UsageError("the last call is not complete")
+        return guide.spans
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """What the constraint's judges say of the first call that they refuse."""
+        data = arguments.data("data", data)
+        try:
+            spans = self.spans(data)
+        except UsageError as error:
+            return {"constraint": "calls", "refused by": error.message}
+        refused = (self.source.refusal(data[start:end]) for start, end in spans)
+        return next((refusal for refusal in refused if refusal is not None), None)
+
+    def free(self, state: int) -> tuple[Int32, dict[int, int]]:
+        """The tokens that may follow in free text, end tokens too.
+
+        Args:
+            state: The state of the marker.
+
+        Returns:
+            The tokens, ascending, read-only; and of those that begin a call the fewest tokens behind them.
+
+        Raises:
+            UsageError: There is no such state.
+        """
+        state = arguments.whole_number("state", state)
+        if state not in self._free:
+            self._free[state] = self._find_free(state)
+        return self._free[state]
+
+    @cached_property
+    def first_bytes(self) -> NDArray[np.int16]:
+        """The first byte of what each token writes, int16 ``[vocabulary]``; -1 for those that write nothing."""
+        texts = [
+            self.marker.data if token == self.marker.token else data
+            for token, data in enumerate(self.vocabulary.tokens)
+        ]
+        return np.array([text[0] if text else -1 for text in texts], dtype=np.int16)
+
+    def _find_free(self, state: int) -> tuple[Int32, dict[int, int]]:
+        vocabulary, marker = self.vocabulary, self.marker
+        begins: dict[int, int] = {}
+        for token in marker.completing(state, vocabulary.trie, vocabulary):
+            after, used = marker.read(state, vocabulary.tokens[token] or b"")
+            if after == len(marker.data):
+                begins[token] = self._fewest((vocabulary.tokens[token] or b"")[used:])
+        # A special token is no marker where one spelled out would end inside of what it stands for.
+        if marker.token is not None and marker.read(state, marker.data)[1] == len(marker.data):
+            begins[marker.token] = self._fewest(b"")
+        refused = [token for token, fewest in begins.items() if fewest >= UNREACHABLE]
+        every = np.concatenate([vocabulary.text_token_ids, vocabulary.end_token_ids, [*begins]]).astype(np.int32)
+        tokens = np.setdiff1d(every, refused).astype(np.int32)
+        tokens.setflags(write=False)
+        return tokens, {token: fewest for token, fewest in begins.items() if fewest < UNREACHABLE}
+
+    def _fewest(self, data: bytes) -> int:
+        """The fewest tokens that must be left for a call which begins so; many if it cannot be completed.
+
+        They are enough for a call from its start, too, where a token that begins it has some of it already.
+        """
+        guide = self.begin.fork()
+        try:
+            if data:
+                guide.advance_bytes(data)
+        except UsageError:
+            return int(UNREACHABLE)
+        return max(guide.tokens_left(), self.begin.tokens_left())
+
+
+@dataclass(slots=True)
+class _Part:
+    """Free text, or a call.
+
+    Attributes:
+        start: Where it begins, in bytes.
+        guide: That of the call; ``None`` for free text.
+        steps: The steps of that guide.
+        states: In free text the state of the marker at the start and after each step.
+    """
+
+    start: int
+    guide: Guide | None = None
+    steps: int = 0
+    states: list[int] = field(default_factory=lambda: [0])
+
+
+class _Before(NamedTuple):
+    """What a guide was before a step.
+
+    Args:
+        parts: The number of its parts.
+        steps: The steps in the last of them.
+        length: Bytes of the text.
+        is_token: Whether the step is a token.
+    """
+
+    parts: int
+    steps: int
+    length: int
+    is_token: bool
+
+
+class CallsGuide(Steps):
+    """Walks one sequence through free text with calls. A ``sfgen.protocols.Guide``.
+
+    Args:
+        calls: What it walks through.
+        max_tokens: As for :meth:`Calls.guide`.
+    """
+
+    def __init__(self, calls: Calls, max_tokens: int | None = None) -> None:
+        self.vocabulary = arguments.instance("calls", calls, Calls).vocabulary
+        self.max_tokens = None if max_tokens is None else arguments.whole_number("max_tokens", max_tokens, least=0)
+        self._calls = calls
+        self._parts = [_Part(0)]
+        self._before: list[_Before] = []  # each step
+        self._length = 0
+        self._taken = 0
+        self._ended = False
+
+    # ---- where the guide stands ------------------------------------------------------------------------------------
+
+    @property
+    def _call(self) -> Guide | None:
+        return self._parts[-1].guide
+
+    @property
+    def in_call(self) -> bool:
+        """Whether a call is being written."""
+        return self._call is not None
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where the calls begin and end so far, in bytes."""
+        ends = [*(part.start for part in self._parts[1:]), self._length]
+        return [(part.start, end) for part, end in zip(self._parts, ends, strict=True) if part.guide is not None]
+
+    @property
+    def state(self) -> int:
+        """The state of the guide of a call; -1 in free text."""
+        return -1 if self._call is None else self._call.state
+
+    @property
+    def position(self) -> Hashable:
+        """Where the guide stands."""
+        if self._call is not None:
+            return "call", self._calls.marker, self._call.position
+        return "free", self._calls.marker, self._parts[-1].states[-1]
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text may end here: anywhere but in a call that is not complete."""
+        return self._call is None or self._call.is_accepting
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether an end token was taken."""
+        return self._ended
+
+    def describe(self) -> str:
+        """What views show of the position in a call; else that it is free text."""
+        return "free text" if self._call is None else self._call.describe()
+
+    def tokens_left(self) -> int:
+        """The fewest tokens to an end, or a bound above."""
+        return 0 if self._call is None or self._ended else self._call.tokens_left()
+
+    @property
+    def _room(self) -> int | None:
+        return None if self.max_tokens is None else self.max_tokens - self._taken
+
+    # ---- what may follow -------------------------------------------------------------------------------------------
+
+    def mask(self) -> Mask:
+        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        return packed(self.allowed_tokens(), len(self.vocabulary))
+
+    def allowed_tokens(self) -> Int32:
+        """The ids of the tokens that may follow, ascending, int32; they may be shared, and are not to be changed.
+
+        Raises:
+            GenerationError: As the guide of the call.
+        """
+        if self._ended:
+            return NO_TOKENS
+        if self._call is None:
+            return self._free_tokens(self._parts[-1].states[-1])
+        if not self._call.is_accepting:
+            return self._call.allowed_tokens()
+        return np.union1d(self._call.allowed_tokens(), self._leaving(self._call)).astype(np.int32)
+
+    def _free_tokens(self, state: int) -> Int32:
+        """The tokens that may follow in free text: behind one that begins a call there is room for it."""
+        tokens, begins = self._calls.free(state)
+        room = self._room
+        if room is None:
+            return tokens
+        if room == 0:
+            return np.array(sorted(self.vocabulary.end_token_ids), dtype=np.int32)
+        late = [token for token, fewest in begins.items() if fewest > room - 1]
+        return np.setdiff1d(tokens, late, assume_unique=True).astype(np.int32) if late else tokens
+
+    def _leaving(self, call: Guide) -> Int32:
+        """The tokens of free text that cannot go on with a call, which is complete: by what a reader sees of them."""
+        tokens = self._free_tokens(0)
+        goes_on = np.array([_reads(call, bytes([byte])) for byte in range(256)] + [False])
+        leaving: Int32 = tokens[~goes_on[self._calls.first_bytes[tokens]]]
+        return leaving
+
+    def forced_bytes(self, most: int | None = None) -> bytes:
+        """The bytes that must follow, at most ``most``: in a call that is not complete."""
+        if most is not None:
+            arguments.whole_number("most", most, least=0)
+        return b"" if self._call is None else self._call.forced_bytes(most)
+
+    def is_ready(self) -> bool:
+        """Whether the mask here is made."""
+        return self._call is None or self._call.is_ready()
+
+    def allows_several(self) -> bool | None:
+        """Whether two tokens or more may follow; ``None``: only the mask tells."""
+        return None if self._call is None or self._call.is_accepting else self._call.allows_several()
+
+    # ---- steps -----------------------------------------------------------------------------------------------------
+
+    def advance(self, token_id: int) -> None:
+        """Take a token.
+
+        Raises:
+            UsageError: The token is not allowed here.
+        """
+        token_id = arguments.whole_number("token_id", token_id)
+        if self._ended:
+            raise UsageError("the sequence has ended; nothing can follow the end token")
+        try:
+            tokens = self.allowed_tokens()
+        except GenerationError:
+            tokens = NO_TOKENS
+        place = int(np.searchsorted(tokens, token_id))
+        if place == tokens.size or tokens[place] != token_id:
+            raise UsageError(f"token {token_id} is not allowed here")
+        if token_id in self.vocabulary.end_token_ids:
+            self._ended = True
+            return
+        self._begin_step(is_token=True)
+        marker, data = self._calls.marker, self.vocabulary.tokens[token_id] or b""
+        if token_id == marker.token:
+            self._read_free(marker.data, is_marker=True)
+        elif self._call is not None and _reads(self._call, data[:1]):
+            self._take_in_call(lambda call: call.advance(token_id), len(data))
+        else:
+            self._read_free(data)
+
+    def advance_bytes(self, data: bytes) -> None:
+        """Read bytes that are part of no token.
+
+        Raises:
+            UsageError: No text goes on so.
+        """
+        data = arguments.data("data", data)
+        if self._ended:
+            raise UsageError("the sequence has ended; nothing can follow the end token")
+        self._begin_step(is_token=False)
+        for place in range(len(data)):
+            byte = data[place : place + 1]
+            if self._call is None:
+                self._read_free(byte)
+            elif _reads(self._call, byte):
+                self._take_in_call(lambda call, byte=byte: call.advance_bytes(byte), 1)  # type: ignore[misc]
+            elif self._call.is_accepting:
+                self._read_free(byte)
+            else:
+                self.rollback(1)
+                raise UsageError(f"the text cannot go on with {data!r:.60}")
+
+    def _begin_step(self, *, is_token: bool) -> None:
+        part = self._parts[-1]
+        steps = part.steps if part.guide is not None else len(part.states)
+        self._before.append(_Before(len(self._parts), steps, self._length, is_token))
+        self._taken += is_token
+
+    def _take_in_call(self, take: Callable[[Guide], None], size: int) -> None:
+        part = self._parts[-1]
+        assert part.guide is not None, "a call is being written"
+        take(part.guide)
+        part.steps += 1
+        self._length += size
+        if part.guide.is_finished:
+            self._parts.append(_Part(self._length))
+
+    def _read_free(self, data: bytes, *, is_marker: bool = False) -> None:
+        """Read free text, which may complete a marker."""
+        if self._call is not None:
+            self._parts.append(_Part(self._length))
+        part, marker = self._parts[-1], self._calls.marker
+        state, used = (len(marker.data), len(data)) if is_marker else marker.read(part.states[-1], data)
+        self._length += used
+        part.states.append(state)
+        if state < len(marker.data):
+            return
+        call = self._calls.source.guide(self._room)
+        self._parts.append(_Part(self._length, call))
+        if used < len(data):
+            self._take_in_call(lambda guide: guide.advance_bytes(data[used:]), len(data) - used)
+        elif call.is_finished:
+            self._parts.append(_Part(self._length))
+
+    def rollback(self, count: int) -> None:
+        """Take back the last ``count`` steps; an end token counts as one.
+
+        Raises:
+            UsageError: Fewer steps than that were taken.
+        """
+        count = arguments.whole_number("count", count)
+        taken = len(self._before) + self._ended
+        if not 0 <= count <= taken:
+            raise UsageError(f"cannot take back {count} tokens: {taken} were taken")
+        if count and self._ended:
+            self._ended = False
+            count -= 1
+        if not count:
+            return
+        before = self._before[-count]
+        self._taken -= sum(step.is_token for step in self._before[-count:])
+        del self._before[-count:], self._parts[before.parts :]
+        part, self._length = self._parts[-1], before.length
+        if part.guide is None:
+            del part.states[before.steps :]
+        else:
+            part.guide.rollback(part.steps - before.steps)
+            part.steps = before.steps
+
+    def fork(self, *, limited: bool = True) -> Self:
+        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
+        arguments.flag("limited", limited)
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._before = self._before.copy()
+        twin._parts = [
+            replace(
+                part,
+                states=part.states.copy(),
+                guide=None if part.guide is None else part.guide.fork(limited=limited),
+            )
+            for part in self._parts
+        ]
+        if not limited:
+            twin.max_tokens = None
+        return twin
+
+
+def _reads(guide: Guide, data: bytes) -> bool:
+    """Whether a guide can go on with some bytes; it stays where it is."""
+    try:
+        guide.advance_bytes(data)
+    except UsageError:
+        return False
+    guide.rollback(1)
+    return True

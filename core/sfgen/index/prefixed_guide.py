@@ -1,0 +1,203 @@
+"""The base of guides with a beginning of their own: once it is written, the guide of a constraint goes on alone.
+
+So the masks of that guide, and all that is kept of them, stay as they are without the beginning.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable
+from typing import Generic, Self, TypeVar
+
+from sfgen import arguments
+from sfgen.errors import UsageError
+from sfgen.index.mask_ids import packed
+from sfgen.index.steps import Steps
+from sfgen.protocols import Guide, Int32, Mask
+from sfgen.vocabulary import Vocabulary
+
+Mark = TypeVar("Mark")
+
+
+class PrefixedGuide(Steps, Generic[Mark]):
+    """A ``sfgen.protocols.Guide`` through a beginning, and then through a constraint.
+
+    Args:
+        vocabulary: The tokens.
+        start: Where the beginning begins. A mark never changes.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, start: Mark) -> None:
+        self.vocabulary = vocabulary
+        self._marks = [start]  # in the beginning, before the first step and after each one
+        self._behind: Guide | None = None  # once the beginning is written
+        self._steps_behind = 0
+        self._bytes_count = False  # bytes are of a token that counts to the limit, if they reach behind the beginning
+
+    # ---- what a guide knows of its beginning -----------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _begin(self) -> Guide:
+        """The guide at the start of the constraint; never moved."""
+
+    @abstractmethod
+    def _position_inside(self) -> Hashable:
+        """The position in the beginning."""
+
+    @abstractmethod
+    def _tokens_inside(self) -> Int32:
+        """The tokens that may follow in the beginning, ascending.
+
+        Raises:
+            DeadEnd: There is none.
+        """
+
+    @abstractmethod
+    def _forced_inside(self, most: int | None) -> bytes:
+        """The bytes that must follow in the beginning, at most ``most``."""
+
+    @abstractmethod
+    def _after_token(self, token_id: int) -> tuple[Mark, Guide | None]:
+        """Where a token leads to in the beginning; with a guide that goes on, if it ends there.
+
+        Raises:
+            UsageError: The token is not allowed there.
+        """
+
+    @abstractmethod
+    def _after_bytes(self, data: bytes) -> tuple[Mark, Guide | None]:
+        """As :meth:`_after_token`, of bytes that are part of no token.
+
+        Raises:
+            UsageError: No text goes on so.
+        """
+
+    @abstractmethod
+    def _drop_limit(self) -> None:
+        """Forget the limit."""
+
+    # ---- where the guide stands ------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> int:
+        """The state of the guide of the constraint: that of its start until the beginning is written."""
+        return (self._behind or self._begin).state
+
+    @property
+    def position(self) -> Hashable:
+        """Where the guide stands."""
+        return self._position_inside() if self._behind is None else self._behind.position
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text so far is complete."""
+        return self._behind is not None and self._behind.is_accepting
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing can follow."""
+        return self._behind is not None and self._behind.is_finished
+
+    def describe(self) -> str:
+        """What views show of the position of the guide of the constraint."""
+        return (self._behind or self._begin).describe()
+
+    @property
+    def temperature(self) -> float | None:
+        """That of the guide of the constraint, once it goes on; ``None``: that of the generation."""
+        return getattr(self._behind, "temperature", None)
+
+    def tokens_left(self) -> int:
+        """The fewest tokens to an end, or a bound above; those of the beginning are not counted."""
+        return (self._behind or self._begin).tokens_left()
+
+    # ---- what may follow -------------------------------------------------------------------------------------------
+
+    def mask(self) -> Mask:
+        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        if self._behind is not None:
+            return self._behind.mask()
+        return packed(self.allowed_tokens(), len(self.vocabulary))
+
+    def allowed_tokens(self) -> Int32:
+        """The ids of the tokens that may follow, ascending, int32; they may be shared, and are not to be changed.
+
+        Raises:
+            DeadEnd: No token of the vocabulary can follow.
+            GenerationError: As the guide of the constraint.
+        """
+        return self._tokens_inside() if self._behind is None else self._behind.allowed_tokens()
+
+    def forced_bytes(self, most: int | None = None) -> bytes:
+        """The bytes that must follow, at most ``most``: up to the next choice or the first place of an end."""
+        if most is not None:
+            arguments.whole_number("most", most, least=0)
+        return self._forced_inside(most) if self._behind is None else self._behind.forced_bytes(most)
+
+    def is_ready(self) -> bool:
+        """Whether the mask here is made; in the beginning it is made when it is asked for."""
+        return self._behind is None or self._behind.is_ready()
+
+    def allows_several(self) -> bool | None:
+        """Whether two tokens or more may follow; ``None``: only the mask tells."""
+        return None if self._behind is None else self._behind.allows_several()
+
+    # ---- steps -----------------------------------------------------------------------------------------------------
+
+    def advance(self, token_id: int) -> None:
+        """Take a token.
+
+        Raises:
+            UsageError: The token is not allowed here.
+        """
+        if self._behind is not None:
+            self._behind.advance(token_id)
+            self._steps_behind += 1
+            return
+        self._step(*self._after_token(arguments.whole_number("token_id", token_id)))
+
+    def advance_bytes(self, data: bytes) -> None:
+        """Read bytes that are part of no token.
+
+        Raises:
+            UsageError: No text goes on so.
+        """
+        if self._behind is not None:
+            self._behind.advance_bytes(data)
+            self._steps_behind += 1
+            return
+        self._step(*self._after_bytes(arguments.data("data", data)))
+
+    def _step(self, mark: Mark, behind: Guide | None) -> None:
+        self._marks.append(mark)
+        self._behind = behind
+
+    def rollback(self, count: int) -> None:
+        """Take back the last ``count`` steps.
+
+        Raises:
+            UsageError: Fewer steps than that were taken.
+        """
+        count = arguments.whole_number("count", count)
+        taken = len(self._marks) - 1 + self._steps_behind
+        if not 0 <= count <= taken:
+            raise UsageError(f"cannot take back {count} tokens: {taken} were taken")
+        behind = min(count, self._steps_behind)
+        if self._behind is not None:
+            self._behind.rollback(behind)
+            self._steps_behind -= behind
+        if count > behind:
+            del self._marks[behind - count :]
+            self._behind = None
+
+    def fork(self, *, limited: bool = True) -> Self:
+        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._marks = self._marks.copy()
+        if not arguments.flag("limited", limited):
+            twin._drop_limit()
+        if self._behind is not None:
+            twin._behind = self._behind.fork(limited=limited)
+        return twin

@@ -1,0 +1,295 @@
+"""A thought before a constraint: free text up to a marker, and then what the constraint allows.
+
+Both are one guide, so a token may hold the end of the marker and the beginning of the constraint's text. A thought is
+bounded: after so many tokens the rest of the marker must follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sfgen import arguments
+from sfgen.errors import DeadEnd, UsageError
+from sfgen.index.literal_guide import LiteralGuide, LiteralTokens
+from sfgen.index.marker import Marker
+from sfgen.index.prefixed_guide import PrefixedGuide
+from sfgen.protocols import Guide, GuideSource, Int32
+from sfgen.vocabulary import TokenTrie, Vocabulary
+
+_MOST_KEPT = 64
+"""How many states are remembered for a source."""
+
+
+class Thought:
+    """A source of guides through free text, a marker, and a constraint.
+
+    Args:
+        marker: What the free text ends with.
+        source: The constraint.
+        max_thought: The tokens that the free text may have; what writes nothing but the marker behind them is not
+            counted.
+
+    >>> from sfgen import Dfa, Index
+    >>> vocabulary = Vocabulary([b"a", b".", b".1", b"1", b"2", None], end_token_ids=[5])
+    >>> guide = Thought(Marker(b"."), Index(Dfa.from_regex("1"), vocabulary), 2).guide()
+    >>> guide.allowed_tokens().tolist()
+    [0, 1, 2, 3, 4]
+    >>> guide.advance(0)
+    >>> guide.advance(0)
+    >>> guide.allowed_tokens().tolist(), guide.forced_bytes()
+    ([1, 2], b'.1')
+    """
+
+    def __init__(self, marker: Marker, source: GuideSource, max_thought: int) -> None:
+        self.marker = arguments.instance("marker", marker, Marker)
+        arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
+        self.source = source
+        self.vocabulary: Vocabulary = arguments.instance("vocabulary", source.vocabulary, Vocabulary)
+        self.max_thought = arguments.whole_number("max_thought", max_thought, least=0)
+
+    def guide(self, max_tokens: int | None = None) -> ThoughtGuide:
+        """A new guide at the start of the thought.
+
+        Args:
+            max_tokens: The tokens that may write something behind the marker.
+
+        Raises:
+            LimitTooSmall: No text of the constraint can be written with ``max_tokens`` tokens.
+            DeadEnd: The vocabulary cannot write the marker.
+        """
+        return ThoughtGuide(self, max_tokens)
+
+    def across(self, max_tokens: int) -> ThoughtGuide:
+        """As :meth:`guide`; its first bytes are of a token that began before, and count as one behind the marker."""
+        most = arguments.whole_number("max_tokens", max_tokens, least=0)
+        return ThoughtGuide(self, most, bytes_count=True)
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """What the constraint's judges say of what is behind the first marker."""
+        _, marker, text = arguments.data("data", data).partition(self.marker.data)
+        if not marker:
+            return {"constraint": repr(self.marker.data), "refused by": "the search for the marker"}
+        return self.source.refusal(text)
+
+
+class ThoughtTokens:
+    """Which tokens may follow in a thought.
+
+    Args:
+        thought: The thought.
+        max_tokens: As for :meth:`Thought.guide`.
+
+    Attributes:
+        literal: What writes the marker alone.
+
+    Raises:
+        LimitTooSmall: As ``GuideSource.guide``.
+    """
+
+    def __init__(self, thought: Thought, max_tokens: int | None) -> None:
+        self.marker = thought.marker
+        self.vocabulary = thought.vocabulary
+        self.literal = LiteralTokens(thought.marker.data, thought.source, max_tokens)
+        self._kept = _kept_for(thought.source)
+        self._max_tokens = max_tokens
+
+    def unlimited(self) -> ThoughtTokens:
+        """The same without a limit."""
+        twin = object.__new__(ThoughtTokens)
+        twin.__dict__.update(self.__dict__)
+        twin.literal, twin._max_tokens = self.literal.unlimited(), None
+        return twin
+
+    def can_end(self, state: int) -> bool:
+        """Whether the rest of the marker can be written from a state of it."""
+        if self.marker.token is not None:
+            return self.literal.reads(b"")
+        return self.literal.allowed(state).size > 0
+
+    def allowed(self, state: int) -> Int32:
+        """The tokens that may follow, ascending; read-only and shared.
+
+        Behind those that do not complete the marker it can still be written.
+        """
+        key = self.marker, state, self._max_tokens
+        found = self._kept.get(key)
+        if found is None:
+            found = self._found(state)
+            found.setflags(write=False)
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = found
+        return found
+
+    def behind(self, state: int, trie: TokenTrie, skipped: int) -> Int32:
+        """The tokens of a trie that may follow, ascending.
+
+        Args:
+            state: The state of the marker.
+            trie: What tokens have behind some bytes.
+            skipped: How many bytes that are.
+        """
+        marker, tokens = self.marker, self.vocabulary.tokens
+        candidates = np.sort(trie.token_ids)
+        refused: set[int] = set()
+        for token in set(marker.completing(state, trie, self.vocabulary)) & set(candidates.tolist()):
+            data = (tokens[token] or b"")[skipped:]
+            after, used = marker.read(state, data)
+            if after == len(marker.data) and not self._reads(data[used:]):
+                refused.add(token)
+        dead = [state for state in range(len(marker.data)) if not self.can_end(state)]
+        if dead:
+            for token in candidates.tolist():
+                if marker.read(state, (tokens[token] or b"")[skipped:])[0] in dead:
+                    refused.add(token)
+        return np.setdiff1d(candidates, sorted(refused), assume_unique=True).astype(np.int32)
+
+    def _found(self, state: int) -> Int32:
+        found = self.behind(state, self.vocabulary.trie, 0)
+        if self.marker.token is not None and self.can_end(state):
+            found = np.union1d(found, [self.marker.token]).astype(np.int32)
+        return found
+
+    def _reads(self, rest: bytes) -> bool:
+        """Whether a token may have these bytes behind the marker."""
+        return self.literal.reads(rest)
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtPosition:
+    """A position in a thought.
+
+    Attributes:
+        marker: What ends it.
+        state: The state of the marker.
+        must_end: Whether the marker must follow at once.
+        behind: The position of the guide behind the marker.
+    """
+
+    marker: Marker
+    state: int
+    must_end: bool
+    behind: Hashable
+
+
+class ThoughtMark(NamedTuple):
+    """Where a guide stands in a thought.
+
+    Args:
+        state: The state of the marker.
+        tokens: The tokens until there.
+    """
+
+    state: int
+    tokens: int
+
+
+class ThoughtGuide(PrefixedGuide[ThoughtMark]):
+    """Walks one sequence through a thought, a marker, and a constraint.
+
+    Args:
+        thought: What it walks through.
+        max_tokens: As for :meth:`Thought.guide`.
+        bytes_count: Whether bytes are of a token that counts to the limit, if they reach behind the marker.
+    """
+
+    def __init__(self, thought: Thought, max_tokens: int | None = None, *, bytes_count: bool = False) -> None:
+        self._max_thought = arguments.instance("thought", thought, Thought).max_thought
+        self._tokens = ThoughtTokens(thought, max_tokens)
+        super().__init__(thought.vocabulary, ThoughtMark(0, 0))
+        self._bytes_count = bytes_count
+        if not self._tokens.can_end(0):
+            raise DeadEnd(
+                f"the tokens of the vocabulary cannot write {thought.marker.data.decode('utf-8', 'replace')!r}, "
+                "behind which the constraint begins",
+                hint="Choose another text, or a model whose tokenizer can write it.",
+            )
+        self._behind = self._at(self._marks[-1])
+
+    @property
+    def in_thought(self) -> bool:
+        """Whether the marker is not complete."""
+        return self._behind is None or (isinstance(self._behind, LiteralGuide) and self._behind.is_inside)
+
+    def tokens_behind(self, trie: TokenTrie, skipped: int) -> Int32 | None:
+        """The tokens of a trie that may follow, ascending: see :meth:`ThoughtTokens.behind`; ``None``: no thought."""
+        if self._behind is not None or self._must_end:
+            return None
+        return self._tokens.behind(self._marks[-1].state, trie, skipped)
+
+    def describe(self) -> str:
+        """What views show of the position of the guide behind the marker; before it, that it is a thought."""
+        return "thought" if self.in_thought else super().describe()
+
+    @property
+    def _begin(self) -> Guide:
+        return self._tokens.literal.begin
+
+    @property
+    def _must_end(self) -> bool:
+        return self._marks[-1].tokens >= self._max_thought
+
+    def _position_inside(self) -> ThoughtPosition:
+        marker = self._tokens.marker
+        return ThoughtPosition(marker, self._marks[-1].state, self._must_end, self._begin.position)
+
+    def _tokens_inside(self) -> Int32:
+        if self._must_end:
+            return np.array([self._tokens.marker.token], dtype=np.int32)
+        return self._tokens.allowed(self._marks[-1].state)
+
+    def _forced_inside(self, most: int | None) -> bytes:
+        return b""
+
+    def _after_token(self, token_id: int) -> tuple[ThoughtMark, Guide | None]:
+        marker, mark, tokens = self._tokens.marker, self._marks[-1], self._tokens_inside()
+        place = int(np.searchsorted(tokens, token_id))
+        if place == tokens.size or tokens[place] != token_id:
+            raise UsageError(f"token {token_id} is not allowed here")
+        if token_id == marker.token:
+            return ThoughtMark(len(marker.data), mark.tokens + 1), self._begin.fork()
+        data = self.vocabulary.tokens[token_id] or b""
+        return self._after(data, 1, self._tokens.literal.across)
+
+    def _after_bytes(self, data: bytes) -> tuple[ThoughtMark, Guide | None]:
+        return self._after(data, 0, self._tokens.literal.across if self._bytes_count else self._begin)
+
+    def _after(self, data: bytes, tokens: int, across: Guide | None) -> tuple[ThoughtMark, Guide | None]:
+        """Read bytes; ``across`` goes on with those behind the marker."""
+        marker, mark = self._tokens.marker, self._marks[-1]
+        state, used = marker.read(mark.state, data)
+        mark = ThoughtMark(state, mark.tokens + tokens)
+        if state < len(marker.data):
+            return mark, self._at(mark)
+        behind = self._begin.fork()
+        if used < len(data):
+            if across is None:
+                raise UsageError(f"the text cannot go on with {data!r:.60}")
+            behind = across.fork()
+            behind.advance_bytes(data[used:])
+        return mark, behind
+
+    def _at(self, mark: ThoughtMark) -> Guide | None:
+        """The guide that writes the marker where it must follow; ``None`` where it need not, or is one token."""
+        if self._tokens.marker.token is not None or mark.tokens < self._max_thought:
+            return None
+        return LiteralGuide.within(self._tokens.literal, mark.state, bytes_count=self._bytes_count)
+
+    def _drop_limit(self) -> None:
+        self._tokens = self._tokens.unlimited()
+
+
+_all_kept: WeakKeyDictionary[Any, dict[tuple[Marker, int, int | None], Int32]] = WeakKeyDictionary()
+
+
+def _kept_for(source: GuideSource) -> dict[tuple[Marker, int, int | None], Int32]:
+    """What is remembered for a source; nothing if it cannot be referred to weakly."""
+    try:
+        return _all_kept.setdefault(source, {})
+    except TypeError:
+        return {}

@@ -1,0 +1,1 @@
+"""Templates: literal text with holes that a model fills, as a constraint."""

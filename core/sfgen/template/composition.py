@@ -1,0 +1,250 @@
+"""One language from the parts of a template: an automaton where all holes are regular, else rules of one grammar.
+
+A hole that is written once more is no regular matter, and no context-free one. But where it has few texts, such as some
+choices, the template is one of few templates without it: a union, of as much of the template as the copies span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from sfgen.automata import Dfa
+from sfgen.grammar import rules
+from sfgen.grammar.rules import Expression
+from sfgen.schema.json_schema import JsonSchema
+from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
+
+MAX_TEXTS = 256
+"""The most ways to fill holes that are written once more."""
+
+Made = TypeVar("Made")
+
+_TOP = "template"
+
+
+class NoneOfOne(Exception):
+    """The parts have no automaton and no rules of one grammar: a copy of too many texts, or a grammar for Lark."""
+
+
+class Algebra(Protocol[Made]):
+    """How languages are put together."""
+
+    def literal(self, data: bytes) -> Made:
+        """That of one text."""
+
+    def hole(self, constraint: Constraint) -> Made:
+        """That of a hole."""
+
+    def sequence(self, made: Sequence[Made]) -> Made:
+        """One after the other; at least one."""
+
+    def either(self, made: Sequence[Made]) -> Made:
+        """One of them; at least one."""
+
+
+class Automata:
+    """Languages as automata: an ``Algebra``."""
+
+    def literal(self, data: bytes) -> Dfa:
+        """That of one text."""
+        return Dfa.from_choices([data.decode()])
+
+    def hole(self, constraint: Constraint) -> Dfa:
+        """That of a hole."""
+        if not isinstance(constraint, Dfa):
+            raise NoneOfOne
+        return constraint
+
+    def sequence(self, made: Sequence[Dfa]) -> Dfa:
+        """One after the other."""
+        return _halved(made, lambda left, right: left + right)
+
+    def either(self, made: Sequence[Dfa]) -> Dfa:
+        """One of them."""
+        return _halved(made, lambda left, right: left | right)
+
+
+class RulesOfHoles:
+    """Languages as expressions: an ``Algebra``.
+
+    Attributes:
+        rules: The rules that they call.
+    """
+
+    def __init__(self) -> None:
+        self.rules: dict[str, Expression] = {}
+        self._starts: dict[int, tuple[Constraint, rules.Call]] = {}
+
+    def literal(self, data: bytes) -> Expression:
+        """That of one text."""
+        return rules.Literal(data)
+
+    def hole(self, constraint: Constraint) -> Expression:
+        """That of a hole."""
+        if id(constraint) not in self._starts:
+            self._starts[id(constraint)] = constraint, self._add(constraint)
+        return self._starts[id(constraint)][1]
+
+    def sequence(self, made: Sequence[Expression]) -> Expression:
+        """One after the other."""
+        return rules.Concatenation(tuple(made))
+
+    def either(self, made: Sequence[Expression]) -> Expression:
+        """One of them."""
+        return rules.Alternation(tuple(made))
+
+    def _add(self, constraint: Constraint) -> rules.Call:
+        """Take the rules of a hole in, under names of their own; the call of the one that is a whole text."""
+        prefix = f"{len(self._starts)}."
+        if isinstance(constraint, Dfa):
+            self.rules[prefix] = rules.Leaf(constraint)
+            return rules.Call(prefix)
+        grammar = constraint.compiled.grammar if isinstance(constraint, JsonSchema) else constraint.expressions
+        if grammar is None:
+            raise NoneOfOne
+        for name, expression in grammar.rules.items():
+            self.rules[prefix + name] = renamed(expression, prefix)
+        return rules.Call(prefix + grammar.start)
+
+
+def renamed(expression: Any, prefix: str) -> Any:
+    """An expression whose calls are of rules with a longer name.
+
+    >>> renamed(rules.Repeat(rules.Call("a"), 0, 1), "x.")
+    Repeat(child=Call(rule='x.a', distinct=False), minimum=0, maximum=1)
+    """
+    if isinstance(expression, rules.Call):
+        return replace(expression, rule=prefix + expression.rule)
+    if isinstance(expression, rules.Step):
+        return rules.Step(renamed(expression.expression, prefix), expression.target)
+    if isinstance(expression, tuple):
+        return tuple(renamed(each, prefix) for each in expression)
+    if isinstance(expression, Dfa) or not is_dataclass(expression) or isinstance(expression, type):
+        return expression
+    inner = {field.name: getattr(expression, field.name) for field in fields(expression)}
+    return type(expression)(**{name: renamed(value, prefix) for name, value in inner.items()})
+
+
+def automaton_of(parts: Sequence[Part]) -> Dfa | None:
+    """The automaton of all texts of the parts; ``None`` where there is none.
+
+    Raises:
+        PatternTooLarge: It passes a limit.
+
+    >>> from sfgen.template.syntax import Hole
+    >>> automaton_of([Literal(b"a"), Literal(b"b")]).shortest()
+    b'ab'
+    """
+    try:
+        return _Composition(parts, Automata()).whole()
+    except NoneOfOne:
+        return None
+
+
+def grammar_of(parts: Sequence[Part]) -> rules.Grammar | None:
+    """The rules of all texts of the parts; ``None`` where there are none.
+
+    Raises:
+        SfgenError: As ``JsonSchema.compiled``.
+    """
+    algebra = RulesOfHoles()
+    try:
+        whole = _Composition(parts, algebra).whole()
+    except NoneOfOne:
+        return None
+    return rules.Grammar({_TOP: whole, **algebra.rules}, _TOP)
+
+
+class _Composition(Generic[Made]):
+    """Puts the languages of parts together."""
+
+    def __init__(self, parts: Sequence[Part], algebra: Algebra[Made]) -> None:
+        self._parts, self._algebra = parts, algebra
+        self._last = {part.source: number for number, part in enumerate(parts) if isinstance(part, Copied)}
+
+    def whole(self) -> Made:
+        """The language of all parts."""
+        return self._between(0, len(self._parts), {}, 1)
+
+    def _between(self, begin: int, end: int, copies: Mapping[int, bytes], ways: int) -> Made:
+        """The language of some parts.
+
+        Args:
+            begin: The first of them.
+            end: The one behind the last.
+            copies: The texts of holes that are written once more.
+            ways: How many ways there are to fill these.
+        """
+        made = []
+        while begin < end:
+            part = self._parts[begin]
+            if begin in self._last:
+                behind = self._span(begin)
+                made.append(self._union(begin, behind, copies, ways))
+                begin = behind
+                continue
+            if isinstance(part, Filled):
+                made.append(self._algebra.hole(part.constraint))
+            else:
+                made.append(self._algebra.literal(part.data if isinstance(part, Literal) else copies[part.source]))
+            begin += 1
+        return self._algebra.sequence(made) if made else self._algebra.literal(b"")
+
+    def _span(self, hole: int) -> int:
+        """The part behind the last copy of a hole, and of those holes that begin before it."""
+        end, part = self._last[hole] + 1, hole
+        while part < end:
+            end = max(end, self._last.get(part, 0) + 1)
+            part += 1
+        return end
+
+    def _union(self, hole: int, end: int, copies: Mapping[int, bytes], ways: int) -> Made:
+        part = self._parts[hole]
+        assert isinstance(part, Filled), "copies are of holes"
+        texts = few_texts(part.constraint, MAX_TEXTS // ways)
+        if texts is None:
+            raise NoneOfOne
+        return self._algebra.either(
+            [
+                self._algebra.sequence(
+                    [
+                        self._algebra.literal(text),
+                        self._between(hole + 1, end, {**copies, hole: text}, ways * len(texts)),
+                    ]
+                )
+                for text in texts
+            ]
+        )
+
+
+def few_texts(constraint: Constraint, most: int) -> list[bytes] | None:
+    """All texts of an automaton, if they are at most so many; ``None``: they are more, or it is no automaton.
+
+    >>> few_texts(Dfa.from_regex("(a|b)c?"), 4), few_texts(Dfa.from_regex("a*b"), 99)
+    ([b'a', b'b', b'ac', b'bc'], None)
+    """
+    if not isinstance(constraint, Dfa):
+        return None
+    found, beginnings = list[bytes](), [(0, b"")]
+    for _ in range(len(constraint)):
+        found += [text for state, text in beginnings if constraint.accepting[state]]
+        beginnings = [
+            (target, text + bytes([byte]))
+            for state, text in beginnings
+            for byte, target in enumerate(constraint.transitions[state][constraint.byte_classes].tolist())
+            if target >= 0
+        ]
+        if len(found) + len(beginnings) > most:  # each beginning is that of some text
+            return None
+    return None if beginnings else found
+
+
+def _halved(made: Sequence[Made], join: Callable[[Made, Made], Made]) -> Made:
+    """Join neighbours until one is left: no part is joined more often than it takes."""
+    made = list(made)
+    while len(made) > 1:
+        pairs = [join(left, right) for left, right in zip(made[::2], made[1::2], strict=False)]
+        made = pairs + made[len(pairs) * 2 :]
+    return made[0]

@@ -1,0 +1,93 @@
+"""Write templates to files for one vocabulary, and read them.
+
+The file is as ``sfgen.index.saved_text`` tells. ``template`` is the text of the template, and ``holes`` the schemas and
+grammars of its holes as JSON, by name: the files that it names need not be there when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from sfgen.automata import Dfa
+from sfgen.errors import SfgenError, UsageError
+from sfgen.index.saved_text import SavedText
+from sfgen.language.file import grammar_of, options_of
+from sfgen.language.grammar import Grammar
+from sfgen.protocols import Tokens
+from sfgen.schema.json_schema import JsonSchema
+from sfgen.schema.words import as_json
+from sfgen.template.template import Template
+
+_FILE = SavedText("template", 1, ("template", "holes"))
+
+
+def save(template: Template, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
+    """Write a template, with the schemas and grammars of its holes, for one vocabulary.
+
+    Args:
+        template: The template.
+        vocabulary: What it is to be used with.
+        path: The file.
+        force: Whether a file that holds something else is replaced.
+
+    Raises:
+        IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
+    """
+    constraints = {hole.name: hole.constraint for hole in template.holes}
+    holes = {name: _facts(constraint) for name, constraint in constraints.items() if not isinstance(constraint, Dfa)}
+    _FILE.save({"template": template.text, "holes": json.dumps(holes)}, vocabulary, path, force=force)
+
+
+def _facts(constraint: JsonSchema | Grammar) -> dict[str, Any]:
+    if isinstance(constraint, JsonSchema):
+        return {"schema": as_json(constraint.document.root)}
+    return {"grammar": constraint.text, **options_of(constraint)}
+
+
+def check(path: str | PathLike[str], vocabulary: Tokens) -> None:
+    """Refuse what ``load`` would refuse, but for a look at the holes.
+
+    Raises:
+        IndexFileError: No such file, no saved template, or made for another vocabulary.
+    """
+    _FILE.load(path, vocabulary)
+
+
+def load(path: str | PathLike[str], vocabulary: Tokens) -> Template:
+    """Read a template that was saved for the same vocabulary.
+
+    Raises:
+        IndexFileError: No such file, no saved template, damaged, or made for another vocabulary.
+    """
+    return _template_of(path, _FILE.load(path, vocabulary))
+
+
+def saved_template(path: str | PathLike[str]) -> Template | None:
+    """The template in a file, whatever the vocabulary; ``None`` if the file is something else.
+
+    Raises:
+        IndexFileError: There is no such file, or it is a damaged one of this kind.
+    """
+    metadata = _FILE.read(path)
+    return None if metadata is None else _template_of(path, metadata)
+
+
+def _template_of(path: str | PathLike[str], metadata: Mapping[str, str]) -> Template:
+    try:
+        holes = {name: _constraint(facts) for name, facts in json.loads(metadata["holes"]).items()}
+        return Template.of_constraints(metadata["template"], holes)
+    except UsageError:
+        raise
+    except (SfgenError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        raise _FILE.damaged(path, "its holes are not in order") from None
+
+
+def _constraint(facts: Mapping[str, Any]) -> JsonSchema | Grammar:
+    """The schema or the grammar of a hole."""
+    if tuple(facts) == ("schema",):
+        return JsonSchema(facts["schema"])
+    options = dict(facts)
+    return grammar_of(options.pop("grammar"), options)

@@ -1,0 +1,91 @@
+"""The guides of templates: those of their automata or rules, which also tell the hole that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TypeVar
+
+from sfgen.grammar.guide import NetworkGuide
+from sfgen.grammar.stack import Position as NetworkPosition
+from sfgen.grammar.token_positions import TokenPositions
+from sfgen.index import DfaIndex
+from sfgen.index.dfa_guide import DfaGuide
+from sfgen.index.read_beside import ReadBeside
+from sfgen.template.reader import Position, TemplateReader
+
+Inner = TypeVar("Inner", bound=Hashable)
+
+BETWEEN = "the template's text"
+"""What views show where no hole is open."""
+
+
+def described(reader: TemplateReader, position: Position) -> str:
+    """What views show of a position: the hole, and which of its repetitions.
+
+    Args:
+        reader: The template.
+        position: The position.
+    """
+    hole = reader.hole(position)
+    if hole is None:
+        return BETWEEN
+    return hole.name if hole.repetition is None else f"{hole.name} {hole.repetition + 1}"
+
+
+class TellsHole(ReadBeside[Inner, Position]):
+    """What the guides of templates have in common; stands before the class of the guide."""
+
+    _template: TemplateReader
+
+    def _begin_template(self, template: TemplateReader) -> None:
+        self._template = template
+        self._begin_beside(template.start)
+
+    def _read_on(self, reading: Position, piece: bytes) -> Position:
+        after = self._template.read(reading, piece)
+        assert after is not None, "the guide has read it"
+        return after
+
+    def describe(self) -> str:
+        """The hole that is open; where several may be, the first of them."""
+        return described(self._template, self._reading())
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of the hole that is open; ``None``: that of the generation."""
+        hole = self._template.hole(self._reading())
+        return None if hole is None else hole.hole.temperature
+
+
+class TemplateDfaGuide(TellsHole[int], DfaGuide):
+    """Walks one sequence through a template whose holes are regular; see ``DfaGuide``.
+
+    Args:
+        index: The index of its automaton.
+        template: Reads its parts.
+        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: No text can be written with ``max_tokens`` tokens.
+    """
+
+    def __init__(self, index: DfaIndex, template: TemplateReader, max_tokens: int | None = None) -> None:
+        DfaGuide.__init__(self, index, max_tokens)
+        self._begin_template(template)
+
+
+class TemplateNetworkGuide(TellsHole[NetworkPosition], NetworkGuide):
+    """Walks one sequence through a template with schemas or grammars in it; see ``NetworkGuide``.
+
+    Args:
+        tokens: Its rules over a vocabulary.
+        template: Reads its parts.
+        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: No text can be written with ``max_tokens`` tokens.
+    """
+
+    def __init__(self, tokens: TokenPositions, template: TemplateReader, max_tokens: int | None = None) -> None:
+        NetworkGuide.__init__(self, tokens, max_tokens)
+        self._begin_template(template)

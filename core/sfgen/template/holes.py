@@ -1,0 +1,144 @@
+"""What a hole of a template is filled with: an automaton, a schema or a grammar."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from sfgen.automata import Dfa
+from sfgen.automata.determinize import Deterministic
+from sfgen.automata.minimize import minimize
+from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError, TemplateError, UsageError
+from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.language.source import GrammarSource
+from sfgen.schema.json_schema import JsonSchema
+from sfgen.schema.read import is_file_name
+from sfgen.template.parts import Constraint
+from sfgen.template.syntax import Hole, items_of
+
+_GRAMMAR_FILES = (".gbnf", ".lark")
+
+
+class Holes:
+    """Reads what holes are filled with.
+
+    Args:
+        text: The template, for errors.
+        origin: The name of its file.
+        directory: Where the files are that it names; ``None``: in the current one.
+        known: What holes are filled with, by their names, where that is known already.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        origin: str | None = None,
+        directory: str | None = None,
+        known: Mapping[str, Constraint] | None = None,
+    ) -> None:
+        self._text, self._origin, self._directory = text, origin, directory
+        self._known = known or {}
+
+    def constraint_of(self, hole: Hole) -> Constraint:
+        """What a hole is filled with.
+
+        Raises:
+            TemplateError: It is no pattern, no schema or no grammar, nothing can fill it, or it passes a limit.
+            InputError: A file cannot be read.
+            GrammarError: A grammar in a file is none.
+        """
+        if hole.name in self._known:
+            return self._known[hole.name]
+        try:
+            if hole.kind == "regex":
+                return Dfa.from_regex(hole.argument)
+            if hole.kind == "choices":
+                return self._choices(hole)
+            if hole.kind == "text":
+                return any_text(hole.until, hole.most)
+            return self._schema(hole) if hole.kind == "schema" else self._grammar(hole)
+        except PatternError as error:
+            raise self._error(hole, f"pattern: {error.reason}", error.position, error.hint) from None
+        except SchemaError as error:
+            raise self._error(hole, error.message, None, error.hint) from None
+
+    def _choices(self, hole: Hole) -> Dfa:
+        items = items_of(hole.argument)
+        if not items:
+            raise self._error(hole, "there is nothing to choose from", None, "For example: {{mood: choices good, bad}}")
+        try:
+            return Dfa.from_choices(items)
+        except UsageError as error:
+            raise self._error(hole, error.message, None, error.hint) from None
+
+    def _schema(self, hole: Hole) -> JsonSchema:
+        argument = hole.argument
+        is_text = argument.startswith("{") or argument in ("true", "false")
+        is_file = not is_text and (is_file_name(argument) or os.path.isfile(self._path(argument)))
+        schema = JsonSchema(Path(self._path(argument)) if is_file else argument)
+        _ = schema.network  # tells what is wrong with it
+        return schema
+
+    def _grammar(self, hole: Hole) -> Constraint:
+        argument = hole.argument
+        path = self._path(argument)
+        try:
+            if "\n" not in argument and (argument.endswith(_GRAMMAR_FILES) or os.path.isfile(path)):
+                text = self._content(path)
+                directory = os.path.dirname(path) or os.curdir
+                return GrammarSource(text, origin=path, directory=directory).grammar()
+            return GrammarSource(argument).grammar()
+        except GrammarTooLarge as error:
+            raise self._error(hole, f"grammar: {error}", None, "") from None
+        except ErrorInText as error:
+            if error.origin is not None:  # it names its own file and line
+                raise
+            raise self._error(hole, f"{error.what}: {error.reason}", error.position, error.hint) from None
+
+    def _content(self, path: str) -> str:
+        try:
+            return Path(path).read_text(encoding="utf-8-sig")
+        except (OSError, ValueError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or "it is not UTF-8"
+            raise InputError(f"cannot read the grammar {path}: {reason}") from None
+
+    def _path(self, name: str) -> str:
+        return name if self._directory is None else os.path.join(self._directory, name)
+
+    def _error(self, hole: Hole, reason: str, position: int | None, hint: str) -> TemplateError:
+        """What is wrong with a hole; ``position`` is one in its argument."""
+        at = hole.argument_position + (position or 0) if hole.argument else hole.position
+        return TemplateError(reason, self._text, at, hint=hint, origin=self._origin)
+
+
+def any_text(until: str | None, most: int | None) -> Dfa:
+    """The automaton of any text.
+
+    Args:
+        until: What must follow it, and begins nowhere before; ``None``: anything may.
+        most: The most characters; ``None``: any number.
+
+    Raises:
+        PatternTooLarge: It passes a limit.
+
+    >>> line = any_text("\\n", 3)
+    >>> [line.accepts(text) for text in ("", "abc", "abcd", "a\\n")]
+    [True, True, False, False]
+    >>> any_text("aa", None).accepts("ba")  # baaa: the first "aa" would begin one character earlier
+    False
+    """
+    text = Dfa.from_regex("(?s:.*)" if most is None else f"(?s:.{{0,{most}}})")
+    if until is None:
+        return text
+    ending = re.escape(until)
+    # The texts that end with the first one; of these, what stands before it (a right quotient).
+    whole = Dfa.from_regex(f"(?s:(?:(?!{ending}).)*{ending})")
+    data = until.encode()
+    behind = [whole.walk(data, state) for state in range(len(whole))]
+    accepting = np.array([state >= 0 and bool(whole.accepting[state]) for state in behind])
+    before = Dfa(*minimize(Deterministic(whole.transitions, whole.byte_classes, accepting)))
+    return before if most is None else before & text

@@ -1,0 +1,376 @@
+r"""The syntax of templates: from a text to what stands in it.
+
+A template is literal text with *holes* and *blocks*. The outer marks are those of Jinja; what stands in a hole is not
+(jinja2's lexer reads expressions, and refuses patterns such as ``[A-Z]{2}``)::
+
+    {{name: regex [A-Z][a-z]+}}            a text of a pattern
+    {{mood: choices good, bad}}            one of these; \, is a comma, \\ a backslash, "\ " a blank that stays
+    {{person: schema person.json}}         JSON by a schema: a file, JSON, or the short form
+    {{query: grammar sql.lark}}            a text of a grammar: a file, or the grammar itself
+    {{why: text until "\n" max 40}}        any text; until: up to that text, which the template goes on with;
+                                           max: at most so many characters
+    {{name temperature 0.2: regex …}}      a hole with its own temperature
+    {{name}}                               what the hole of this name was given, once more
+    {{"{{"}}                               these characters themselves: a string of JSON
+    {% for x in a, b %}…{{x}}…{% endfor %} the block, once for each item, which {{x}} writes
+
+A hole ends before the last two of the first braces that close two or more at once, so ``{{year: regex [0-9]{4}}}`` is a
+hole; what needs ``}}`` inside can write ``\}}`` in a pattern, and in JSON nothing has to be done. White space around
+what stands in a hole is no part of it. A line with nothing but the mark of a block is no part of the text.
+
+A name is written once. Blocks may stand in blocks. A hole in a block is given something in each repetition, and
+``{{name}}`` means that of the same repetition.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Literal, NoReturn, TypeAlias, get_args
+
+from sfgen import arguments
+from sfgen.errors import SfgenError, TemplateError
+
+Kind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "text"]
+"""What a hole is filled with."""
+
+_MARK = re.compile(r"\{\{|\{%")
+_SPACE = re.compile(r"\s*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"[^\s:{}%\"]+")
+_CLOSING = re.compile(r"\}{2,}")
+_REST_OF_LINE = re.compile(r"[ \t]*(?:\r?\n|\Z)")
+_NUMBER = re.compile(r"[0-9]+")
+_HOLES = 'A hole is {{name: regex [a-z]+}}, {{name}}, or {{"text"}}; write {{"{{"}} for two braces themselves.'
+_BLOCKS = "A block is {% for x in a, b %}…{% endfor %}."
+_KINDS = "A hole is filled by regex, choices, schema, grammar or text: {{name: regex [a-z]+}}."
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Characters of the template themselves."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """What the model fills.
+
+    Attributes:
+        name: Its name.
+        kind: What it is filled with.
+        argument: What stands behind the kind; of ``text`` nothing.
+        position: Where its name stands in the template, in characters.
+        argument_position: Where the argument begins.
+        temperature: Its own temperature; ``None``: that of the generation.
+        until: The text that it ends before; ``None``: none.
+        most: The most characters; ``None``: any number.
+    """
+
+    name: str
+    kind: Kind
+    argument: str
+    position: int
+    argument_position: int
+    temperature: float | None = None
+    until: str | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A name: of a hole that stands before, or of the item of a block.
+
+    Attributes:
+        name: The name.
+        position: Where it stands in the template, in characters.
+    """
+
+    name: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What is repeated for each of some items.
+
+    Attributes:
+        name: What the item is called inside.
+        items: The items.
+        body: What is repeated.
+        position: Where the name stands in the template, in characters.
+    """
+
+    name: str
+    items: tuple[str, ...]
+    body: tuple[Node, ...]
+    position: int
+
+
+Node: TypeAlias = Text | Hole | Again | Block
+
+
+def parse_template(text: str, origin: str | None = None) -> tuple[Node, ...]:
+    """Read a template.
+
+    Args:
+        text: The template.
+        origin: The name of its file, for messages.
+
+    Raises:
+        TemplateError: It cannot be read; says where.
+
+    >>> [type(node).__name__ for node in parse_template("I am {{name: regex [a-z]+}}, {{name}}.")]
+    ['Text', 'Hole', 'Text', 'Again', 'Text']
+    """
+    return _Parser(arguments.text("template", text), origin).read()
+
+
+@dataclass
+class _Parser:
+    """One walk over a template from its start to its end.
+
+    Attributes:
+        text: The template.
+        origin: The name of its file.
+        at: How many characters were read.
+    """
+
+    text: str
+    origin: str | None
+    at: int = 0
+
+    def read(self) -> tuple[Node, ...]:
+        """All that stands in the template."""
+        return tuple(node for node in self._nodes(None) if node != Text(""))
+
+    def _nodes(self, block: int | None) -> list[Node]:
+        """What stands here, up to the end of the block that began at a position, or of the template."""
+        nodes: list[Node] = []
+        while (mark := _MARK.search(self.text, self.at)) is not None:
+            begin = mark.start()
+            before = self.text[self.at : begin]
+            self.at = mark.end()
+            if mark[0] == "{{":
+                nodes += [Text(before), self._hole(begin)]
+                continue
+            self._skip()
+            word, start = self._word(), self.at
+            if word == "for":
+                head = self._head_of_block(begin)
+                nodes.append(Text(self._without_line(before, begin)))
+                nodes.append(Block(*head[:2], tuple(node for node in self._nodes(begin) if node != Text("")), head[2]))
+            elif word == "endfor":
+                if block is None:
+                    self._fail("this closes no block", begin, _BLOCKS)
+                self._close_tag(begin)
+                return [*nodes, Text(self._without_line(before, begin))]
+            else:
+                self._fail("this is no block: it begins with for or endfor", start - len(word), _BLOCKS)
+        if block is not None:
+            self._fail("this block is never closed", block, "Close it with {% endfor %}.")
+        nodes.append(Text(self.text[self.at :]))
+        self.at = len(self.text)
+        return nodes
+
+    # ---- blocks ----------------------------------------------------------------------------------------------------
+
+    def _head_of_block(self, begin: int) -> tuple[str, tuple[str, ...], int]:
+        """The name, the items, and where the name stands."""
+        self._skip()
+        position = self.at
+        name = self._name(_BLOCKS)
+        self._skip()
+        if self._word() != "in":
+            self._fail("here should stand in, and then the items", position + len(name), _BLOCKS)
+        start = self.at
+        end = self.text.find("%}", start)
+        if end < 0:
+            self._fail("this is never closed by %}", begin, _BLOCKS)
+        items = items_of(self.text[start:end])
+        if not items:
+            self._fail("there is nothing to go through", start, _BLOCKS)
+        self.at = end
+        self._close_tag(begin)
+        return name, items, position
+
+    def _close_tag(self, begin: int) -> None:
+        self._skip()
+        if not self.text.startswith("%}", self.at):
+            self._fail("this is never closed by %}", begin, _BLOCKS)
+        self.at += 2
+
+    def _without_line(self, before: str, begin: int) -> str:
+        """What stands before the mark of a block that was read; if it has a line for itself, that line is left out."""
+        line = self.text.rfind("\n", 0, begin) + 1
+        rest = _REST_OF_LINE.match(self.text, self.at)
+        if rest is None or self.text[line:begin].strip(" \t"):
+            return before
+        self.at = rest.end()
+        return before[: len(before) - (begin - line)]
+
+    # ---- holes -----------------------------------------------------------------------------------------------------
+
+    def _hole(self, begin: int) -> Node:
+        """The hole that begins with the braces at a position; they are read."""
+        self._skip()
+        if self.text.startswith('"', self.at):
+            characters = self._string("this string is never closed, or has an escape that JSON has not")
+            self._close_hole(begin)
+            return Text(characters)
+        position = self.at
+        name = self._name(_HOLES)
+        self._skip()
+        if self.text.startswith("}}", self.at):
+            self.at += 2
+            return Again(name, position)
+        temperature = self._temperature()
+        if not self.text.startswith(":", self.at):
+            self._fail("here should stand a colon, or the end of the hole", self.at, _HOLES)
+        self.at += 1
+        self._skip()
+        start, kind = self.at, self._word()
+        if kind not in get_args(Kind):
+            what = f"{kind!r} fills no hole" if kind else "nothing fills this hole"
+            self._fail(what, start, _KINDS)
+        self._skip()
+        if kind == "text":
+            return self._text_hole(begin, name, position, temperature)
+        start = self.at
+        argument = self._argument(begin, kind)
+        if not argument and kind != "regex":
+            self._fail(f"this hole has no {kind}", begin, _KINDS)
+        return Hole(name, kind, argument, position, start, temperature)  # type: ignore[arg-type]
+
+    def _temperature(self) -> float | None:
+        start = self.at
+        word = self._word()
+        if not word:
+            return None
+        if word != "temperature":
+            self._fail(
+                f"{word!r} is nothing that a hole has", start, "It has a temperature: {{name temperature 0.2: …}}."
+            )
+        self._skip()
+        start = self.at
+        number = self._word()
+        self._skip()
+        try:
+            temperature = arguments.number("temperature", float(number), "a number of at least 0")
+        except (ValueError, SfgenError):
+            hint = "For example: {{name temperature 0.2: regex [a-z]+}}"
+            self._fail("a temperature is a number of at least 0", start, hint)
+        return temperature
+
+    def _text_hole(self, begin: int, name: str, position: int, temperature: float | None) -> Hole:
+        start, until, most = self.at, None, None
+        while not self.text.startswith("}}", self.at):
+            word_at, word = self.at, self._word()
+            self._skip()
+            if word == "until" and until is None and self.text.startswith('"', self.at):
+                string_at = self.at
+                until = self._string("this string is never closed, or has an escape that JSON has not")
+                if not until:
+                    self._fail("the text to end before is empty", string_at, 'For example: until "\\n"')
+            elif word == "max" and most is None and (found := _NUMBER.match(self.text, self.at)):
+                if len(found[0]) > 9:
+                    self._fail("this is too large a number", self.at, "For example: max 400")
+                most, self.at = int(found[0]), found.end()
+            elif not word and self.at >= len(self.text):
+                self._never_closed(begin)
+            else:
+                hint = 'What text may say is until and max: {{name: text until "\\n" max 40}}.'
+                self._fail("this says nothing about a text", word_at, hint)
+            self._skip()
+        self.at += 2
+        return Hole(name, "text", "", position, start, temperature, until, most)
+
+    def _argument(self, begin: int, kind: str) -> str:
+        """What stands behind the kind, up to the end of the hole, which is read."""
+        start = self.at
+        if kind == "schema" and self.text.startswith("{", start):
+            try:
+                _, self.at = json.JSONDecoder().raw_decode(self.text, start)
+            except (ValueError, RecursionError):
+                self.at = start  # the schema's own reader says what is wrong with it
+            else:
+                argument = self.text[start : self.at]
+                self._close_hole(begin)
+                return argument
+        closing = _CLOSING.search(self.text, start)
+        if closing is None:
+            self._never_closed(begin)
+        self.at = closing.end()
+        return self.text[start : self.at - 2].strip()
+
+    def _close_hole(self, begin: int) -> None:
+        self._skip()
+        if not self.text.startswith("}}", self.at):
+            if self.at >= len(self.text):
+                self._never_closed(begin)
+            self._fail("the hole should end here", self.at, _HOLES)
+        self.at += 2
+
+    # ---- pieces ----------------------------------------------------------------------------------------------------
+
+    def _string(self, reason: str) -> str:
+        """The string of JSON that stands here."""
+        start = self.at
+        try:
+            found, self.at = json.JSONDecoder(strict=False).raw_decode(self.text, start)
+        except ValueError:
+            self._fail(reason, start, r'Strings are those of JSON: "\n" is a newline, "\"" a quotation mark.')
+        assert isinstance(found, str), "it begins with a quotation mark"
+        return found
+
+    def _name(self, hint: str) -> str:
+        found = _NAME.match(self.text, self.at)
+        if found is None:
+            self._fail("here should stand a name: letters, digits and _", self.at, hint)
+        self.at = found.end()
+        return found[0]
+
+    def _word(self) -> str:
+        found = _WORD.match(self.text, self.at)
+        if found is None:
+            return ""
+        self.at = found.end()
+        return found[0]
+
+    def _skip(self) -> None:
+        found = _SPACE.match(self.text, self.at)
+        assert found is not None, "it may be empty"
+        self.at = found.end()
+
+    def _never_closed(self, begin: int) -> NoReturn:
+        self._fail("this hole is never closed", begin, _HOLES)
+
+    def _fail(self, reason: str, position: int, hint: str = "") -> NoReturn:
+        raise TemplateError(reason, self.text, position, hint=hint, origin=self.origin)
+
+
+def items_of(text: str) -> tuple[str, ...]:
+    r"""The items between commas, without the white space around them, each once.
+
+    ``\,`` is a comma, ``\\`` a backslash, and ``\`` before a blank keeps it.
+
+    >>> items_of(r" hot, cold,a\,b , \ x")
+    ('hot', 'cold', 'a,b', ' x')
+    """
+    pieces = [list(_ESCAPED.finditer(piece)) for piece in _ITEM.findall(text)]
+    return tuple(dict.fromkeys(item for piece in pieces if (item := _stripped(piece))))
+
+
+_ITEM = re.compile(r"(?:\\.|[^\\,]|\\$)+", re.DOTALL)
+_ESCAPED = re.compile(r"\\([\\, ])|.", re.DOTALL)
+
+
+def _stripped(characters: list[re.Match[str]]) -> str:
+    """These characters without escapes, and without white space at both ends that has none."""
+    while characters and characters[0][0].isspace():
+        del characters[0]
+    while characters and characters[-1][0].isspace():
+        del characters[-1]
+    return "".join(found[1] or found[0] for found in characters)

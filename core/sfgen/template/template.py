@@ -1,0 +1,386 @@
+"""A template as a constraint: literal text with holes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from sfgen import arguments
+from sfgen.automata import Dfa
+from sfgen.errors import PatternTooLarge, TemplateError
+from sfgen.grammar.by_vocabulary import KeptByVocabulary
+from sfgen.grammar.network import Network, network_of
+from sfgen.grammar.read import Reader
+from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.token_positions import TokenPositions
+from sfgen.groups import Group
+from sfgen.index import DfaIndex
+from sfgen.protocols import Guide
+from sfgen.schema.json_schema import JsonSchema
+from sfgen.template.composition import automaton_of, grammar_of
+from sfgen.template.guide import TemplateDfaGuide, TemplateNetworkGuide
+from sfgen.template.holes import Holes
+from sfgen.template.parts import Assembly, Constraint, Copied, Filled, Literal, Part
+from sfgen.template.reader import TemplateReader
+from sfgen.template.segments import Segment, segments_of
+from sfgen.template.syntax import parse_template
+from sfgen.template.threads_guide import TemplateThreadsGuide, TemplateTokens
+from sfgen.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from sfgen.ban import BannedWords
+
+_SHOWN = 60  # characters of a template in a repr
+
+
+class Template:
+    r"""Literal text with holes that a model fills: a ``sfgen.protocols.GuidingConstraint``.
+
+    What may stand in it is told in ``sfgen.template.syntax``. Each hole's text is by itself one of its pattern, its
+    choices, its schema or its grammar. A text that can be divided in several ways is divided so that the first hole is
+    as long as it can be, then the second, and so on.
+
+    Safe to share between threads. Equal templates are equal.
+
+    Args:
+        text: The template.
+        directory: Where the files lie that its holes name; ``None``: in the current one.
+        origin: The name of its file, which errors tell; nothing is read from there.
+
+    Raises:
+        TemplateError: It cannot be read, a hole cannot be filled, or it passes a limit; says where.
+        InputError: A file that a hole names cannot be read.
+        GrammarError: A grammar in a file is none.
+
+    >>> template = Template("{{name: regex [A-Z][a-z]+}} is {{age: regex [0-9]+}}.")
+    >>> template.accepts("Ada is 36."), template.accepts("Ada is old.")
+    (True, False)
+    >>> [(group.name, group.span) for group in template.groups("Ada is 36.")]
+    [('name', (0, 3)), ('age', (7, 9))]
+    """
+
+    def __init__(self, text: str, *, directory: str | PathLike[str] | None = None, origin: str | None = None) -> None:
+        arguments.text("template", text)
+        if directory is not None:
+            directory = fspath(arguments.path("directory", directory))
+        if origin is not None:
+            arguments.text("origin", origin)
+        nodes = parse_template(text, origin)
+        parts = Assembly(text, origin, Holes(text, origin, directory).constraint_of).of(nodes)
+        self._set(text, origin, parts)
+        self._check_size()
+
+    def _set(self, text: str, origin: str | None, parts: Iterable[Part], narrowed: Dfa | None = None) -> None:
+        self._text, self._origin = text, origin
+        self._parts = tuple(parts)
+        self._narrowed = narrowed
+        self._division: tuple[bytes, list[tuple[int, int]] | None] | None = None  # of the text asked about last
+        self._indexes = KeptByVocabulary(self._index)
+        self._positions = KeptByVocabulary(self._tokens)
+        self._threads = KeptByVocabulary(lambda vocabulary: TemplateTokens(self._parts, self.segments, vocabulary))
+
+    @classmethod
+    def of_constraints(cls, text: str, constraints: Mapping[str, Constraint]) -> Template:
+        """A template some of whose holes are filled with what is given here, whatever stands in them.
+
+        Args:
+            text: The template.
+            constraints: What fills holes, by their names.
+
+        Raises:
+            TemplateError: As for the class.
+
+        >>> Template.of_constraints("{{a: schema here.json}}", {"a": JsonSchema("name")}).shortest()
+        b'{"name": ""}'
+        """
+        for constraint in arguments.mapping("constraints", constraints).values():
+            members = ("accepts", "shortest", "to_dict", "refusal")
+            arguments.given("each of constraints", constraint, "a Dfa, a JsonSchema or a Grammar", *members)
+        holes = Holes(arguments.text("template", text), known=constraints)
+        made = cls._of(text, None, Assembly(text, None, holes.constraint_of).of(parse_template(text)))
+        made._check_size()
+        return made
+
+    @classmethod
+    def _of(cls, text: str, origin: str | None, parts: Iterable[Part], narrowed: Dfa | None = None) -> Template:
+        """A template of parts that are known."""
+        made = object.__new__(cls)
+        made._set(text, origin, parts, narrowed)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Template._of, (self._text, self._origin, self._parts, self._narrowed)
+
+    def __repr__(self) -> str:
+        """One line, with the beginning of the template.
+
+        >>> Template("It is {{weather: choices hot, cold}}.")
+        Template('It is {{weather: choices hot, cold}}.')
+        """
+        return f"Template({self._text if len(self._text) <= _SHOWN else self._text[: _SHOWN - 1] + '…'!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Template) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        files = [hole.constraint for hole in self.holes if not isinstance(hole.constraint, Dfa)]
+        return self._text, len(self._parts), files, None if self._narrowed is None else id(self._narrowed)
+
+    # ---- what it is made of ----------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The template as it is written."""
+        return self._text
+
+    @property
+    def origin(self) -> str | None:
+        """The name of its file, for messages; ``None`` where there is none."""
+        return self._origin
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Its parts, one after the other, with blocks repeated."""
+        return self._parts
+
+    @property
+    def holes(self) -> tuple[Filled, ...]:
+        """Those of the parts that a model fills."""
+        return tuple(part for part in self._parts if isinstance(part, Filled))
+
+    @property
+    def temperatures(self) -> Collection[float]:
+        """The temperatures that holes have of their own."""
+        return {hole.hole.temperature for hole in self.holes if hole.hole.temperature is not None}
+
+    @property
+    def has_values(self) -> bool:
+        """Whether a hole is filled with JSON, so that it stands for a value."""
+        return any(isinstance(hole.constraint, JsonSchema) for hole in self.holes)
+
+    def split(self) -> tuple[str, Template]:
+        """The text before the first hole, as a prompt, and the template of what follows it.
+
+        >>> prompt, rest = Template("It is {{weather: choices hot, cold}}.").split()
+        >>> prompt, rest.accepts("hot.")
+        ('It is ', True)
+        """
+        first = self._parts[0]
+        if not isinstance(first, Literal):
+            return "", self
+        parts = [
+            Copied(part.source - 1, part.position) if isinstance(part, Copied) else part for part in self._parts[1:]
+        ]
+        return first.data.decode(), Template._of(self._text, self._origin, parts)
+
+    # ---- its language ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def dfa(self) -> Dfa | None:
+        """The automaton of its texts; ``None`` where a hole has a schema or a grammar, or is written once more."""
+        return automaton_of(self._parts) if self._narrowed is None else self._narrowed
+
+    @cached_property
+    def network(self) -> Network | None:
+        """The rules of its texts; ``None`` where there is an automaton, or nothing but the parts themselves."""
+        grammar = None if self.dfa is not None else grammar_of(self._parts)
+        return None if grammar is None else network_of(grammar)
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """Its parts in segments, for where there is neither."""
+        return segments_of(self._parts)
+
+    @cached_property
+    def reader(self) -> TemplateReader:
+        """Reads its parts."""
+        return TemplateReader(self._parts)
+
+    def _check_size(self) -> None:
+        """Make what it is made of.
+
+        Raises:
+            TemplateError: It passes a limit.
+        """
+        hint = "Use shorter texts, smaller counts and fewer repetitions."
+        try:
+            if self.dfa is None and self.network is None:
+                _ = self.segments
+        except PatternTooLarge as error:
+            raise TemplateError(error.reason, self._text, hint=hint, origin=self._origin) from None
+        except GrammarTooLarge as error:
+            reason = f"its rules pass the limit of {error.limit}"
+            raise TemplateError(reason, self._text, hint=hint, origin=self._origin) from None
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Whether a whole text is one of the template; bytes are its UTF-8."""
+        if self.dfa is not None:
+            return self.dfa.accepts(text)
+        data = arguments.utf8("text", text)
+        if data is None:
+            return False
+        return self.reader.reads(data) if self.network is None else Reader(self.network).reads(data)
+
+    def shortest(self) -> bytes:
+        """A shortest text.
+
+        >>> Template("{{a: choices yes, no}}, {{a}}!").shortest()
+        b'no, no!'
+        """
+        if self._narrowed is not None:
+            return self._narrowed.shortest()
+        texts: list[bytes] = []
+        for part in self._parts:
+            if isinstance(part, Literal):
+                texts.append(part.data)
+            else:
+                texts.append(part.constraint.shortest() if isinstance(part, Filled) else texts[part.source])
+        return b"".join(texts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The template as plain data for JSON, with the schemas and grammars of its holes.
+
+        >>> Template("{{a: regex [0-9]}}").to_dict()
+        {'template': '{{a: regex [0-9]}}', 'begins_with_hole': True, 'holes': {}}
+        """
+        holes = {hole.name: hole.constraint.to_dict() for hole in self.holes if not isinstance(hole.constraint, Dfa)}
+        # Of a template whose beginning became the prompt only this tells.
+        begins = not isinstance(self._parts[0], Literal)
+        return {"template": self._text, "begins_with_hole": begins, "holes": holes}
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
+
+        Raises:
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
+            DeadEnd: No tokens write any text.
+        """
+        if self.dfa is not None:
+            return TemplateDfaGuide(self._indexes.of(vocabulary), self.reader, max_tokens)
+        if self.network is not None:
+            return TemplateNetworkGuide(self._positions.of(vocabulary), self.reader, max_tokens)
+        return TemplateThreadsGuide(self._threads.of(vocabulary), max_tokens)
+
+    def _index(self, vocabulary: Vocabulary) -> DfaIndex:
+        assert self.dfa is not None, "its holes are regular"
+        return DfaIndex(self.dfa, vocabulary)
+
+    def _tokens(self, vocabulary: Vocabulary) -> TokenPositions:
+        assert self.network is not None, "it has rules"
+        return TokenPositions(self.network, vocabulary)
+
+    def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> Template | None:
+        """The constraint of the texts that have no banned match, as far as that can be known beforehand.
+
+        Where all holes are regular these are all of them. Of others, the strings of schemas have none, each by itself.
+
+        Args:
+            banned: What must not be in a text.
+            prompt: What stands before the text.
+
+        Returns:
+            ``None`` where no banned word can be taken out, so that a matcher must watch over the text.
+
+        Raises:
+            BannedWordsError: Every text has a banned match.
+        """
+        from sfgen.ban import BannedWords
+        from sfgen.ban.difference import without
+
+        arguments.instance("banned", banned, BannedWords)
+        arguments.data("prompt", prompt)
+        if self.dfa is not None:
+            clean = without(self.dfa, banned, prompt)
+            return clean if clean is None else self if clean is self.dfa else self._with(self._parts, clean)
+        parts = [_without_banned(part, banned) for part in self._parts]
+        return None if all(one is other for one, other in zip(parts, self._parts, strict=True)) else self._with(parts)
+
+    def _with(self, parts: Iterable[Part], narrowed: Dfa | None = None) -> Template:
+        return Template._of(self._text, self._origin, parts, narrowed)
+
+    # ---- a finished text -------------------------------------------------------------------------------------------
+
+    def divided(self, data: bytes) -> list[tuple[int, int]] | None:
+        """Where each part of a finished text begins and ends, in bytes; ``None`` if it is none of the template's."""
+        known = self._division
+        if known is None or known[0] != data:
+            known = data, self.reader.divided(arguments.data("data", data))
+            self._division = known
+        return known[1]
+
+    def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
+        """The holes in a text of the template, in order; ``None`` if it is none."""
+        data = arguments.utf8("text", text)
+        spans = None if data is None else self.divided(data)
+        if data is None or spans is None:
+            return None
+        found, characters, at = [], 0, 0
+        for part, (start, end) in zip(self._parts, spans, strict=True):
+            characters += len(data[at:start].decode())
+            length, at = len(data[start:end].decode()), end
+            if isinstance(part, Filled):
+                found.append(Group(part.name, characters, characters + length, part.repetition is not None))
+            characters += length
+        return tuple(found)
+
+    def value(self, text: str | bytes) -> dict[str, Any] | None:
+        """The parsed JSON of the holes with a schema, by name; lists of those in blocks. ``None`` where none has one.
+
+        >>> Template('{{point: schema {"enum": [[1, 2]]}}}').value("[1, 2]")
+        {'point': [1, 2]}
+        """
+        if not self.has_values:
+            return None
+        values: dict[str, Any] = {}
+        for part, data in self._filled(text):
+            if isinstance(part.constraint, JsonSchema):
+                parsed = part.constraint.value(data)
+                values[part.name] = parsed if part.repetition is None else [*values.get(part.name, []), parsed]
+        return values
+
+    def readings(self, text: bytes) -> list[str]:
+        """The strings and names in the holes with a schema, with their escapes undone."""
+        return [
+            reading
+            for part, data in self._filled(arguments.data("text", text))
+            if isinstance(part.constraint, JsonSchema)
+            for reading in part.constraint.readings(data)
+        ]
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Ask the judges of each hole about what it was given in a finished text.
+
+        Returns:
+            ``None`` if nobody refuses it; else the template, and who refuses what.
+        """
+        if self.divided(arguments.data("data", data)) is None:
+            return {"template": self._text, "refused by": "its parts"}
+        for part, given in self._filled(data):
+            refusal = part.constraint.refusal(given)
+            if refusal is not None:
+                return {"hole": part.name, **refusal}
+        return None
+
+    def _filled(self, text: str | bytes) -> list[tuple[Filled, bytes]]:
+        """The holes, and what each was given in a text of the template."""
+        data = arguments.utf8("text", text) or b""
+        spans = self.divided(data) or []
+        return [
+            (part, data[slice(*span)])
+            for part, span in zip(self._parts, spans, strict=False)
+            if isinstance(part, Filled)
+        ]
+
+
+def _without_banned(part: Part, banned: BannedWords) -> Part:
+    """A hole with a schema whose strings have no banned match, where there is one; all else as it is."""
+    if not isinstance(part, Filled) or not isinstance(part.constraint, JsonSchema):
+        return part
+    clean = part.constraint.without_banned(banned)
+    return part if clean is None else Filled(part.hole, clean, part.repetition)

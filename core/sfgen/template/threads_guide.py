@@ -1,0 +1,373 @@
+"""The guide of a template that is no single automaton and no single grammar: all ways to divide the text walk along.
+
+So it is where what a hole was given is written once more and the hole has many texts, and beside a grammar for Lark. A
+position is that of the template's reader, and the states of the segments' automata, which tell most of the tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sfgen import arguments
+from sfgen.grammar.guide import PositionReader
+from sfgen.index import DfaIndex
+from sfgen.index.distance import UNREACHABLE
+from sfgen.index.guide import NO_TOKENS, BaseGuide
+from sfgen.index.mask_ids import tokens_of_row
+from sfgen.protocols import Int32
+from sfgen.template.guide import described
+from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
+from sfgen.template.reader import Position, TemplateReader, Thread
+from sfgen.template.segments import Segment
+from sfgen.template.spelling import DfaTokens, HoleTokens, Spelling, tokens_of_hole
+from sfgen.vocabulary import Vocabulary
+
+_FEW = 64
+"""Where no more tokens may follow inside the segments, those that cross are found by a walk over the trie."""
+
+
+class Threads(NamedTuple):
+    """Where a text stands.
+
+    Attributes:
+        threads: The ways to divide it.
+        states: The numbers of segments, and the states of their automata.
+    """
+
+    threads: Position
+    states: frozenset[tuple[int, int]]
+
+
+class TemplateTokens:
+    """The tokens of a template. Safe to share between threads.
+
+    Args:
+        parts: The parts of the template.
+        segments: The same in segments.
+        vocabulary: The tokens.
+
+    Raises:
+        DeadEnd: No tokens write any text of a hole.
+    """
+
+    def __init__(self, parts: tuple[Part, ...], segments: tuple[Segment, ...], vocabulary: Vocabulary) -> None:
+        self.parts, self.segments = parts, segments
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
+        self.spelling = Spelling(vocabulary)
+        self._of_constraints: dict[int, HoleTokens] = {}
+        self.reader = TemplateReader(parts, self._reader_of)
+        self.holes = {
+            number: self._of_constraints[id(part.constraint)]
+            for number, part in enumerate(parts)
+            if isinstance(part, Filled)
+        }
+        self.indexes = {
+            number: DfaIndex(segment.dfa, vocabulary)
+            for number, segment in enumerate(segments)
+            if segment.dfa is not None
+        }
+        self._segment_at = {segments[number].begin: number for number in self.indexes}
+        self._shortest = {
+            number: self.holes[number].rest(self.reader.hole_reader(number).start) for number in self.reader.last_copy
+        }
+        costs = [self._cost(number) for number in range(len(parts))]
+        # Of each part: the fewest tokens of all parts from it on, copies left out.
+        self._behind = [min(sum(costs[number:]), int(UNREACHABLE)) for number in range(len(parts) + 1)]
+        self._copies = [(number, part.source) for number, part in enumerate(parts) if isinstance(part, Copied)]
+        last = max((number for number, _ in self._copies), default=-1)
+        # Segments behind which nothing is copied: what stands behind them always takes the same.
+        self._plain = frozenset(number for number in self.indexes if segments[number].end > last)
+        self._is_plain = [
+            any(segments[number].begin <= part < segments[number].end for number in self._plain)
+            for part in range(len(parts) + 1)
+        ]
+        self._first: dict[int, frozenset[int]] = {}
+        self._ways: dict[frozenset[int], bytearray] = {}
+
+    def _reader_of(self, constraint: Constraint) -> PositionReader[Any]:
+        if id(constraint) not in self._of_constraints:
+            self._of_constraints[id(constraint)] = tokens_of_hole(constraint, self.vocabulary)
+        return self._of_constraints[id(constraint)].reader
+
+    def _cost(self, number: int) -> int:
+        """The fewest tokens of a part by itself; of one that is copied, those of its shortest text."""
+        part = self.parts[number]
+        if isinstance(part, Literal):
+            return self.spelling.fewest(part.data)
+        if isinstance(part, Copied):
+            return 0
+        if number in self._shortest:
+            return self.spelling.fewest(self._shortest[number])
+        return self.holes[number].least(self.reader.hole_reader(number).start)
+
+    # ---- positions -------------------------------------------------------------------------------------------------
+
+    @property
+    def start(self) -> Threads:
+        """The position of the empty text."""
+        return Threads(self.reader.start, self._begun(self.reader.start))
+
+    def _begun(self, threads: Iterable[Thread]) -> frozenset[tuple[int, int]]:
+        """The starts of segments that begin where threads stand."""
+        return frozenset(
+            (self._segment_at[thread.part], 0)
+            for thread in threads
+            if thread.part in self._segment_at and thread.inside == 0
+        )
+
+    def read(self, position: Threads, data: bytes) -> Threads | None:
+        """The position after some bytes; ``None`` where no text goes on so."""
+        for byte in data:
+            threads = self.reader.read(position.threads, bytes([byte]))
+            if threads is None:
+                return None
+            after = ((number, self.indexes[number].dfa.step(state, byte)) for number, state in position.states)
+            states = frozenset((number, state) for number, state in after if state >= 0)
+            position = Threads(threads, states | self._begun(threads))
+        return position
+
+    # ---- the fewest tokens -----------------------------------------------------------------------------------------
+
+    def tokens_left(self, position: Threads) -> int:
+        """The fewest tokens to an end if each part is written by itself: a bound above."""
+        least = [
+            int(self.indexes[number].distance[state]) + self._behind[self.segments[number].end]
+            for number, state in position.states
+            if number in self._plain
+        ]
+        for thread in position.threads:
+            if not self._is_plain[thread.part]:
+                least.append(self._least(thread) + self._least_behind(thread))
+        return min(*least, int(UNREACHABLE))
+
+    def _least(self, thread: Thread) -> int:
+        """The fewest tokens to the end of the part that a thread is in."""
+        if thread.part == len(self.parts):
+            return 0
+        literal = self.reader.literal(thread)
+        if literal is not None:
+            return self.spelling.fewest(literal[_offset(thread) :])
+        hole = self.holes[thread.part]
+        if thread.part in self.reader.last_copy:
+            return self.spelling.fewest(hole.rest(thread.inside))
+        return hole.least(thread.inside)
+
+    def _least_behind(self, thread: Thread) -> int:
+        """The fewest tokens of all parts behind that which a thread is in."""
+        if thread.part == len(self.parts):
+            return 0
+        known = dict(thread.copies)
+        if thread.part in self.reader.last_copy:
+            known[thread.part] = thread.written + self.holes[thread.part].rest(thread.inside)
+        least = self._behind[thread.part + 1]
+        for number, source in self._copies:
+            if number > thread.part:
+                least += self.spelling.fewest(known.get(source, self._shortest[source]))
+        return min(least, int(UNREACHABLE))
+
+    # ---- the tokens that may follow --------------------------------------------------------------------------------
+
+    def within(self, position: Threads) -> Int32:
+        """The text tokens that stay in a segment, ascending."""
+        ends = self.vocabulary.end_token_ids
+        found = [self._inside(state) for state in position.states]
+        for thread in position.threads:
+            part = self.parts[thread.part] if thread.part < len(self.parts) else None
+            if isinstance(part, Copied):
+                rest = (self.reader.literal(thread) or b"")[_offset(thread) :]
+                found += [ids for _, ids in self.spelling.along(rest)]
+            elif isinstance(part, Filled) and not isinstance(self.holes[thread.part], DfaTokens):
+                found.append(self.holes[thread.part].within(thread.inside))
+        tokens = np.unique(np.concatenate(found)) if found else NO_TOKENS
+        return tokens[~np.isin(tokens, ends)].astype(np.int32)
+
+    def _inside(self, state: tuple[int, int]) -> Int32:
+        return self.indexes[state[0]].allowed_tokens(state[1])
+
+    def crossing(self, position: Threads) -> list[int]:
+        """The tokens that reach from one segment into the next, and some others: all that have a byte for that.
+
+        They are found by a walk over the trie, through those nodes that are on the way to such a token.
+        """
+        firsts = frozenset[int]()
+        for thread in position.threads:
+            if thread.part < len(self.parts):
+                end = next((each.end for each in self.segments if each.end > thread.part), len(self.parts))
+                firsts |= self._first_bytes(end, dict(thread.copies))
+        trie, found, path = self.vocabulary.trie, list[int](), [position]
+        on_the_way, node = self._ways_to(firsts), 0
+        while node < len(trie):
+            depth = int(trie.depths[node])
+            after = self.read(path[depth - 1], bytes([trie.bytes[node]])) if on_the_way[node] else None
+            if after is None:
+                node = int(trie.subtree_ends[node])
+                continue
+            path[depth:] = [after]
+            found += trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist()
+            node += 1
+        return found
+
+    def _ways_to(self, firsts: frozenset[int]) -> bytearray:
+        """The nodes of the trie on the way to a token that has one of these bytes behind its first one."""
+        if firsts not in self._ways:
+            trie, table = self.vocabulary.trie, bytes(byte in firsts for byte in range(256))
+            on_the_way = bytearray(len(trie))
+            for token in self.vocabulary.text_token_ids.tolist():
+                data = self.vocabulary.tokens[token] or b""
+                if 1 in data[1:].translate(table):
+                    for node in trie.along(data):
+                        on_the_way[node] = 1
+            self._ways[firsts] = on_the_way
+        return self._ways[firsts]
+
+    def _first_bytes(self, part: int, copies: dict[int, bytes]) -> frozenset[int]:
+        """The bytes that a text can begin with which is one of a part, and of those behind it."""
+        found = frozenset[int]()
+        for number in range(part, len(self.parts)):
+            each = self.parts[number]
+            if isinstance(each, Copied) and each.source not in copies:
+                number = each.source  # as the hole itself
+                each = self.parts[number]
+            if isinstance(each, Filled):
+                found |= self._first_of_hole(number)
+                if not self.reader.hole_reader(number).accepts(self.reader.hole_reader(number).start):
+                    break
+                continue
+            text = each.data if isinstance(each, Literal) else copies[each.source]
+            if text:
+                return found | {text[0]}
+        return found
+
+    def _first_of_hole(self, number: int) -> frozenset[int]:
+        if number not in self._first:
+            reader = self.reader.hole_reader(number)
+            can = (byte for byte in range(256) if reader.read(reader.start, bytes([byte])) is not None)
+            self._first[number] = frozenset(can)
+        return self._first[number]
+
+    def certain(self, position: Threads, room: int) -> Int32:
+        """Tokens that fit into ``room`` tokens, found without trying each; others may fit as well."""
+        found = list[Int32]()
+        for number, state in position.states:
+            if self._farthest(number, position) < room:
+                found.append(self._inside((number, state)))
+            elif number in self._plain and room > self._behind[self.segments[number].end]:
+                row = self.indexes[number].bounded_row(state, room - self._behind[self.segments[number].end])
+                found.append(tokens_of_row(row))
+        for thread in position.threads:
+            if thread.part in self.holes and thread.part not in self.reader.last_copy:
+                hole = self.holes[thread.part]
+                if not isinstance(hole, DfaTokens):
+                    found.append(hole.fitting(thread.inside, room - self._least_behind(thread)))
+        return np.unique(np.concatenate(found)) if found else NO_TOKENS
+
+    def _farthest(self, number: int, position: Threads) -> int:
+        """A bound on the fewest tokens to an end after any token that stays in a segment."""
+        segment = self.segments[number]
+        if not self.vocabulary.trie.single_bytes.all():
+            return int(UNREACHABLE)
+        most, longest = self._behind[segment.end], self.vocabulary.trie.max_depth
+        for part in range(segment.begin, segment.end):
+            each = self.parts[part]
+            if isinstance(each, Literal):
+                most += len(each.data)
+            else:
+                most += self.holes[part].longest_rest or 0
+        for part, source in self._copies:
+            if part >= segment.end:
+                most += max(self._longest_copy(source, thread, longest) for thread in position.threads)
+        return min(most, int(UNREACHABLE))
+
+    def _longest_copy(self, source: int, thread: Thread, longest: int) -> int:
+        """The most bytes that a copy can have which is completed in the shortest way after the next token."""
+        for number, text in thread.copies:
+            if number == source:
+                return len(text)
+        rest = self.holes[source].longest_rest
+        if rest is None:
+            return int(UNREACHABLE)
+        return len(thread.written) * (thread.part == source) + longest + rest
+
+
+class TemplateThreadsGuide(BaseGuide[Threads]):
+    """Walks one sequence through a template, along all ways to divide it.
+
+    The fewest tokens to an end are counted as if each part were written by itself: a bound above. Near the limit, and
+    where the vocabulary cannot write every byte, what only other tokens could complete is left out.
+
+    Args:
+        tokens: The template over a vocabulary.
+        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: The shortest text, part by part, takes more than ``max_tokens`` tokens.
+    """
+
+    def __init__(self, tokens: TemplateTokens, max_tokens: int | None = None) -> None:
+        self._tokens = tokens
+        super().__init__(tokens.vocabulary, tokens.start, max_tokens)
+
+    def _read(self, position: Threads, data: bytes) -> Threads | None:
+        return self._tokens.read(position, data)
+
+    def _accepts(self, position: Threads) -> bool:
+        return self._tokens.reader.accepts(position.threads)
+
+    def _tokens_left(self, position: Threads) -> int:
+        return self._tokens.tokens_left(position)
+
+    def _is_final(self, position: Threads) -> bool:
+        return all(thread.part == len(self._tokens.parts) for thread in position.threads) or super()._is_final(position)
+
+    def _only_step(self, position: Threads) -> tuple[bytes, Threads] | None:
+        if len(position.threads) > 1:
+            return super()._only_step(position)
+        thread = position.threads[0]
+        literal = self._tokens.reader.literal(thread)
+        if literal is None:
+            return super()._only_step(position)
+        byte = literal[_offset(thread) :][:1]
+        after = self._tokens.read(position, byte)
+        return None if after is None else (byte, after)
+
+    def _text_tokens(self, position: Threads) -> Int32:
+        within = self._tokens.within(position)
+        if within.size <= _FEW:
+            return super()._text_tokens(position)
+        return np.union1d(within, np.array(self._tokens.crossing(position), dtype=np.int32)).astype(np.int32)
+
+    def _tokens_within_limit(self) -> Int32:
+        """The text tokens after which an end is still within the limit and can be written at all."""
+        position, room = self._positions[-1], self.room
+        if room == 0:
+            return NO_TOKENS
+        if self._readable is None or self._readable[0] != position:
+            self._readable = position, self._text_tokens(position)
+            self._readable[1].setflags(write=False)  # it is handed out
+        tokens = self._readable[1]
+        if room is None and self.vocabulary.trie.single_bytes.all():
+            return tokens
+        certain = NO_TOKENS if room is None else self._tokens.certain(position, room)
+        fits = np.isin(tokens, certain)
+        for place in np.flatnonzero(~fits).tolist():
+            fits[place] = self._after(int(tokens[place])) is not None
+        return tokens[fits]
+
+    def describe(self) -> str:
+        """The hole that is open; where several may be, the first of them."""
+        return described(self._tokens.reader, self._positions[-1].threads)
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of the hole that is open; ``None``: that of the generation."""
+        hole = self._tokens.reader.hole(self._positions[-1].threads)
+        return None if hole is None else hole.hole.temperature
+
+
+def _offset(thread: Thread) -> int:
+    """How many bytes of a literal were read."""
+    assert isinstance(thread.inside, int), "inside of a literal it counts bytes"
+    return thread.inside
