@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RolledBack,
         Sampler,
         TextReleased,
+        ThoughtReleased,
         TokenChosen,
         generate,
         stream,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from sfgen.schema.from_tools import tools_schema
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.scoring import ChoiceScore, score
+    from sfgen.template.template import Template
     from sfgen.trace import read_trace
     from sfgen.vocabulary import Vocabulary
 
@@ -60,7 +62,9 @@ _HOME = {
     "RolledBack": "sfgen.decoding",
     "Sampler": "sfgen.decoding",
     "SfgenError": "sfgen.errors",
+    "Template": "sfgen.template.template",
     "TextReleased": "sfgen.decoding",
+    "ThoughtReleased": "sfgen.decoding",
     "TokenChosen": "sfgen.decoding",
     "Vocabulary": "sfgen.vocabulary",
     "from_transformers": "sfgen.models.from_transformers",
@@ -93,7 +97,9 @@ __all__ = [
     "RolledBack",
     "Sampler",
     "SfgenError",
+    "Template",
     "TextReleased",
+    "ThoughtReleased",
     "TokenChosen",
     "Vocabulary",
     "from_transformers",

@@ -8,7 +8,9 @@
     │   └── PatternTooLarge   a pattern whose automaton passes a limit
     ├── SchemaError           a schema that cannot be read or kept: carries the place, a JSON pointer
     │   └── SchemaTooLarge    a schema whose automata pass a limit
-    ├── GrammarError          a grammar that cannot be read: carries the line and the column
+    ├── ErrorInText           something wrong in a text: carries the line and the column
+    │   ├── GrammarError      a grammar that cannot be read
+    │   └── TemplateError     a template that cannot be read
     ├── NotAnInstance         a text that its schema allows, and that the class of the schema does not take
     ├── VocabularyError       a tokenizer or vocabulary that is missing or not understood
     ├── IndexFileError        a saved index that is foreign, cannot be read or cannot be written
@@ -39,11 +41,11 @@ from bisect import bisect_right
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from sfgen.parameter_text import ParameterText
 
-SavedKind: TypeAlias = Literal["index", "schema", "grammar"]
+SavedKind: TypeAlias = Literal["index", "schema", "grammar", "template"]
 """What ``Index.save`` and its like write."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -125,12 +127,12 @@ class SchemaTooLarge(SchemaError):
     """A schema whose automata pass a limit; the message names the limit and the part."""
 
 
-class GrammarError(SfgenError):
-    """A grammar that cannot be read, or that the engine cannot follow.
+class ErrorInText(SfgenError):
+    """Something wrong at one place of a text of several lines.
 
     Args:
         reason: What was wrong, in one line.
-        text: The whole grammar.
+        text: The whole text.
         position: Code-point offset into it at which the trouble starts; ``None`` if it has no one place.
         hint: What to write instead.
         origin: The name of the file that it stands in; ``None`` if there is none.
@@ -139,6 +141,9 @@ class GrammarError(SfgenError):
         line: The line of the position, from 1 on; ``None`` if it has no one place.
         column: The character of the line, from 1 on; ``None`` if it has no one place.
     """
+
+    what: ClassVar[str]
+    """What the text is."""
 
     def __init__(
         self, reason: str, text: str, position: int | None = None, *, hint: str = "", origin: str | None = None
@@ -154,13 +159,25 @@ class GrammarError(SfgenError):
             self.line, self.column, details = line_with_caret(text, position)
             where = f" at line {self.line}, column {self.column}"
         name = "" if origin is None else f" {origin}"
-        super().__init__(f"grammar{name}: {reason}{where}", details=details, hint=hint)
+        super().__init__(f"{self.what}{name}: {reason}{where}", details=details, hint=hint)
+
+
+class GrammarError(ErrorInText):
+    """A grammar that cannot be read, or that the engine cannot follow; see ``ErrorInText``."""
+
+    what = "grammar"
 
     def of_file(self, origin: str | None) -> GrammarError:
         """The same error, with the name of the file if it has none yet."""
         if origin is None or self.origin is not None:
             return self
         return GrammarError(self.reason, self.text, self.position, hint=self.hint, origin=origin)
+
+
+class TemplateError(ErrorInText):
+    """A template that cannot be read, or that no text can fill; see ``ErrorInText``."""
+
+    what = "template"
 
 
 class NotAnInstance(SfgenError):

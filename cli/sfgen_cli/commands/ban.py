@@ -10,6 +10,7 @@ import typer
 from sfgen.errors import UsageError
 from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.batch import ManyOptions
+from sfgen_cli.options.chat import read_messages
 from sfgen_cli.options.generation import GenerationOptions, Prompt
 from sfgen_cli.options.prompts import read_prompt, reader_of_stdin
 from sfgen_cli.options.requested import RequestedConstraint
@@ -82,15 +83,21 @@ def ban(
     if routes:
         _refuse_with_routes(bans, generation, compare=compare)
     instead = "--routes" if routes else "--compare" if compare else ""
-    files = {"--words-file": bans.words_file, "--input": many.input, "--prompt-file": generation.prompt_file}
+    files = {
+        "--words-file": bans.words_file,
+        "--input": many.input,
+        "--prompt-file": generation.prompt_file,
+        "--chat-file": generation.chat_file,
+    }
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation, instead=instead)
     banned = read_bans(bans, quiet=generation.quiet)
+    messages = read_messages(generation)
     assert banned is not None, "there are words or patterns"
     if many.input is not None:
         from sfgen_cli.batch.run import run_many
 
-        run_many(Request("", RequestedConstraint(), banned, generation), many)
+        run_many(Request("", RequestedConstraint(), banned, generation, messages=messages), many)
         tell_of_demonstration(generation)
         return
     if routes:
@@ -99,7 +106,7 @@ def ban(
         write_routes(banned.words, generation, max_routes)
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
-    request = Request(text, RequestedConstraint(), banned, generation)
+    request = Request(text, RequestedConstraint(), banned, generation, messages=messages)
     if compare:
         from sfgen_cli.run.compare import write_comparison
 

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from sfgen_cli.report.findings import Finding
     from sfgen_cli.report.grammar_check import GrammarMatching
     from sfgen_cli.report.matching import Complaint, Matching
+    from sfgen_cli.report.template_check import TemplateMatching
     from sfgen_cli.report.validating import Validating
 
-    Comparing: TypeAlias = Matching | Validating | GrammarMatching
+    Comparing: TypeAlias = Matching | Validating | GrammarMatching | TemplateMatching
 
 _EXAMPLE = "For example: sfgen check --words talk,listen notes.txt, or: sfgen check --regex '[a-z]{3}' --text abc"
 _TROUBLE = 2
@@ -114,6 +115,8 @@ def check(
     With a schema each document must be valid as the package jsonschema has it, formats too. What is not is told by
     its JSON path, line and column, and what was expected there.
 
+    With a template a file is one text; it tells what was expected where, and with [bold]--json[/] what each hole has.
+
     With a grammar each text must be one of its start rule. Of one that is not it tells line and column, the rules that
     are open there, and what was expected. A newline at the end of a file need not belong to the text.
 
@@ -123,10 +126,10 @@ def check(
     The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
     in the way: a file that is not there, a bad pattern. No model is loaded.
     """
+    reader = reader_of_stdin({**given.files, "--grammar": grammar.grammar, "--words-file": bans.words_file})
     constraint = read_constraint(given, grammar)
     if not constraint and not bans:
         raise _nothing_to_look_for(files or [])
-    reader = reader_of_stdin({**given.files, "--grammar": grammar.grammar, "--words-file": bans.words_file})
     texts = sources(files or [], text or [], reader=reader)
     banned = read_bans(bans, quiet=quiet)
     matching = None
@@ -156,6 +159,10 @@ def _matching(constraint: RequestedConstraint, *, quiet: bool) -> Comparing:
 
             say("reading the grammar")
             return GrammarMatching(constraint.grammar.read())
+        if constraint.template is not None:
+            from sfgen_cli.report.template_check import TemplateMatching
+
+            return TemplateMatching(constraint.template)
         if constraint.schema is None:
             from sfgen_cli.report.matching import Matching
 

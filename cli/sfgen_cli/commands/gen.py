@@ -7,6 +7,7 @@ from typing import Annotated
 
 from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.batch import ManyOptions
+from sfgen_cli.options.chat import read_messages
 from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, NoFastForward, Scores
 from sfgen_cli.options.generation import GenerationOptions, Prompt
 from sfgen_cli.options.grammar import WrittenGrammarOptions
@@ -59,14 +60,16 @@ def gen(
         "--ban-words-file": bans.words_file,
         "--input": many.input,
         "--prompt-file": generation.prompt_file,
+        "--chat-file": generation.chat_file,
     }
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation)
     constraint = read_constraint(given, grammar, index_file=index, writing=writing)
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
+    messages = read_messages(generation)
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)
-    request = Request("", constraint, banned, generation, engine, not no_fast_forward, scores)
+    request = Request("", constraint, banned, generation, engine, not no_fast_forward, scores, messages)
     if many.input is not None:
         from sfgen_cli.batch.run import run_many
 
@@ -74,6 +77,14 @@ def gen(
         tell_of_demonstration(generation)
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
+    if not text and prompt is None and generation.prompt_file is None:
+        request.check()  # what has no meaning is told before a saved template is looked for
+        template = constraint.read_template
+    else:
+        template = None
+    if template is not None:
+        text, rest = template.split()
+        request = replace(request, constraint=replace(constraint, template=rest, template_name=request.template_name))
     # What is piped in may be a program, which has much in it that patterns have.
     typed = text if prompt in (None, "-") else prompt
     if not constraint and (hint := pattern_hint(typed)):

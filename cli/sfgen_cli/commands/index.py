@@ -97,6 +97,14 @@ def index(
             raise _no_schema()
         run_grammar(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
         return
+    if shown.template is not None or (shown.index_file is not None and shown.read_template is not None):
+        from sfgen_cli.report.template_index import run_template
+        from sfgen_cli.report.text_source import IndexRequest
+
+        if looks.form == "schema":
+            raise _no_schema()
+        run_template(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
+        return
     if shown.schema is not None or (shown.index_file is not None and shown.json_schema is not None):
         from sfgen_cli.report.schema_index import run_schema
         from sfgen_cli.report.text_source import IndexRequest

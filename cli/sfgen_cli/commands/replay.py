@@ -198,11 +198,15 @@ def _draw(recording: Recording, path: Path, at: int | None) -> None:
 
 def _events_until(recording: Recording, at: int | None) -> int:
     """How many events there are until a step is whole: what is released or closed after it belongs to it."""
-    from sfgen import TextReleased
+    from sfgen import TextReleased, ThoughtReleased
     from sfgen.decoding import BlockClosed
 
     events = recording.events
-    steps = [place for place, (_, event) in enumerate(events) if not isinstance(event, TextReleased | BlockClosed)]
+    steps = [
+        place
+        for place, (_, event) in enumerate(events)
+        if not isinstance(event, TextReleased | ThoughtReleased | BlockClosed)
+    ]
     count = len(steps)
     if at is None:
         return len(events)

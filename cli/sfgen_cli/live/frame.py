@@ -59,7 +59,8 @@ class Layout:
     def __init__(self, moment: Moment, *, patient: bool) -> None:
         self._moment = moment
         pattern = moment.scene.pattern
-        self._following = None if pattern is None else Following(pattern, patient=patient)
+        is_whole = pattern is not None and moment.scene.when is None
+        self._following = Following(pattern, patient=patient) if is_whole and pattern is not None else None
         self._size = (0, 0)
         self._most: dict[str, int] = {}  # rows that a section had at this size
 
@@ -83,15 +84,21 @@ class Layout:
         moment, scene = self._moment, self._moment.scene
         yield Section("", 8, sections.title(moment, width))
         if self._following is not None:
-            yield Section("pattern", 6, self._following.rows(moment.tokens, width, _PATTERN_ROWS))
+            yield Section("pattern", 6, self._following.rows(moment.text_tokens, width, _PATTERN_ROWS))
+        elif scene.pattern is not None:
+            yield Section("pattern", 6, sections.named(scene.pattern, width))
         elif scene.choices is not None:
             yield Section("choices", 6, sections.choices(moment, width))
         elif scene.schema is not None:
             yield Section("schema", 6, sections.named(scene.schema, width))
         elif scene.grammar is not None:
             yield Section("grammar", 6, sections.named(scene.grammar, width))
+        elif scene.template is not None:
+            yield Section("template", 6, sections.named(scene.template, width))
         if scene.is_ban:
             yield Section("banned", 9, sections.banned(moment, width))
+        if scene.after is not None:
+            yield Section("part", 6, sections.part(moment, scene.after, width))
         text_rows = max(_FEWEST_TEXT_ROWS, min(_MOST_TEXT_ROWS, room // 3))
         yield Section("text", 0, sections.text(moment, width, text_rows), keeps_last=True)
         yield Section("step", 2, sections.step(moment, width))

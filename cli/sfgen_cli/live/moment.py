@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from sfgen import Event, RolledBack, TextReleased, TokenChosen
+from sfgen import Event, RolledBack, TextReleased, ThoughtReleased, TokenChosen
 from sfgen.decoding import BlockClosed, BlockMoved, Finished, Outlook, PrefixScored, Watch
 from sfgen.decoding.events import FinishReason
 from sfgen.trace.scene import Scene
@@ -107,6 +107,33 @@ class Moment:
     forced: int = 0
     forward_passes: int = 0
     scored: PrefixScored | None = None
+    _crossing: tuple[Token, Token] | None = (
+        None  # a token that holds the end of the marker, and what the text has of it
+    )
+
+    @property
+    def start(self) -> int | None:
+        """Where the text begins behind a thought, in bytes; ``None``: it has not begun."""
+        if self.scene.after is None:
+            return 0
+        marker = self.scene.after.encode("utf-8", "replace")
+        found = self.data.find(marker)
+        return None if found < 0 else found + len(marker)
+
+    @property
+    def text_tokens(self) -> list[Token]:
+        """The tokens that write some of the text; of the first only what it writes there."""
+        start = self.start
+        if start is None:
+            return []
+        tokens = [token for token in self.tokens if token.offset + len(token.data) > start] if start else self.tokens
+        if tokens and tokens[0].offset < start:
+            if self._crossing is None or self._crossing[0] is not tokens[0]:
+                first = tokens[0]
+                cut = replace(first, data=first.data[start - first.offset :], offset=start)
+                self._crossing = first, cut
+            tokens[0] = self._crossing[1]
+        return tokens
 
     @property
     def data(self) -> bytes:
@@ -154,12 +181,18 @@ class Moment:
             case BlockMoved(position):
                 self.closed = position
                 self.history.appendleft(event)
+            case ThoughtReleased(text):
+                self._release(text)
             case TextReleased(text):
-                # A replacement character may stand for one byte: what is held back is told too long, never too short.
-                self.released += len(text.encode("utf-8", "replace")) - 2 * text.count("\ufffd")
+                self.released = max(self.released, self.start or 0)
+                self._release(text)
             case Finished(result):
                 self.finish_reason, self.struck = result.finish_reason, None
                 self.forward_passes = max(self.forward_passes, result.forward_passes)
+
+    def _release(self, text: str) -> None:
+        # A replacement character may stand for one byte: what is held back is told too long, never too short.
+        self.released += len(text.encode("utf-8", "replace")) - 2 * text.count("\ufffd")
 
     def _chosen(self, event: TokenChosen) -> None:
         self._cut(event.position)

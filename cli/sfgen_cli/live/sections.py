@@ -62,7 +62,7 @@ def choices(moment: Moment, width: int) -> list[Row]:
 
 
 def named(name: str, width: int) -> list[Row]:
-    """The schema or the grammar that the text is written by."""
+    """The schema, the grammar or the template that the text is written by."""
     return [fitted_row([(on_one_line(name), "")], width)]
 
 
@@ -85,6 +85,12 @@ def banned(moment: Moment, width: int) -> list[Row]:
     several = (*moment.scene.words, *moment.scene.banned_patterns)
     shown = ", ".join(on_one_line(word) for word in several[: width // 2])
     return [fitted_row([(shown, "")], width)]
+
+
+def part(moment: Moment, after: str, width: int) -> list[Row]:
+    """Whether the thought is written, or the text behind it."""
+    which = "the thought, until" if moment.start is None else "the text, behind"
+    return [fitted_row([(f"{which} ", "dim"), (on_one_line(after), "bold")], width)]
 
 
 def text(moment: Moment, width: int, most: int) -> list[Row]:
@@ -155,7 +161,10 @@ def step(moment: Moment, width: int) -> list[Row]:
                 if moment.has_states and not moment.scene.tells_where
                 else []
             )
-            token = [(f"token {event.token_id} ", "green"), (fitted(quoted(event.data), width // 2), "bold")]
+            token = [
+                (f"token {event.token_id} ", "green"),
+                (fitted(quoted(event.healed + event.data), width // 2), "bold"),
+            ]
             allowed = f"{event.allowed:,} of {moment.scene.vocabulary_size:,} allowed"
             if event.forced:
                 parts += [token, [("forced", FORCED), (f", {allowed}", "green")]]

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from sfgen_cli.options.template import Template
+
 CONSTRAINT = "Constraint (one of them, or none)"
 Regex = Annotated[
     str | None,
@@ -144,6 +146,7 @@ class ConstraintOptions:
     pydantic: Pydantic = None
     like: Like = None
     tools: Tools = None
+    template: Template = None
 
     @property
     def files(self) -> dict[str, Path | str | None]:
@@ -154,4 +157,5 @@ class ConstraintOptions:
             "--schema": self.schema,
             "--like": self.like,
             "--tools": self.tools,
+            "--template": self.template,
         }

@@ -104,6 +104,23 @@ Chat = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+System = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="What the system says, before the prompt as the message of a user, in the model's chat template.",
+        rich_help_panel=_MODEL,
+    ),
+]
+ChatFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help='A conversation for the model\'s chat template, as JSON: [{"role": "user", "content": "Hi!"}]. A prompt '
+        "is its last message. [bold]-[/] is stdin.",
+        rich_help_panel=_MODEL,
+    ),
+]
 Temperature = Annotated[
     float | None,
     typer.Option(
@@ -164,7 +181,46 @@ Stop = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+After = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Let the model think first: free text up to this one, and behind it the text, which alone is written to "
+        "stdout. A special token can be named, such as [bold]</think>[/]. Bans hold in both parts.",
+        rich_help_panel=_MODEL,
+    ),
+]
+AfterTokens = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="With --after: the most tokens of the thought; then TEXT is written. Default 1024.",
+        rich_help_panel=_MODEL,
+        show_default=False,
+    ),
+]
+When = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Free text, and from each TEXT on what --tools, a schema, a pattern or a grammar says; then free text "
+        "again, as the model likes. For example [bold]<tool_call>[/].",
+        rich_help_panel=_MODEL,
+    ),
+]
 
+Heal = Annotated[
+    bool | None,
+    typer.Option(
+        "--heal/--no-heal",
+        help="Take the end of the prompt back as far as a longer token could cover it, so that the text goes on as the "
+        "tokenizer would write both; it is no part of the text. Default: on where the prompt ends in white space, but "
+        "never with [bold]--chat[/].",
+        rich_help_panel=_PROMPT,
+        show_default=False,
+    ),
+]
 Json = Annotated[
     bool,
     typer.Option(
@@ -292,6 +348,9 @@ class GenerationOptions:
     trust_remote_code: TrustRemoteCode = False
     offline: Offline = False
     chat: Chat = False
+    system: System = None
+    chat_file: ChatFile = None
+    heal: Heal = None
     temperature: Temperature = None
     top_k: TopK = None
     top_p: TopP = None
@@ -300,6 +359,9 @@ class GenerationOptions:
     samples: Samples = 1
     max_tokens: MaxTokens = 256
     stop: Stop = None
+    after: After = None
+    after_tokens: AfterTokens = None
+    when: When = None
     json: Json = False
     echo: Echo = False
     quiet: Quiet = False

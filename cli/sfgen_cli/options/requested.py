@@ -15,10 +15,11 @@ from sfgen_cli.options.grammar import GrammarOptions, GrammarText
 from sfgen_cli.options.prompts import read_stdin, read_text
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.options.schema_files import inferred, of_tools
+from sfgen_cli.options.template import read_template
 from sfgen_cli.shell.usage import quoted
 
 if TYPE_CHECKING:
-    from sfgen import Dfa, Grammar, Index, JsonSchema, Vocabulary
+    from sfgen import Dfa, Grammar, Index, JsonSchema, Template, Vocabulary
     from sfgen.protocols import GuideSource
     from sfgen.schema.document import SchemaDocument
     from sfgen.schema.pydantic_type import PydanticType
@@ -42,6 +43,8 @@ class RequestedConstraint:
         schema_dir: The directory of other documents that it refers to.
         writing: How the values of the schema are written.
         grammar: A grammar that is not read yet.
+        template: A template.
+        template_name: What people call it.
     """
 
     pattern: str | None = None
@@ -53,9 +56,11 @@ class RequestedConstraint:
     schema_dir: str | None = None
     writing: SchemaOptions = field(default_factory=SchemaOptions)
     grammar: GrammarText | None = None
+    template: Template | None = None
+    template_name: str | None = None
 
     def __bool__(self) -> bool:
-        given = (self.pattern, self.choices, self.index_file, self.schema, self.grammar)
+        given = (self.pattern, self.choices, self.index_file, self.schema, self.grammar, self.template)
         return any(constraint is not None for constraint in given)
 
     def dfa(self) -> Dfa:
@@ -101,28 +106,45 @@ class RequestedConstraint:
 
         return saved_grammar(self.index_file)
 
+    @cached_property
+    def read_template(self) -> Template | None:
+        """The template, also where it is that of a saved file; ``None`` if there is none.
+
+        Raises:
+            IndexFileError: There is no such saved file, or it is damaged.
+        """
+        if self.template is not None or self.index_file is None:
+            return self.template
+        from sfgen.template.file import saved_template
+
+        return saved_template(self.index_file)
+
     @property
     def kind(self) -> str:
         """What it is, in a word."""
+        if self.template is not None:
+            return "template"
         if self.grammar is not None:
             return "grammar"
         return "pattern" if self.schema is None else "schema"
 
     @property
     def text_option(self) -> str:
-        """The option that gave the schema or the grammar."""
+        """The option that gave the schema, the grammar or the template."""
+        if self.template is not None:
+            return "--template"
         return self.schema_option if self.grammar is None else "--grammar"
 
     @property
-    def schema_or_grammar(self) -> JsonSchema | Grammar | None:
-        """The schema or the grammar, also where it is that of a saved file; ``None`` if there is neither."""
-        return self.json_schema or self.read_grammar
+    def guiding(self) -> JsonSchema | Grammar | Template | None:
+        """The schema, the grammar or the template, also where it is that of a saved file; ``None`` if there is none."""
+        return self.read_template or self.json_schema or self.read_grammar
 
-    def made(self) -> Dfa | JsonSchema | Grammar:
+    def made(self) -> Dfa | JsonSchema | Grammar | Template:
         """What the text must match, without tokens."""
-        return self.schema_or_grammar or self.dfa()
+        return self.guiding or self.dfa()
 
-    def index(self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | None = None) -> Index | None:
+    def index(self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | Template | None = None) -> Index | None:
         """The index over a vocabulary; ``None`` for free text. ``made``: what ``made()`` gave, if it was asked before.
 
         Raises:
@@ -134,7 +156,7 @@ class RequestedConstraint:
 
         if self.index_file is None:
             made = made or self.made()
-            return index_of(made, vocabulary) if self.schema_or_grammar is not None else Index(made, vocabulary)
+            return index_of(made, vocabulary) if self.guiding is not None else Index(made, vocabulary)
         if self.json_schema is not None:
             from sfgen.schema.file import load
 
@@ -143,6 +165,11 @@ class RequestedConstraint:
             from sfgen.language.file import load as load_grammar
 
             return index_of(load_grammar(self.index_file, vocabulary), vocabulary)
+        if self.read_template is not None:
+            from sfgen.template.file import check
+
+            check(self.index_file, vocabulary)
+            return index_of(self.read_template, vocabulary)
         return Index.load(self.index_file, vocabulary)
 
     def reference_index(self, vocabulary: Vocabulary, engine: ReferenceName) -> GuideSource:
@@ -166,6 +193,7 @@ def read_constraint(
         UsageError: More than one, no choice in a list of choices, or no class where one is to be named.
         InputError: A file cannot be read, or a module cannot be imported.
         SchemaError: No schema can be made of the records or the tools.
+        TemplateError: A template cannot be read.
     """
     at_most_one(
         {
@@ -179,6 +207,7 @@ def read_constraint(
             "--like": given.like,
             "--tools": given.tools,
             "--grammar": grammar.grammar,
+            "--template": given.template,
         }
     )
     if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
@@ -193,6 +222,7 @@ def read_constraint(
             "--schema-dir says where a schema refers to, and there is none",
             hint="Leave it out, or give a schema with --schema.",
         )
+    template, template_name = (None, None) if given.template is None else read_template(given.template)
     return RequestedConstraint(
         pattern=_pattern(given),
         choices=_choices(given),
@@ -203,6 +233,8 @@ def read_constraint(
         schema_dir=given.schema_dir,
         writing=writing or SchemaOptions(),
         grammar=grammar.text(),
+        template=template,
+        template_name=template_name,
     )
 
 

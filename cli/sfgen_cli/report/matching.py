@@ -10,7 +10,9 @@ from sfgen import Dfa
 from sfgen.automata.label import label
 from sfgen.automata.walk import Walk, Walker
 from sfgen.errors import caret_lines
+from sfgen.groups import Texts, texts_by_name
 from sfgen.printable import on_one_line
+from sfgen.regex.oracle import group_names
 
 _QUOTED = 40  # characters of a text in a sentence
 _LABEL_WIDTH = 60
@@ -54,11 +56,13 @@ class Checked:
         walk: How far it was read.
         not_utf8: The offset of the first byte that is no UTF-8; ``None`` if there is none.
         ends_in_return: Whether it would match without the carriage return at its end.
+        groups: The texts of the named groups; ``None`` where they are not known. Empty: there are none.
     """
 
     walk: Walk
     not_utf8: int | None
     ends_in_return: bool
+    groups: Texts | None
 
     @property
     def matches(self) -> bool:
@@ -86,6 +90,7 @@ class Checked:
             "expected": self.expected or None,
             "may_end": self.walk.may_end,
             "not_utf8": self.not_utf8,
+            **({} if self.groups == {} else {"groups": self.groups}),
         }
 
     def complaints(self, line: int | None) -> list[Complaint]:
@@ -127,6 +132,7 @@ class Matching:
     def __init__(self, dfa: Dfa) -> None:
         self._dfa = dfa
         self._walker = Walker(dfa)
+        self._has_groups = bool(group_names(dfa.pattern or ""))
 
     def matches(self, text: str) -> bool:
         """Whether a text matches, and nothing else about it."""
@@ -138,7 +144,14 @@ class Matching:
         bad = next((place for place, character in enumerate(text) if _is_surrogate(character)), None)
         not_utf8 = None if bad is None else len(text[:bad].encode())
         ends_in_return = walk.verdict != "match" and text.endswith("\r") and self._dfa.accepts(text[:-1])
-        return Checked(walk, not_utf8, ends_in_return)
+        return Checked(walk, not_utf8, ends_in_return, self._groups(text, walk.verdict == "match"))
+
+    def _groups(self, text: str, matches: bool) -> Texts | None:
+        """The texts of the named groups; ``None`` where the text does not match, too."""
+        if not self._has_groups:
+            return {}
+        groups = self._dfa.groups(text) if matches else None
+        return None if groups is None else texts_by_name(groups, text)
 
 
 def _quoted(text: str) -> str:

@@ -45,7 +45,13 @@ class _Side:
 def write_comparison(request: Request) -> None:
     """Generate each sample twice, free and with its bans, and write both."""
     options = request.options
-    shown = {"--live": options.live, "--slow": options.slow, "--step": options.step, "--trace": options.trace}
+    shown = {
+        "--live": options.live,
+        "--slow": options.slow,
+        "--step": options.step,
+        "--trace": options.trace,
+        "--after": options.after,
+    }
     for name, given in shown.items():
         if given:
             raise UsageError(f"--compare and {name} cannot be used together", hint="Leave one of them out.")
@@ -127,9 +133,10 @@ def _with_rollbacks(side: _Side) -> Text:
 def _by_place(side: _Side) -> dict[int, list[RolledBack]]:
     """The rollbacks by the characters of the text that stand before the first token that was taken back."""
     tokens = [side.vocabulary.tokens[token] or b"" for token in side.result.token_ids]
+    healed = len((side.result.healed or "").encode())
     places: dict[int, list[RolledBack]] = {}
     for event in side.result.rollbacks:
-        before = len(b"".join(tokens[: event.position]).decode("utf-8", "ignore"))
+        before = len(b"".join(tokens[: event.position])[healed:].decode("utf-8", "ignore"))
         places.setdefault(min(before, len(side.result.text)), []).append(event)
     return places
 

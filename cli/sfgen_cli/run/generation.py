@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from sfgen.errors import NotAnInstance, UsageError
@@ -17,17 +18,17 @@ from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
 from sfgen_cli.shell.hints import in_options, worded
 from sfgen_cli.shell.keyboard import is_watched
-from sfgen_cli.shell.output import note, write, write_json
+from sfgen_cli.shell.output import note, stderr_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import Say, progress
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler
+    from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler, Template
     from sfgen.decoding.loop import Loop
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.trace import TraceFile
     from sfgen.trace.scene import Scene, View
 
-    Made: TypeAlias = Dfa | JsonSchema | Grammar
+    Made: TypeAlias = Dfa | JsonSchema | Grammar | Template
     Text: TypeAlias = tuple[Sampler, Loop]
 
 _WORDS_SHOWN = 5  # in the summary
@@ -116,7 +117,7 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
     elif constraint:
         say(f"reading the {constraint.kind}")
     _ = request.pattern  # tells what is wrong with a saved index
-    made: Made | None = constraint.schema_or_grammar
+    made: Made | None = constraint.guiding
     if constraint.json_schema is not None:
         _check_schema(constraint.json_schema, quiet=options.quiet)
     elif made is None and request.reference is None and not request.scores:
@@ -125,12 +126,15 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
         from sfgen.regex import parse
 
         parse(constraint.pattern)  # tells what is wrong with it
-    if made is not None and request.banned is not None and has_prompt and not options.chat:
-        _check_banned(made, request.banned, request.prompt.encode("utf-8", "replace"))
+    if has_prompt and request.job.is_chat:
+        request.job.conversation(request.prompt)  # tells what is missing
+    if made is not None and request.banned is not None and has_prompt and not request.job.is_chat:
+        before = options.when or options.after or request.prompt
+        _check_banned(made, request.banned, before.encode("utf-8", "replace"))
     say(f"looking for the model {options.model}")
     spec = request.job.spec
     assert spec is not None, "a command names its model"
-    spec.check(chat=options.chat)
+    spec.check(chat=request.job.is_chat)
     return made
 
 
@@ -143,9 +147,9 @@ def _check_schema(schema: JsonSchema, *, quiet: bool) -> None:
 
 def _check_banned(made: Made, banned: BannedWords, prompt: bytes) -> None:
     """Tell if every text has a banned word: raise ``BannedWordsError``. Of a grammar that cannot be known."""
-    from sfgen import Dfa, JsonSchema
+    from sfgen import Dfa, JsonSchema, Template
 
-    if isinstance(made, JsonSchema):
+    if isinstance(made, JsonSchema | Template):
         made.without_banned(banned, prompt)
     elif isinstance(made, Dfa):
         from sfgen.ban.difference import without
@@ -182,10 +186,11 @@ def _reading(options: GenerationOptions) -> str:
 
 
 def _write_sample(request: Request, loaded: LoadedJob, sampler: Sampler, loop: Loop, trace: TraceFile | None) -> None:
-    from sfgen.decoding import Finished, TextReleased
+    from sfgen.decoding import Finished, TextReleased, ThoughtReleased
     from sfgen.jobs.record import record
 
     options = request.options
+    thought = _ShownThought(not options.quiet and not wants_live(request) and stderr_is_a_terminal())
     started = time.perf_counter()
     is_streamed = streams(request)
     before = request.prompt if options.echo else ""
@@ -198,6 +203,10 @@ def _write_sample(request: Request, loaded: LoadedJob, sampler: Sampler, loop: L
             for view in views:
                 view.show(event, now - started)
             started += time.perf_counter() - now  # a view may wait for a person, which is no time of the model
+            if isinstance(event, ThoughtReleased):
+                thought.show(event.text)
+            elif isinstance(event, TextReleased | Finished):
+                thought.end()
             if isinstance(event, TextReleased) and is_streamed:
                 write(event.text)
             elif isinstance(event, Finished):
@@ -211,6 +220,30 @@ def _write_sample(request: Request, loaded: LoadedJob, sampler: Sampler, loop: L
     _tell_of_refusal(result, quiet=options.quiet)
     if result.rollbacks or result.moved_blocks:
         note(_summary(result), quiet=options.quiet)
+
+
+@dataclass
+class _ShownThought:
+    """The thought before a text, for a person who watches stderr.
+
+    Attributes:
+        is_shown: Whether somebody does.
+    """
+
+    is_shown: bool
+    _is_open: bool = False
+
+    def show(self, text: str) -> None:
+        """Show some more of it."""
+        if self.is_shown:
+            note(visible(text), end="")
+            self._is_open = True
+
+    def end(self) -> None:
+        """End its line."""
+        if self._is_open:
+            note("")
+        self._is_open = False
 
 
 def _tell_of_refusal(result: Result, *, quiet: bool) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfgen import BannedWords, Sampler
     from sfgen.jobs import Job
     from sfgen.jobs.facts import ConstraintFacts
+    from sfgen.models.messages import Message
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Request:
         engine: How the pattern is followed; ``None``: it was not asked for, and the default is taken.
         fast_forward: Whether text that must follow is not asked for.
         scores: Whether the choices are scored, and no text is written.
+        messages: What a conversation begins with before the prompt.
     """
 
     prompt: str
@@ -39,6 +41,7 @@ class Request:
     engine: EngineName | None = None
     fast_forward: bool = True
     scores: bool = False
+    messages: tuple[Message, ...] = ()
 
     def check(self) -> None:
         """Refuse options that have no meaning together.
@@ -68,6 +71,7 @@ class Request:
                 "they already say where the text ends",
                 hint="Leave --stop out, or let the pattern end there.",
             )
+        self._check_after()
         if options.stop:
             from sfgen.decoding.stops import StopStrings
 
@@ -90,6 +94,25 @@ class Request:
             )
         self._check_engine()
 
+    def _check_after(self) -> None:
+        options = self.options
+        if options.after_tokens is not None and options.after is None:
+            raise UsageError(
+                "--after-tokens needs --after: it is the most tokens of a thought",
+                hint="For example: sfgen gen --after '</think>' --after-tokens 500 --regex '[0-9]+' 'How old is Ada?'",
+            )
+        for name, text in (("--after", options.after), ("--when", options.when)):
+            if text is not None and options.strategy == "exact":
+                raise UsageError(
+                    f"{name} and --strategy exact cannot be used together: exact draws one part only",
+                    hint="Leave one of them out.",
+                )
+        if options.when is not None and not self.constraint:
+            raise UsageError(
+                "--when needs a constraint: what comes behind it",
+                hint="For example: sfgen gen --when '<tool_call>' --tools tools.json 'How warm is it in Rome?'",
+            )
+
     def _check_scores(self) -> None:
         """Refuse what has no meaning where choices are scored."""
         if self.constraint.choices is None:
@@ -107,6 +130,8 @@ class Request:
             "--min-p": options.min_p is not None,
             "--max-tokens": options.max_tokens != GenerationOptions().max_tokens,
             "--stop": bool(options.stop),
+            "--after": options.after is not None,
+            "--when": options.when is not None,
             "--logprobs": options.logprobs,
             "--echo": options.echo,
             "--live": bool(options.live),
@@ -160,7 +185,7 @@ class Request:
         Raises:
             IndexFileError: There is no such index, or it is damaged.
         """
-        if self.constraint.index_file is None or self.constraint.schema_or_grammar is not None:
+        if self.constraint.index_file is None or self.constraint.guiding is not None:
             return self.constraint.pattern
         from sfgen.index.file import pattern_of
 
@@ -184,6 +209,13 @@ class Request:
         return str(constraint.index_file) if is_saved else None
 
     @property
+    def template_name(self) -> str | None:
+        """What people call the template that the text is one of; ``None`` if there is none."""
+        constraint = self.constraint
+        is_saved = constraint.template is None and constraint.read_template is not None
+        return str(constraint.index_file) if is_saved else constraint.template_name
+
+    @property
     def facts(self) -> ConstraintFacts:
         """What records say of the constraint."""
         from sfgen.jobs.facts import ConstraintFacts
@@ -197,6 +229,8 @@ class Request:
             grammar=constraint.read_grammar,
             grammar_name=self.grammar_name,
             engine=self.reference,
+            template=constraint.read_template,
+            template_name=self.template_name,
         )
 
     @cached_property
@@ -209,7 +243,9 @@ class Request:
         if temperature is None:
             by_chance = (options.seed, options.top_k, options.top_p, options.min_p)
             temperature = 1.0 if options.samples > 1 or any(value is not None for value in by_chance) else 0.0
-        return Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
+        sampler = Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
+        template = self.constraint.read_template
+        return sampler if template is None or not template.temperatures else sampler.seeded()
 
     @cached_property
     def job(self) -> Job:
@@ -219,12 +255,15 @@ class Request:
         options = asdict(self.options)
         named = {field.name: options[field.name] for field in fields(GenerationConfig) if field.name in options}
         named |= {"stop": options["stop"] or (), "sampler": self.sampler, "banned": self.banned}
+        if self.options.after_tokens is None:
+            del named["after_tokens"]
         of_model = {field.name: options[field.name] for field in fields(ModelSpec) if field.name in options}
         return Job(
             ModelSpec(name=self.options.model, **of_model),
             GenerationConfig(**named, fast_forward=self.fast_forward),
             samples=self.options.samples,
             chat=self.options.chat,
+            messages=self.messages,
             facts=self.facts,
             choices=self.constraint.choices if self.scores else None,
         )

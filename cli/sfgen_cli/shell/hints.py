@@ -27,6 +27,7 @@ _SAVES = {
     "index": "sfgen index --save --force",
     "schema": "sfgen index --schema S --save --force",
     "grammar": "sfgen index --grammar G --save --force",
+    "template": "sfgen index --template T --save --force",
 }
 """What makes a saved index of each kind again."""
 

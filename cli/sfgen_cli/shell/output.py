@@ -66,12 +66,12 @@ def stderr_is_a_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def note(text: str, *, quiet: bool = False) -> None:
+def note(text: str, *, quiet: bool = False, end: str = "\n") -> None:
     """Tell a person something on stderr, if that can be; who does not hear it misses no data."""
     if quiet or sys.stderr is None:
         return
     try:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{text}{end}")
         sys.stderr.flush()
     except OSError:
         _discard(2)

@@ -76,6 +76,8 @@ class Matcher:
         automata: What is banned: ``BannedWords(...).automata``.
         prompt: The bytes before the generated text. A word in the prompt alone is not reported; one that the prompt
             begins and the generated text ends is.
+        start: Where the first byte that is read lies, counted from the start of the generated text; without, as far
+            before it as the prompt is long.
 
     >>> from sfgen.ban import BannedWords
     >>> matcher = Matcher(BannedWords(["talk"]).automata, b"we t")
@@ -89,10 +91,10 @@ class Matcher:
     True
     """
 
-    def __init__(self, automata: BanAutomata, prompt: bytes = b"") -> None:
+    def __init__(self, automata: BanAutomata, prompt: bytes = b"", *, start: int | None = None) -> None:
         arguments.instance("automata", automata, BanAutomata, hint="Give BannedWords(...).automata.")
         prompt = arguments.data("prompt", prompt)
-        start = -len(prompt)
+        start = -len(prompt) if start is None else arguments.whole_number("start", start)
         self.automata = automata
         self._table = reading_table(automata.ignore_case, automata.normalize)
         self._words = Readings(automata.word_automata, start) if automata.word_automata else None

@@ -108,6 +108,12 @@ class SeamMatcher:
             self._compare()
         return None if certain is None else self._after.named(certain.found)
 
+    def begin_text(self) -> None:
+        """Read what follows by itself, and after all before it: the text begins here, behind a thought."""
+        self._alone = Matcher(self.automata, start=self.length)
+        self._differ = True
+        self._compare()
+
     def finish(self) -> Match | None:
         """The banned match that the end of the text here would make certain, if any. Changes nothing."""
         found = [match for reading in self._readings if (match := reading.first_at_end()) is not None]

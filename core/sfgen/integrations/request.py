@@ -18,6 +18,7 @@ from sfgen.ban import BannedWords
 from sfgen.ban.difference import without
 from sfgen.errors import SchemaError, UsageError
 from sfgen.integrations.guided import cannot_be_taken_out
+from sfgen.integrations.no_healing import refuse_healing
 from sfgen.language.grammar import Grammar
 from sfgen.language.source import GrammarSource
 from sfgen.schema.json_schema import JsonSchema
@@ -58,12 +59,14 @@ class ConstraintRequest:
                 ``grammar_start``, ``grammar_format`` and ``max_blanks``. Other names belong to others.
 
         Raises:
-            UsageError: Several constraints, a value of another kind, or one about a grammar where there is none.
+            UsageError: Several constraints, ``heal``, which cannot be done here, a value of another kind, or one about
+                a grammar where there is none.
 
         >>> ConstraintRequest.read({"regex": "[0-9]+", "ban": ["13"], "seed": 1})
         ConstraintRequest(regex='[0-9]+', choices=None, schema=None, banned=('13',), grammar=None)
         """
         wanted = {name: value for name, value in (given or {}).items() if value is not None}
+        refuse_healing(wanted.get("heal"))
         constraints = [name for name in CONSTRAINTS if name in wanted]
         if len(constraints) > 1:
             raise UsageError(f"{' and '.join(constraints)} cannot be asked for together", hint="Give one of them.")

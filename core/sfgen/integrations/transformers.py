@@ -43,6 +43,7 @@ from sfgen.decoding.plain_forms import banned_of
 from sfgen.integrations.banned import Banned
 from sfgen.integrations.guided import Guided
 from sfgen.integrations.masks import Caps, dead_rows, masked, widest
+from sfgen.integrations.no_healing import refuse_healing
 from sfgen.integrations.row_tracker import RowTracker
 from sfgen.integrations.state import BatchRow, Rule, Stage
 from sfgen.protocols import GuideSource
@@ -167,8 +168,14 @@ class GuidedLogitsProcessor(_Processor):
     """
 
     def __init__(
-        self, index: GuideSource, *, banned: BannedWords | Iterable[str] | None = None, max_tokens: int | None = None
+        self,
+        index: GuideSource,
+        *,
+        banned: BannedWords | Iterable[str] | None = None,
+        max_tokens: int | None = None,
+        heal: bool | None = None,
     ) -> None:
+        refuse_healing(heal)
         hint = "Make one: sfgen.Index(dfa, vocabulary)."
         arguments.given("index", index, "an sfgen.Index", "vocabulary", "guide", "refusal", hint=hint)
         super().__init__(Guided(index, banned_of(banned), _limit(max_tokens)))
@@ -186,9 +193,10 @@ class BannedWordsLogitsProcessor(_Processor):
         banned: What must not be written: a ``BannedWords``, or a list of words.
         vocabulary: The model's tokens.
         max_tokens: ``generate``'s ``max_new_tokens``: a banned word must not end there either.
+        heal: No processor can heal the end of a prompt (``sfgen.decoding.healing``): true is refused.
 
     Raises:
-        UsageError: An argument of another sort.
+        UsageError: An argument of another sort, or healing is asked for.
 
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY
@@ -207,8 +215,14 @@ class BannedWordsLogitsProcessor(_Processor):
     """
 
     def __init__(
-        self, banned: BannedWords | Iterable[str], vocabulary: Vocabulary, *, max_tokens: int | None = None
+        self,
+        banned: BannedWords | Iterable[str],
+        vocabulary: Vocabulary,
+        *,
+        max_tokens: int | None = None,
+        heal: bool | None = None,
     ) -> None:
+        refuse_healing(heal)
         arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         banned, max_tokens = BannedWords.of(banned), _limit(max_tokens)
         super().__init__(Banned(banned, vocabulary, max_tokens))

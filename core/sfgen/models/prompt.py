@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 from sfgen.errors import ModelError, UsageError, first_line
 from sfgen.models.chat_template import WITHOUT_CHAT
+from sfgen.models.messages import Message, check_conversation, checked_messages, user_message
 from sfgen.parameter_text import ParameterText
 
 _NO_CHAT = ParameterText("Leave chat out.", "chat")
+_OTHER_ROLE = "Write what it says into the message of the user, or use a model that was trained with this role."
 
 
 class PromptTokenizer(Protocol):
@@ -33,11 +36,11 @@ class PromptTokenizer(Protocol):
     def inside(self, text: str) -> list[int]:
         """The token ids of a text alone; the text of a special token becomes that token."""
 
-    def rendered(self, content: Any) -> str:
-        """What the chat template makes of a message from a user, up to where the answer begins.
+    def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """What the chat template makes of a conversation, up to where the answer begins.
 
         Args:
-            content: The message: a text, or a list of parts.
+            messages: Each with a ``role`` and a ``content``: a text, or a list of parts.
 
         Raises:
             ImportError: A package is missing.
@@ -83,30 +86,27 @@ class Prompts:
             ids = [first]
         return ids
 
-    def chat(self, text: str) -> list[int]:
-        """The token ids of a message from a user, up to where the answer begins.
+    def chat(self, messages: str | Sequence[Message]) -> list[int]:
+        """The token ids of a conversation, up to where the answer begins.
 
         The chat template writes all special tokens that it wants; the tokenizer adds none.
 
+        Args:
+            messages: The messages, or the text of a user's only one.
+
         Raises:
-            UsageError: The tokenizer has no chat template.
+            UsageError: The tokenizer has no chat template, or that has no such role; or the messages are of another
+                form.
             ModelError: The template cannot be used.
         """
+        messages = [user_message(messages)] if isinstance(messages, str) else checked_messages(messages)
+        check_conversation(messages)
         if not self._tokenizer.has_chat_template:
             raise UsageError(
                 f"{self._name} has no chat template",
                 hint=WITHOUT_CHAT,
             )
-        rendered = self._rendered(text)
-        if text.strip() not in rendered:
-            # Templates of models that see pictures go through a message part by part, and find no text in a string.
-            rendered = self._rendered([{"type": "text", "text": text}])
-        if text.strip() not in rendered:
-            raise ModelError(
-                f"the chat template of {self._name} leaves the message out",
-                hint=_NO_CHAT,
-            )
-        ids = self.inside(rendered)
+        ids = self.inside(self._rendered(messages))
         if not ids:
             raise ModelError(f"the chat template of {self._name} writes nothing", hint=_NO_CHAT)
         begin = self._tokenizer.begin_token
@@ -119,9 +119,62 @@ class Prompts:
         """
         return self._tokenizer.inside(text.encode("utf-8", "replace").decode())
 
-    def _rendered(self, content: Any) -> str:
+    def _rendered(self, messages: Sequence[Message]) -> str:
+        """The conversation as one text, in which all messages are."""
+        users = [message for message in messages if message["role"] == "user"]
         try:
-            return self._tokenizer.rendered(content)
+            rendered = self._written(messages)
+            if any(message["content"].strip() not in rendered for message in users):
+                # Templates of models that see pictures go through a message part by part, and find no text in a string.
+                messages = [
+                    {**message, "content": [{"type": "text", "text": message["content"]}]}  # type: ignore[dict-item]
+                    for message in messages
+                ]
+                rendered = self._written(messages)
+        except ModelError as error:
+            # Of a template that refuses a role the conversation without it can be written.
+            for role in dict.fromkeys(message["role"] for message in messages):
+                if role not in ("user", "assistant") and self._is_written([m for m in messages if m["role"] != role]):
+                    raise self._without_role(role, error.message) from error
+            raise
+        for place, message in enumerate(messages):
+            self._check_written(rendered, messages, place, message["role"])
+        return rendered
+
+    def _check_written(self, rendered: str, messages: Sequence[Message], place: int, role: str) -> None:
+        """Refuse a template that leaves a message out."""
+        content: Any = messages[place]["content"]
+        text = content if isinstance(content, str) else content[0]["text"]
+        if text.strip() in rendered:
+            return
+        if role == "user":
+            raise ModelError(
+                f"the chat template of {self._name} leaves the message out",
+                hint=_NO_CHAT,
+            )
+        # A part of a message may be left out, such as an earlier thought.
+        try:
+            is_left_out = self._written([*messages[:place], *messages[place + 1 :]]) == rendered
+        except ModelError:  # the template wants the message
+            return
+        if is_left_out:
+            raise self._without_role(role, f"the chat template of {self._name} leaves the message $[{place}] out")
+
+    def _without_role(self, role: str, why: str) -> UsageError:
+        return UsageError(
+            f"the chat template of {self._name} has no role {role}", details=(f"  {why}",), hint=_OTHER_ROLE
+        )
+
+    def _is_written(self, messages: Sequence[Message]) -> bool:
+        try:
+            self._written(messages)
+        except ModelError:
+            return False
+        return True
+
+    def _written(self, messages: Sequence[Message]) -> str:
+        try:
+            return self._tokenizer.rendered(messages)
         except ImportError as error:
             raise ModelError("chat templates need the package jinja2", hint="Install it: pip install jinja2") from error
         except Exception as error:  # a template is a program of its own: it raises whatever it likes

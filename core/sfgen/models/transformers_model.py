@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -9,6 +10,7 @@ from sfgen import arguments
 from sfgen.errors import ModelError
 from sfgen.models import architecture
 from sfgen.models.checkpoint import Checkpoint
+from sfgen.models.messages import Message
 from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
 from sfgen.models.transformers_session import TransformersSession
@@ -133,14 +135,17 @@ class TransformersModel:
         """The token ids of a text that stands in another one: nothing is added around it."""
         return self._prompts.inside(arguments.text("text", text))
 
-    def chat(self, text: str) -> list[int]:
-        """The token ids of a user's message in the tokenizer's chat template, up to where the answer begins.
+    def chat(self, messages: str | Sequence[Message]) -> list[int]:
+        """The token ids of a conversation in the tokenizer's chat template, up to where the answer begins.
+
+        Args:
+            messages: The messages, or the text of a user's only one.
 
         Raises:
-            UsageError: The tokenizer has no chat template.
+            UsageError: The tokenizer has no chat template, or that has no such role; or no messages.
             ModelError: The template cannot be used; or as for ``encode``.
         """
-        return self._checked(self._prompts.chat(arguments.text("text", text)))
+        return self._checked(self._prompts.chat(messages))
 
     def session(self) -> TransformersSession:
         """A new, empty session with a cache of its own; loads the weights the first time."""

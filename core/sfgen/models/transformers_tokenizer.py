@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfgen.vocabulary.pretrained import quiet_transformers
@@ -49,18 +50,14 @@ class TransformersTokenizer:
         with quiet_transformers():  # it warns of long texts; we count for ourselves
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def rendered(self, content: Any) -> str:
-        """What the chat template makes of a message from a user, up to where the answer begins.
+    def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """What the chat template makes of a conversation, up to where the answer begins.
 
         Raises:
             Exception: Whatever the template raises; ``ImportError`` without jinja2.
         """
         with quiet_transformers():
-            return str(
-                self._tokenizer.apply_chat_template(
-                    [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
-                )
-            )
+            return str(self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True))
 
     @property
     def _backend(self) -> Any:

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import PatternError, UsageError
+from sfgen.groups import Group
 from sfgen.reference.agreement import disagreement
 from sfgen.reference.classes import CharacterClasses
 from sfgen.reference.guide import ReferenceGuide, refusal
 from sfgen.reference.interegular_machine import USE_THE_DEFAULT, characters_of, check_size, made_by_interegular
 from sfgen.reference.pending import characters_from, split
 from sfgen.reference.sub_sequences import Machine, find_sub_sequences
-from sfgen.regex import parse
+from sfgen.regex import oracle, parse
 from sfgen.regex.ast import Anchor, Atomic, Look, contains
 from sfgen.vocabulary import Vocabulary
 
@@ -170,6 +171,11 @@ class FsmIndex:
         """Whether the machine accepts a text, in UTF-8."""
         text = split(arguments.data("data", data))
         return text is not None and not text[1] and bool(self.fsm.accepts(text[0]))
+
+    def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
+        """The named groups of the pattern in a text that matches; see ``sfgen.Dfa.groups``."""
+        data = arguments.utf8("text", text)
+        return None if data is None else oracle.groups(self.pattern, data.decode("utf-8", "replace"))
 
     def refusal(self, text: bytes) -> dict[str, str] | None:
         """What a report says of a finished text that the machine, or ``re``, does not accept; ``None`` if both do."""

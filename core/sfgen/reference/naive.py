@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 import regex
 from sfgen import arguments
 from sfgen.errors import PatternError
+from sfgen.groups import Group
 from sfgen.reference.agreement import character_sets
 from sfgen.reference.classes import CharacterClasses
 from sfgen.reference.guide import ReferenceGuide, refusal
 from sfgen.reference.pending import characters_from, split
 from sfgen.reference.spelling import spelled
-from sfgen.regex import parse, settle
+from sfgen.regex import oracle, parse, settle
 from sfgen.regex.ast import is_nothing
 from sfgen.vocabulary import Vocabulary
 
@@ -130,6 +131,11 @@ class NaiveIndex:
         """Whether a text, in UTF-8, is a match."""
         parts = split(arguments.data("data", data))
         return parts is not None and self.is_accepting(parts)
+
+    def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
+        """The named groups of the pattern in a text that matches; see ``sfgen.Dfa.groups``."""
+        data = arguments.utf8("text", text)
+        return None if data is None else oracle.groups(self.pattern, data.decode("utf-8", "replace"))
 
     def refusal(self, text: bytes) -> dict[str, str] | None:
         """What a report says of a finished text that ``regex``, or ``re``, does not match; ``None`` if both do."""

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import regex
 from sfgen.errors import SfgenError
+from sfgen.groups import Group
 from sfgen.regex.characters import property_ranges
 from sfgen.regex.parse import re_tree, replace_properties
 from sfgen.regex.python_re import sre, sre_compiler
@@ -56,6 +57,49 @@ def fullmatch(pattern: str, text: str, *, seconds: float = 0.25) -> bool | None:
         return None
     oracle, tree = read
     return in_time(lambda: oracle.fullmatch(text) is not None, seconds, ways(tree, len(text)) * (len(text) + 1))
+
+
+def group_names(pattern: str) -> tuple[str, ...]:
+    r"""The names of a pattern's groups, in their order; none where it cannot be read.
+
+    >>> group_names("(?P<name>[A-Z][a-z]+) is (?P<age>[0-9]+)|(?P<none>)")
+    ('name', 'age', 'none')
+    """
+    if "(?P<" not in pattern:
+        return ()
+    try:
+        text, _ = _without_properties(pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return tuple(re_tree(text).state.groupdict)
+    except (re.error, regex.error, ValueError, OverflowError, RecursionError, SfgenError):
+        return ()
+
+
+def groups(pattern: str, text: str, *, seconds: float = 0.25) -> tuple[Group, ...] | None:
+    """The named groups of ``re.fullmatch(pattern, text, re.ASCII)``, in the order of the pattern.
+
+    Args:
+        pattern: The pattern.
+        text: The text.
+        seconds: How long ``re`` may take.
+
+    Returns:
+        ``None`` where ``re`` finds no match, or cannot tell: see :func:`fullmatch`.
+
+    >>> [group.span for group in groups("(?P<letters>[a-z]*)(?P<digit>[0-9])?", "ab")]
+    [(0, 2), None]
+    """
+    names, read = group_names(pattern), read_pattern(pattern)
+    if not names:
+        return ()
+    if read is None:
+        return None
+    oracle, tree = read
+    found = in_time(lambda: oracle.fullmatch(text), seconds, ways(tree, len(text)) * (len(text) + 1))
+    if found is None:
+        return None
+    return tuple(Group(name, *(found.span(name) if found[name] is not None else (None, None))) for name in names)
 
 
 # ---- a limit of time -------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfgen.grammar.read_beside import ReadBeside
+from sfgen.grammar.read_beside import NetworkReadBeside
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.schema.compile import Compiled
 from sfgen.schema.expected import json_path
@@ -10,7 +10,7 @@ from sfgen.schema.json_position import START, JsonPosition
 from sfgen.schema.where import expected_at
 
 
-class SchemaGuide(ReadBeside[JsonPosition]):
+class SchemaGuide(NetworkReadBeside[JsonPosition]):
     """Walks one sequence through the network of a schema; see ``NetworkGuide``.
 
     Args:

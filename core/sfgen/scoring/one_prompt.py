@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.plain_forms import model_of
 from sfgen.errors import InternalError, SfgenError
+from sfgen.models.messages import Prompt, prompt_of
 from sfgen.protocols import Model
 from sfgen.scoring.choice import ChoiceScore, Scored
 from sfgen.scoring.loop import ScoringLoop
 from sfgen.scoring.prepare import checked_choices, prepare_scoring
 
 
-def score(model: Model | str | Path, prompt: str | Sequence[int], choices: Iterable[str]) -> list[ChoiceScore]:
+def score(model: Model | str | Path, prompt: Prompt, choices: Iterable[str]) -> list[ChoiceScore]:
     """Find the probability of each of some choices as a whole text after a prompt.
 
     Each is the product of the probabilities of its tokens (temperature 1, all tokens) and of an end token behind them,
@@ -24,7 +25,7 @@ def score(model: Model | str | Path, prompt: str | Sequence[int], choices: Itera
 
     Args:
         model: As of ``generate``.
-        prompt: Text, or the ids of its tokens, such as those of a chat template.
+        prompt: As of ``generate``: text, the ids of its tokens, or the messages of a conversation.
         choices: The texts; of equal ones the first counts.
 
     Returns:
@@ -43,7 +44,7 @@ def score(model: Model | str | Path, prompt: str | Sequence[int], choices: Itera
     [('hot', 1.0), ('hotel', 0.0)]
     """
     model = model_of(model)
-    loop = prepare_scoring(model, prompt, checked_choices(choices))
+    loop = prepare_scoring(model, prompt_of(model, prompt), checked_choices(choices))
     return list(drive_scoring(loop, model).scores)
 
 

@@ -29,6 +29,10 @@ class Scene:
         schema_json: That schema with the options of how it is written, as JSON; ``None``: no schema.
         grammar: What people call the grammar that the text is one of; ``None``: no grammar.
         grammar_json: That grammar with the options of how it is read, as JSON; ``None``: no grammar.
+        template: What people call the template that the text is one of; ``None``: no template.
+        template_json: That template with the schemas and grammars of its holes, as JSON; ``None``: no template.
+        when: Behind which calls begin inside free text; ``None``: the whole text is what the constraint says.
+        after: Behind which the text begins, after a thought; ``None``: there is no thought.
     """
 
     prompt: str
@@ -44,6 +48,10 @@ class Scene:
     schema_json: str | None = None
     grammar: str | None = None
     grammar_json: str | None = None
+    template: str | None = None
+    template_json: str | None = None
+    after: str | None = None
+    when: str | None = None
 
     @property
     def is_guided(self) -> bool:
@@ -53,7 +61,7 @@ class Scene:
     @property
     def tells_where(self) -> bool:
         """Whether what the guide says of its position tells where in a document or in rules the text stands."""
-        return self.schema is not None or self.grammar is not None
+        return any(name is not None for name in (self.schema, self.grammar, self.template))
 
     @property
     def is_ban(self) -> bool:

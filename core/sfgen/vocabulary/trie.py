@@ -34,14 +34,15 @@ are added at its end.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.errors import VocabularyError
+from sfgen.errors import UsageError, VocabularyError
 from sfgen.kernels import Int, Int32sOut, Int64s, UInt8s, UInt8sOut, kernel
 from sfgen.vocabulary.token_bytes import checked_tokens
 
@@ -133,10 +134,7 @@ class TokenTrie:
         first_tokens[ends_at[is_first]] = token_ids[is_first]
         others = token_ids[~is_first]
         repeated_tokens = np.stack([first_tokens[ends_at[~is_first]].astype(np.int32), others], axis=1)
-        first_level = np.append(np.flatnonzero(depths[:nodes] == 1), nodes).astype(np.int32)
-        roots = first_level[np.searchsorted(labels[first_level[:-1]], np.arange(257))]
-        single_bytes = np.zeros(256, dtype=np.bool_)
-        single_bytes[[token[0] for token in present if len(token) == 1]] = True
+        roots, single_bytes = _first_level(labels[:nodes], depths[:nodes], first_tokens)
         trie = cls(
             labels[:nodes].copy(),
             depths[:nodes].copy(),
@@ -151,15 +149,91 @@ class TokenTrie:
             max_depth=max_depth,
             vocabulary_size=len(tokens),
         )
-        for field in fields(trie):
-            array = getattr(trie, field.name)
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
+        trie._protect()
         return trie
 
     def __len__(self) -> int:
         """The number of nodes, the root not counted."""
         return len(self.bytes)
+
+    def along(self, data: builtins.bytes) -> list[int]:
+        """The nodes of ``data[:1]``, ``data[:2]`` and so on, as far as tokens begin so.
+
+        >>> trie = TokenTrie.from_tokens([b"a", b"abc", b"b"])
+        >>> trie.along(b"abd"), trie.along(b"c")
+        ([0, 1], [])
+        """
+        nodes: list[int] = []
+        start, end = 0, len(self)
+        for byte in arguments.data("data", data):
+            while start < end and self.bytes[start] != byte:
+                start = int(self.subtree_ends[start])
+            if start >= end:
+                break
+            nodes.append(start)
+            start, end = start + 1, int(self.subtree_ends[start])
+        return nodes
+
+    def below(self, node: int) -> TokenTrie:
+        """What the tokens below a node have behind its bytes, as a trie; the ids are the same.
+
+        Args:
+            node: A node. The tokens that end there have nothing more, and are left out.
+
+        Raises:
+            UsageError: There is no such node.
+
+        >>> trie = TokenTrie.from_tokens([b"a", b"abc", b"b", b"ab"])
+        >>> rest = trie.below(trie.along(b"a")[-1])
+        >>> bytes(rest.bytes), rest.depths.tolist(), rest.subtree_ends.tolist(), rest.token_ids.tolist()
+        (b'bc', [1, 2], [2, 2], [3, 1])
+        """
+        if (node := arguments.whole_number("node", node, least=0)) >= len(self):
+            raise UsageError(f"there is no node {node}: the trie has {len(self)}")
+        start, end = node + 1, int(self.subtree_ends[node])
+        nodes = slice(start, end)
+        depths = self.depths[nodes] - self.depths[node]
+        subtree_ends = self.subtree_ends[nodes] - np.int32(start)
+        token_starts = self.token_starts[start : end + 1]
+        first, last = int(token_starts[0]), int(token_starts[-1])
+        token_ids = self.token_ids[first:last]
+        first_tokens = self.first_tokens[nodes]
+        is_repeated = np.isin(self.repeated_tokens[:, 0], token_ids)
+        roots, single_bytes = _first_level(self.bytes[nodes], depths, first_tokens)
+        trie = replace(
+            self,
+            bytes=self.bytes[nodes],
+            depths=depths,
+            subtree_ends=subtree_ends,
+            token_starts=token_starts - np.int32(first),
+            token_ids=token_ids,
+            heights=self.heights[nodes],
+            first_tokens=first_tokens,
+            repeated_tokens=self.repeated_tokens[is_repeated],
+            roots=roots,
+            single_bytes=single_bytes,
+            max_depth=int(depths.max(initial=0)),
+        )
+        trie._protect()
+        return trie
+
+    def _protect(self) -> None:
+        """Make every array read-only."""
+        for field in fields(self):
+            array = getattr(self, field.name)
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+
+
+def _first_level(
+    labels: NDArray[np.uint8], depths: NDArray[np.int32], first_tokens: NDArray[np.uint32]
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """``roots`` and ``single_bytes`` of the nodes of a trie."""
+    first_level = np.flatnonzero(depths == 1)
+    single_bytes = np.zeros(256, dtype=np.bool_)
+    single_bytes[labels[first_level[first_tokens[first_level] < NO_TOKEN]]] = True
+    starts = np.append(first_level, len(depths)).astype(np.int32)
+    return starts[np.searchsorted(labels[first_level], np.arange(257))], single_bytes
 
 
 @kernel

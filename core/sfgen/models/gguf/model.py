@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -20,6 +21,7 @@ from sfgen.models.gguf.sequences import Sequences
 from sfgen.models.gguf.session import GgufSession
 from sfgen.models.gguf.tokenizer import GgufTokenizer
 from sfgen.models.gguf.vocabulary import read_vocabulary
+from sfgen.models.messages import Message
 from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
 
@@ -101,14 +103,17 @@ class GgufModel:
         """The token ids of a text that stands in another one: text is all of it, also the name of a special token."""
         return self._model.tokenize(arguments.text("text", text), special=False)
 
-    def chat(self, text: str) -> list[int]:
-        """The token ids of a user's message in the file's chat template, up to where the answer begins.
+    def chat(self, messages: str | Sequence[Message]) -> list[int]:
+        """The token ids of a conversation in the file's chat template, up to where the answer begins.
+
+        Args:
+            messages: The messages, or the text of a user's only one.
 
         Raises:
-            UsageError: The file has no chat template.
+            UsageError: The file has no chat template, or that has no such role; or no messages.
             ModelError: The template cannot be used.
         """
-        return self._prompts.chat(arguments.text("text", text))
+        return self._prompts.chat(messages)
 
     def session(self) -> GgufSession:
         """A new, empty session."""

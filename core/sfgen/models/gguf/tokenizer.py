@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from sfgen.models.chat_template import render
 from sfgen.models.gguf.loaded import LoadedModel
 
@@ -33,8 +36,8 @@ class GgufTokenizer:
         """The token ids of the text alone; the text of a special token becomes that token."""
         return self._model.tokenize(text, special=True)
 
-    def rendered(self, content: object) -> str:
-        """What the chat template makes of a message from a user."""
+    def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        """What the chat template makes of a conversation, up to where the answer begins."""
         named = {"bos_token": self.begin_token, "eos_token": self.end_token}
         special = {name: self._model.text(token) for name, token in named.items() if token is not None}
-        return render(self._chat_template, [{"role": "user", "content": content}], special)
+        return render(self._chat_template, messages, special)

@@ -1,0 +1,122 @@
+"""Conversations: the messages that a chat template writes as one text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from sfgen import arguments
+from sfgen.errors import UsageError
+from sfgen.parameter_text import ParameterText
+from sfgen.protocols import Model
+
+Message: TypeAlias = Mapping[str, str]
+"""A message: its ``role`` and its ``content``."""
+
+Prompt: TypeAlias = str | Sequence[int] | Sequence[Message]
+"""What a model is to go on with: text, the ids of its tokens, or the messages of a conversation."""
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+"""Who may write a message. A chat template may know fewer."""
+
+_FORM = 'A conversation is a list of {"role": "user", "content": "…"}.'
+
+
+def user_message(content: str) -> Message:
+    """The message of a user."""
+    return {"role": "user", "content": content}
+
+
+def checked_messages(messages: object) -> tuple[Message, ...]:
+    """Check the form of some messages.
+
+    Raises:
+        UsageError: Something else than a list, or a message of another form; says where, as a JSON path.
+
+    >>> checked_messages([{"role": "user", "content": "Hi!"}])
+    ({'role': 'user', 'content': 'Hi!'},)
+    >>> checked_messages([{"role": "robot", "content": "Hi!"}])
+    Traceback (most recent call last):
+    sfgen.errors.UsageError: $[0].role is 'robot'
+    It is one of 'system', 'developer', 'user', 'assistant', 'tool'.
+    """
+    listed = arguments.items("messages", messages, "a list of messages", hint=_FORM)
+    return tuple(_checked(place, message) for place, message in enumerate(listed))
+
+
+def check_conversation(messages: Sequence[Message]) -> None:
+    """Refuse messages that a model cannot answer.
+
+    Args:
+        messages: What ``checked_messages`` gave.
+
+    Raises:
+        UsageError: No message is by a user, or the last one is by the assistant.
+    """
+    if not any(message["role"] == "user" for message in messages):
+        raise UsageError(
+            "the conversation has no message of a user", hint="Give a prompt, or a message with the role user."
+        )
+    if messages[-1]["role"] == "assistant":
+        raise UsageError(
+            f"$[{len(messages) - 1}] is a message of the assistant, and there is nothing to answer behind it",
+            hint="Give a prompt, or end with a message of the user.",
+        )
+
+
+def is_conversation(prompt: object) -> bool:
+    """Whether a prompt is messages, and not a text or token ids."""
+    return isinstance(prompt, Sequence) and not isinstance(prompt, str | bytes) and isinstance(_first(prompt), Mapping)
+
+
+def chat_ids(model: Model, messages: Iterable[Message]) -> Sequence[int]:
+    """The token ids of a conversation in a model's chat template, up to where the answer begins.
+
+    Raises:
+        UsageError: The messages are of another form, or the model has no chat template or not all of the roles.
+        ModelError: The template cannot be used.
+    """
+    checked = checked_messages(messages)
+    check_conversation(checked)
+    chat = getattr(model, "chat", None)
+    if chat is None:
+        raise UsageError(
+            f"the model {getattr(model, 'name', type(model).__name__)} has no chat template",
+            hint=ParameterText("Leave chat out, or name another model.", "chat"),
+        )
+    alone = len(checked) == 1
+    ids: Sequence[int] = chat(checked[0]["content"] if alone else checked)
+    return ids
+
+
+def prompt_of(model: Model, prompt: Prompt) -> str | Sequence[int]:
+    """A prompt as it is; of messages the tokens that the model's chat template makes of them.
+
+    Raises:
+        SfgenError: As ``chat_ids``.
+    """
+    if is_conversation(prompt):
+        return chat_ids(model, cast("Sequence[Message]", prompt))
+    return cast("str | Sequence[int]", prompt)
+
+
+def _first(items: Sequence[Any]) -> Any:
+    return items[0] if len(items) else None
+
+
+def _checked(place: int, message: object) -> Message:
+    """A message, if it has the right form."""
+    where = f"$[{place}]"
+    if not isinstance(message, Mapping):
+        raise arguments.refusal(where, "a message", message, hint=_FORM)
+    for key in message:
+        if key not in ("role", "content"):
+            raise UsageError(f"{where} has the key {key!r:.60}", hint=_FORM)
+    for key in ("role", "content"):
+        if key not in message:
+            raise UsageError(f"{where} has no {key}", hint=_FORM)
+    arguments.one_of(f"{where}.role", message["role"], ROLES)
+    content = arguments.text(f"{where}.content", message["content"])
+    if arguments.utf8(f"{where}.content", content) is None:
+        raise UsageError(f"{where}.content has half of a surrogate pair, which is not text")
+    return {"role": message["role"], "content": content}
