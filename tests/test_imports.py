@@ -14,6 +14,7 @@ _GROUND = {
     "arguments",
     "delays",
     "errors",
+    "groups",
     "kernel_cache",
     "numba_internals",
     "kernels",
@@ -36,6 +37,7 @@ _UPWARD = (
     "language",
     "ban",
     "schema",
+    "template",
     "decoding",
 )
 """Each of these may import those before it."""

@@ -16,6 +16,7 @@ import sfgen
 from sfgen import SfgenError
 
 MAY_BE_NEGATIVE = {
+    "sfgen.ban.matcher.Matcher.start": "offsets within the prompt are negative",
     "sfgen.ban.seam.SeamMatcher.forget_from.position": "offsets within the prompt are negative",
     "sfgen.ban.seam.SeamMatcher.origins.position": "offsets within the prompt are negative",
     "sfgen.ban.seam.read_prompt.token_ids": "an id without a token is a boundary",

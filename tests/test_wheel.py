@@ -16,8 +16,11 @@ pytestmark = needs_package("hatchling")
 
 _TINY = "sfgen/models/tiny"
 _MADE_WITH = {
-    f"{_TINY}/train.py",
-    *(f"{_TINY}/corpus/{path.name}" for path in (ROOT / "core" / _TINY / "corpus").glob("*.py")),
+    *(
+        path.relative_to(ROOT / "core").as_posix()
+        for folder in ("corpus", "training")
+        for path in (ROOT / "core" / _TINY / folder).rglob("*.py")
+    ),
 }
 
 

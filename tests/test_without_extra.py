@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,15 +18,11 @@ for name in ("torch", "transformers"):
 """
 
 
-def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def python(code: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", _HIDDEN + code],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=folder, timeout=300,
+        input=stdin, capture_output=True, text=True, check=False, cwd=folder, timeout=300,
     )  # fmt: skip
-
-
-def sfgen(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return python(f"from sfgen_cli.__main__ import main\nmain({list(arguments)!r})", folder)
 
 
 @pytest.fixture(scope="module")
@@ -34,36 +32,67 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+WORKS: list[tuple[list[str], int]] = [
+    (["gen", "--regex", "[0-9]{4}", "Year: "], 5),
+    (["gen", "--schema", "name, age int", "A person: "], 1),
+    (["gen", "--model", "uniform", "--choices", "hot,cold"], 1),
+    (["gen", "--model", "uniform", "--tokenizer", "model", "--regex", "a"], 2),
+    (["ban", "--words", "talk", "Can we talk?"], 1),
+    (["ban", "--routes", "--words", "talk"], 1),
+    (["index", "--regex", "a+b"], 1),
+    (["index", "--regex", "a+b", "--model", "model"], 1),
+    (["check", "--regex", "a+", "--text", "aa", "--json"], 1),
+    (["models"], 1),
+    (["--help"], 1),
+]
+"""Commands, and how many characters they print at least."""
+LACKS = [["--model", "model"], ["--model", "tiny", "--dtype", "bfloat16"]]
+"""Options of what needs the extra."""
+
+_COMMANDS = """
+import json, os, sys
+from sfgen_cli.__main__ import run
+for number, arguments in enumerate(json.loads(sys.stdin.readline())):
+    for stream in (1, 2):
+        os.dup2(os.open(f"{number}.{stream}", os.O_CREAT | os.O_WRONLY), stream)
+    code = run(arguments)
+    sys.stdout.flush()
+    with open(f"{number}.code", "w") as file:
+        file.write(str(code))
+"""
+
+
+@pytest.fixture(scope="module")
+def sfgen(folder: Path) -> Callable[[list[str]], tuple[int, str, str]]:
+    """``sfgen(["models"])``: the exit code of a command, its stdout and its stderr; one process runs all commands."""
+    commands = [arguments for arguments, _ in WORKS] + [["gen", *more, "--regex", "a", "x"] for more in LACKS]
+    done = python(_COMMANDS, folder, json.dumps(commands))
+    assert done.returncode == 0, done.stderr
+
+    def told(arguments: list[str]) -> tuple[int, str, str]:
+        number = commands.index(arguments)
+        code, out, err = ((folder / f"{number}.{kind}").read_text() for kind in ("code", "1", "2"))
+        return int(code), out, err
+
+    return told
+
+
 @pytest.mark.parametrize(
-    ("arguments", "out"),
-    [
-        (["gen", "--regex", "[0-9]{4}", "Year: "], 5),
-        (["gen", "--schema", "name, age int", "A person: "], 1),
-        (["gen", "--model", "uniform", "--choices", "hot,cold"], 1),
-        (["gen", "--model", "uniform", "--tokenizer", "model", "--regex", "a"], 2),
-        (["ban", "--words", "talk", "Can we talk?"], 1),
-        (["ban", "--routes", "--words", "talk"], 1),
-        (["index", "--regex", "a+b"], 1),
-        (["index", "--regex", "a+b", "--model", "model"], 1),
-        (["check", "--regex", "a+", "--text", "aa", "--json"], 1),
-        (["models"], 1),
-        (["--help"], 1),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ("arguments", "out"), WORKS, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
-def test_works(folder: Path, arguments: list[str], out: int) -> None:
-    done = sfgen(folder, *arguments)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    assert len(done.stdout) >= out
+def test_works(sfgen: Callable[[list[str]], tuple[int, str, str]], arguments: list[str], out: int) -> None:
+    code, stdout, stderr = sfgen(arguments)
+    assert (code, "Traceback" in stderr) == (0, False), stderr
+    assert len(stdout) >= out
 
 
-@pytest.mark.parametrize("arguments", [["--model", "model"], ["--model", "tiny", "--dtype", "bfloat16"]], ids=" ".join)
-def test_a_model_says_what_to_install(folder: Path, arguments: list[str]) -> None:
-    done = sfgen(folder, "gen", *arguments, "--regex", "a", "x")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "this needs torch and transformers: " in done.stderr
-    assert "pip install 'sfgen[transformers]'" in done.stderr
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize("arguments", LACKS, ids=" ".join)
+def test_a_model_says_what_to_install(sfgen: Callable[[list[str]], tuple[int, str, str]], arguments: list[str]) -> None:
+    code, stdout, stderr = sfgen(["gen", *arguments, "--regex", "a", "x"])
+    assert (code, stdout) == (1, "")
+    assert "this needs torch and transformers: " in stderr
+    assert "pip install 'sfgen[transformers]'" in stderr
+    assert "Traceback" not in stderr
 
 
 @pytest.mark.parametrize(

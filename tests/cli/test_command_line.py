@@ -335,7 +335,7 @@ def test_text_and_a_newline_for_each_sample(sfgen: Sfgen) -> None:
 def test_the_keys_of_a_record(sfgen: Sfgen) -> None:
     always = {
         "text", "prompt", "model", "finish_reason", "token_ids", "prompt_tokens", "completion_tokens",
-        "forward_passes", "forced_tokens", "seed", "seconds",
+        "forward_passes", "forced_tokens", "healed", "seed", "seconds",
     }  # fmt: skip
     assert set(record(sfgen, *GEN, "--max-tokens", "2", "x")) == always
     assert set(record(sfgen, *GEN, "-r", "a")) == always | {"pattern"}

@@ -177,7 +177,7 @@ def test_a_reader_that_wants_little_is_no_error(command: str) -> None:
 
 
 def test_megabytes_arrive_whole() -> None:
-    done = sfgen("index", "--regex", ".{30}", "--json")
+    done = sfgen("index", "--regex", ".{60}", "--json")
     assert done.returncode == 0
     assert len(done.stdout) > 1_000_000
     assert done.stdout.endswith(b"}\n")

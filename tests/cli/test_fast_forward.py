@@ -21,7 +21,7 @@ def test_two_choices_are_two_questions(sfgen: Sfgen) -> None:
     assert re.fullmatch(PEOPLE, plain["text"])
     assert fast["forward_passes"] == 2
     assert fast["forward_passes"] + fast["forced_tokens"] == fast["completion_tokens"]
-    assert plain["forward_passes"] > 4
+    assert plain["forward_passes"] > fast["forward_passes"]
     assert "fast_forward" not in fast
     assert plain["fast_forward"] is False
 

@@ -32,6 +32,7 @@ def test_the_json_record_is_complete(sfgen: Sfgen) -> None:
         "prompt": "It is ",
         "model": "tiny",
         "finish_reason": record["finish_reason"],
+        "healed": None,
         "seed": None,
         "choices": ["hot", "cold", "hotel"],
     }

@@ -110,7 +110,7 @@ def test_a_saved_grammar(sfgen: Sfgen, here: Path) -> None:
     direct = sfgen("gen", "--grammar", "sql.gbnf", "--seed", "4", PROMPT)
     done = sfgen("index", "--grammar", "sql.gbnf", "--save")
     assert (done.code, done.out) == (0, "sfgen-index.safetensors\n")
-    assert done.err == "sfgen: 5 rules for 4,096 tokens\n"
+    assert done.err == "sfgen: 5 rules for 2,048 tokens\n"
     (here / "sql.gbnf").unlink()
     again = sfgen("gen", "--index", "sfgen-index.safetensors", "--seed", "4", PROMPT)
     assert (again.code, again.out) == (0, direct.out)

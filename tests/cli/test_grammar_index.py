@@ -118,11 +118,11 @@ def test_graphs_of_the_rules(sfgen: Sfgen) -> None:
 
 def test_a_saved_grammar_is_shown(sfgen: Sfgen, here: Path) -> None:
     done = sfgen(*INDEX, "--save", "saved", "--json")
-    assert (json.loads(done.out)["saved"], json.loads(done.out)["vocabulary"]["size"]) == ("saved", 4096)
+    assert (json.loads(done.out)["saved"], json.loads(done.out)["vocabulary"]["size"]) == ("saved", 2048)
     (here / "sum.gbnf").unlink()
     shown = sfgen("index", "saved")
     assert shown.out.startswith("grammar      saved, gbnf, from root\n")
-    assert "vocabulary   4,096 tokens" in shown.out
+    assert "vocabulary   2,048 tokens" in shown.out
     assert json.loads(sfgen("index", "saved", "--path", "1+", "--json").out)["verdict"] == "start"
     assert sfgen("index", "saved", "-m", "uniform").code == 1
     for look, what in [("--against", "a"), ("--format", "jsonl")]:

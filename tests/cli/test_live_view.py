@@ -19,7 +19,19 @@ from tried import tried
 from wcwidth import wcwidth
 
 from scripted import ScriptedModel, random_scores
-from sfgen import BannedWords, Dfa, Event, Index, RolledBack, Sampler, TextReleased, TokenChosen, Vocabulary, stream
+from sfgen import (
+    BannedWords,
+    Dfa,
+    Event,
+    Index,
+    RolledBack,
+    Sampler,
+    TextReleased,
+    ThoughtReleased,
+    TokenChosen,
+    Vocabulary,
+    stream,
+)
 from sfgen.decoding import BlockClosed, BlockMoved, Candidate, Finished, Outlook, PrefixScored, Result, Watch
 from sfgen.decoding.events import FinishReason
 from sfgen.errors import SfgenError
@@ -62,7 +74,9 @@ def runs(draw: st.DrawFn) -> list[Event]:
     """Events in an order that a run could have them, with anything in them."""
     events: list[Event] = []
     length = 0
-    kinds = st.lists(st.sampled_from(["token"] * 6 + ["back", "closed", "moved", "scored", "released"]), max_size=25)
+    kinds = st.lists(
+        st.sampled_from(["token"] * 6 + ["back", "closed", "moved", "scored", "released", "thought"]), max_size=25
+    )
     for kind in draw(kinds):
         place = draw(st.integers(0, length))
         match kind:
@@ -86,6 +100,8 @@ def runs(draw: st.DrawFn) -> list[Event]:
                 events.append(draw(found))
             case "moved":
                 events.append(BlockMoved(place, draw(numbers)))
+            case "thought":
+                events.append(ThoughtReleased(draw(texts)))
             case _:
                 events.append(TextReleased(draw(texts)))
     if draw(st.booleans()):

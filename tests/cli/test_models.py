@@ -31,7 +31,7 @@ def test_an_empty_machine(sfgen: Sfgen) -> None:
     header, *lines = done.out.splitlines()
     assert header.split() == ["kind", "size", "what", "--model"]
     assert [line.split()[-1] for line in lines] == ["tiny", "uniform", "zip:FILE"]
-    assert "5.1 MB" in lines[0]
+    assert "7.7 MB" in lines[0]
 
 
 def test_everything_that_lies_around(sfgen: Sfgen, machine: Path) -> None:

@@ -76,7 +76,7 @@ def test_the_view_is_shown_and_erased(trace: Path) -> None:
     assert "took back" in shown
     assert "before the mask" in shown
     (recording,) = read_trace(trace).recordings
-    assert "\n".join(seen.screen) == recording.text.strip()
+    assert "\n".join(seen.screen).strip() == recording.text.strip()
 
 
 def test_the_last_frame_in_a_terminal_is_that_of_the_live_run(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_keys_go_from_step_to_step_also_with_the_trace_in_a_pipe(trace: Path) ->
         terminal.press("c")
         seen = terminal.finish()
     assert seen.code == 0
-    assert "\n".join(seen.screen) == recording.text.strip()
+    assert "\n".join(seen.screen).strip() == recording.text.strip()
     assert seen.modes_restored
     with Terminal("replay", str(trace), "--step") as terminal:
         terminal.until(tokens_are_shown(1))

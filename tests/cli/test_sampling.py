@@ -18,7 +18,7 @@ UNIFORM = ["gen", "-m", "uniform"]
 WORD = [*UNIFORM, "-r", "[a-z]{12}", "--json"]
 KEYS = [
     "text", "prompt", "model", "finish_reason", "token_ids", "prompt_tokens", "completion_tokens", "forward_passes",
-    "forced_tokens", "seed", "seconds",
+    "forced_tokens", "healed", "seed", "seconds",
 ]  # fmt: skip
 
 

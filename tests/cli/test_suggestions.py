@@ -53,8 +53,8 @@ CASES: list[tuple[list[str], str, str]] = [
     ),
     (["check", "--seed", "3"], "No such option: --seed", SEED_ELSEWHERE),
     # What is near in letters only is not what was meant.
-    (["gen", "--system", "You are", "x"], "No such option: --system", "See: sfgen gen --help"),
-    (["gen", "--template", "g", "x"], "No such option: --template", "See: sfgen gen --help"),
+    (["gen", "--persona", "You are", "x"], "No such option: --persona", "See: sfgen gen --help"),
+    (["gen", "--holes", "g", "x"], "No such option: --holes", "See: sfgen gen --help"),
     (["gen", "--zzz=true", "x"], "No such option: --zzz", "See: sfgen gen --help"),
     # Nor is what takes a value where none was given, or the other way round.
     (["gen", "x", "--ste"], "No such option: --ste", "Did you mean --step? See: sfgen gen --help"),

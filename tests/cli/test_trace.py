@@ -82,6 +82,7 @@ def test_all_kinds_of_events_are_written_by_name() -> None:
         "rolled_back",
         "block_moved",
         "block_closed",
+        "thought_released",
         "text_released",
         "finished",
     ]
@@ -104,6 +105,9 @@ def random_run(seed: int) -> tuple[Scene, Iterator[Event]]:
         stop=random.choice([(), ("ba",), ("b a", " ")]) if pattern is None else (),
         max_tokens=random.randint(1, 25),
         strategy=strategy,
+        after=random.choice([None, None, "b"]) if strategy != "exact" else None,
+        after_tokens=random.randint(0, 9),
+        when=random.choice([None, "a"]) if strategy != "exact" and pattern is not None else None,
         max_block=random.choice([1, 3, 32]),
         max_rollbacks=random.choice([1, 5, 50]),
         hold=random.random() < 0.5,

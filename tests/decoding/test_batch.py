@@ -241,6 +241,26 @@ class TestRowsAndRounds:
         ]
         assert seen == [(1, (0, 1)), (2, (0, 1, 2)), (0, (0, 1, 2))]
 
+    def test_who_runs_does_not_wait_for_loops_that_are_not_there_yet(self) -> None:
+        model, loops = texts_of([5, 2, 3])
+        running = 0
+
+        def each() -> Iterator[Loop | None]:
+            for loop in loops:
+                waited = 0
+                while running and waited < 3:
+                    waited += 1
+                    yield None
+                yield loop
+
+        batch, seen = TrueBatch(model, 2), []
+        for number, event in drive_batch(each(), batch, 2):
+            running = 1
+            if isinstance(event, Finished):
+                seen.append((number, len(event.result.token_ids)))
+        assert seen == [(1, 2), (0, 5), (2, 3)]
+        assert [len(question) for question in batch.questions] == [2, 2, 1, 1, 1, 1, 1, 1]
+
     def test_events_come_before_the_next_question(self) -> None:
         model, loops = texts_of([3, 3])
         batch = TrueBatch(model, 2)

@@ -151,7 +151,7 @@ def test_the_model_reads_the_text_and_nothing_else(
     released, result = "", None
     path, questions = list[int](), 0
     for event in stream(
-        model, prompt, banned=banned, sampler=Sampler(temperature, seed), max_tokens=12, strategy=strategy
+        model, prompt, banned=banned, sampler=Sampler(temperature, seed), max_tokens=12, strategy=strategy, heal=False
     ):
         if isinstance(event, TextReleased):
             released += event.text

@@ -293,6 +293,9 @@ def test_no_banned_word_no_stop_string_no_retraction(
     assert not banned_in(result.text, prompt, words, match)
     assert not any(stop in result.text for stop in stops)
     data = b"".join(vocabulary.tokens[token] or b"" for token in result.token_ids)
+    healed = (result.healed or "").encode()
+    assert data.startswith(healed)
+    data = data.removeprefix(healed)
     assert list(result.token_ids) == path
     end = first_stop(data, stops)
     assert (end is not None) == (result.finish_reason == "stop")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_grammars import KNOWN
 from random_networks import Pair, pairs
 from tried import tried
 
+import sfgen
 from sfgen.errors import DeadEnd, LimitTooSmall
 from sfgen.grammar.guide import NetworkGuide
 from sfgen.grammar.network import network_of
@@ -20,6 +22,7 @@ from sfgen.grammar.rules import (
     CountedList,
     Expression,
     Grammar,
+    Leaf,
     Literal,
     Repeat,
 )
@@ -132,6 +135,55 @@ def test_a_vocabulary_that_cannot_write() -> None:
         TokenNetwork(network_of(Grammar({"s": Literal(b"ab")}, "s")), Vocabulary([b"a"]))
 
 
+@pytest.mark.parametrize("room", [None, 0, 3])
+def test_texts_that_must_differ_run_out(room: int | None) -> None:
+    """Without a token for "b", one name only can be written; all others could be by themselves."""
+    record = next(grammar for grammar in KNOWN if grammar.start == "record" and "name" in grammar.rules)
+    letters = b'{}":,1ac'
+    tokens = TokenNetwork(network_of(record), Vocabulary([bytes([byte]) for byte in letters]))
+    guide = tokens.guide(None if room is None else tokens.guide().tokens_left() + len(b'"":1,') + room)
+    for byte in b'{"a":"a","":1,':
+        guide.advance(letters.index(byte))
+    assert guide.allowed_tokens().tolist() == [letters.index(b'"')]
+    assert guide.tokens_left() == len(b'"c":1}')
+    for byte in b'"c":1':
+        guide.advance(letters.index(byte))
+    assert guide.allowed_tokens().tolist() == [letters.index(b"}")]
+
+
+@pytest.mark.parametrize("max_tokens", [None, 12, 40])
+def test_items_that_must_differ_run_out(max_tokens: int | None) -> None:
+    """Without a token for "é", there are two different items, not three."""
+    items = sfgen.JsonSchema({"type": "array", "items": {"enum": ["a", "b", "é"]}, "uniqueItems": True})
+    letters = b'[]", ab'
+    guide = sfgen.Index(items, Vocabulary([bytes([byte]) for byte in letters])).guide(max_tokens)
+    for byte, allowed in zip(
+        b'["b", "a"]', [b"[", b'"]', b"ab", b'"', b",]", b" ", b'"', b"a", b'"', b"]"], strict=True
+    ):
+        assert sorted(guide.allowed_tokens().tolist()) == sorted(letters.index(each) for each in allowed)
+        guide.advance(letters.index(byte))
+    assert guide.is_finished
+
+
+def test_more_texts_must_differ_than_can_be_written() -> None:
+    items = sfgen.JsonSchema({"items": {"enum": ["a", "b", "é"]}, "uniqueItems": True, "minItems": 3, "type": "array"})
+    with pytest.raises(DeadEnd):
+        sfgen.Index(items, Vocabulary([bytes([byte]) for byte in b'[]", ab'])).guide()
+
+
+def test_a_rule_that_is_begun_with_a_text_that_must_differ() -> None:
+    """Its shortest text is not "axa": the second name is another one."""
+    name = Call("name", distinct=True)
+    rules: dict[str, Expression] = {
+        "r": Concatenation((Call("pair"), Literal(b"!"), Repeat(Call("r"), 0, 1))),
+        "pair": Concatenation((name, Literal(b"x"), name, Repeat(Call("r"), 0, 1))),
+        "name": Leaf(sfgen.Dfa.from_regex("a+")),
+    }
+    tokens = TokenNetwork(network_of(Grammar(rules, "r")), Vocabulary([bytes([byte]) for byte in range(256)]))
+    assert tokens.shortest(tokens.reader.start) == b"axaa!"
+    assert tokens.guide().tokens_left() == 5
+
+
 def test_of_two_ways_to_read_one_is_longer() -> None:
     """The end is within the limit by one way to read the text, and beyond it by the one that reads the token."""
     nested = Alternation((Concatenation((Literal(b"x"), S, Bytes(((0, 255),)))), EMPTY))
@@ -157,3 +209,13 @@ def test_a_return_from_which_there_is_no_way() -> None:
         guide.advance(b"[,".index(byte))
     assert guide.tokens_left() == 2
     assert guide.allowed_tokens().tolist() == [2]
+
+
+def test_a_way_that_the_bytes_cannot_end_allows_nothing() -> None:
+    """Behind ``aa`` the text may end; a longer one would need an ``a`` by itself, which no token writes."""
+    grammar = sfgen.Grammar.from_gbnf('root ::= "a" x "a" | "b" x "b"\nx ::= "a" x "b" | ""')
+    index = sfgen.Index(grammar, Vocabulary([b"b", b"aa", None], [2]))
+    for limit in (None, 2, 4):
+        guide = index.guide(limit)
+        guide.advance(1)
+        assert guide.allowed_tokens().tolist() == [2]

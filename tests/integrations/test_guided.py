@@ -20,8 +20,8 @@ from tried import tried
 from sfgen import BannedWords, Dfa, Index, Vocabulary
 from sfgen.ban import scan
 from sfgen.errors import BannedWordsError, DeadEnd, LimitTooSmall, PatternError, UsageError
-from sfgen.index import Chain, DfaIndex
-from sfgen.integrations.transformers import GuidedLogitsProcessor
+from sfgen.index import Chain, DfaIndex, Marker, Thought
+from sfgen.integrations.transformers import BannedWordsLogitsProcessor, GuidedLogitsProcessor
 from sfgen.reference import FsmIndex, NaiveIndex
 
 VOCABULARY = small_vocabulary()
@@ -56,6 +56,19 @@ def test_every_row_of_a_batch_matches(padding: str, sample: bool) -> None:
         assert [text for text in texts if not matches(DATE, text)] == []
         seen.update(texts)
     assert len(seen) > (8 if sample else 0)
+
+
+def test_a_thought_before_the_pattern() -> None:
+    source = Thought(Marker(b"-"), index_of("[0-3]{2}!"), 5)
+    processor = GuidedLogitsProcessor(source, max_tokens=4)
+    for seed in range(3):
+        for text in generate(processor, TEXTS, do_sample=True, seed=seed):
+            thought, marker, rest = text.partition(b"-")
+            assert marker
+            assert matches("[0-3]{2}!", rest)
+            assert len(thought.decode("utf-8", "replace")) <= 5 * 10
+    with pytest.raises(UsageError, match="cannot be taken out"):
+        generate(GuidedLogitsProcessor(source, banned=["talk"]), TEXTS)
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "llama", "gemma2", "mamba"])
@@ -405,3 +418,14 @@ def test_random_patterns(pattern: str, texts: list[bytes], options: dict[str, An
     processor = GuidedLogitsProcessor(index, max_tokens=limit)
     found = generate(processor, texts, max_new_tokens=limit, **options)
     assert [text for text in found if not matches(pattern, text)] == []
+
+
+def test_healing_is_refused_by_name() -> None:
+    """The tokens of a prompt are read before a processor is asked."""
+    vocabulary = Vocabulary([b"a", None], end_token_ids=[1])
+    index = Index(Dfa.from_regex("a"), vocabulary)
+    with pytest.raises(UsageError, match="heal cannot be asked of a logits processor"):
+        GuidedLogitsProcessor(index, heal=True)
+    with pytest.raises(UsageError, match="heal cannot be asked of a logits processor"):
+        BannedWordsLogitsProcessor(["b"], vocabulary, heal=True)
+    GuidedLogitsProcessor(index, heal=False)

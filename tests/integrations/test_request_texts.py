@@ -328,3 +328,12 @@ def test_without_a_vllm_that_fits_it_says_so(version: str, monkeypatch: pytest.M
 def test_nothing_else_imports_vllm() -> None:
     code = "import sys, sfgen, sfgen.integrations.request_texts; sys.exit(any('vllm' in name for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
+
+
+def test_healing_is_refused_by_name() -> None:
+    """The tokens of a prompt are read before a mask is asked for."""
+    with pytest.raises(UsageError, match="heal cannot be asked of a logits processor"):
+        ConstraintRequest.read({"regex": "a", "heal": True})
+    with pytest.raises(UsageError, match="heal"):
+        ConstraintRequest.read({"regex": "a", "heal": "yes"})
+    assert ConstraintRequest.read({"regex": "a", "heal": False}) == ConstraintRequest(regex="a")

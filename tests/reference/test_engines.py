@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from random import Random
 
 import numpy as np
@@ -34,22 +35,30 @@ def small_sets(monkeypatch: pytest.MonkeyPatch) -> None:
 def plain_patterns(count: int) -> Iterator[tuple[int, str, Dfa, FsmIndex | None, Vocabulary]]:
     """Seeds, patterns without lookarounds, and vocabularies; the index of fsm where interegular reads the pattern."""
     for seed in range(count):
-        random = Random(seed)
-        pattern = PlainPattern(random).text
-        try:
-            compiled(pattern)
-            dfa = Dfa.from_regex(pattern)
-        except (re.error, PatternError):
-            continue
-        if len(pattern) > 70 or seed in LONG_FOR_INTEREGULAR:
-            continue
-        vocabulary = every_byte(dfa, random)
-        try:
-            yield seed, pattern, dfa, FsmIndex(pattern, vocabulary), vocabulary
-        except PatternError as error:
-            if not re.search("interegular|characters in sets", error.reason):
-                raise
-            yield seed, pattern, dfa, None, vocabulary
+        found = plain_pattern(seed)
+        if found is not None:
+            yield seed, *found
+
+
+@cache
+def plain_pattern(seed: int) -> tuple[str, Dfa, FsmIndex | None, Vocabulary] | None:
+    """What one seed draws, once for all tests; ``None``: no pattern, or one that takes long."""
+    random = Random(seed)
+    pattern = PlainPattern(random).text
+    try:
+        compiled(pattern)
+        dfa = Dfa.from_regex(pattern)
+    except (re.error, PatternError):
+        return None
+    if len(pattern) > 70 or seed in LONG_FOR_INTEREGULAR:
+        return None
+    vocabulary = every_byte(dfa, random)
+    try:
+        return pattern, dfa, FsmIndex(pattern, vocabulary), vocabulary
+    except PatternError as error:
+        if not re.search("interegular|characters in sets", error.reason):
+            raise
+        return pattern, dfa, None, vocabulary
 
 
 def assert_same_place(guides: list[Guide], where: object) -> list[int]:
@@ -242,7 +251,7 @@ def test_what_must_follow_comes_to_an_end_where_nothing_can() -> None:
 def test_patterns_with_lookarounds_under_naive() -> None:
     """What ``regex``'s partial match takes too much may be a dead end; it never misses a match, nor writes another."""
     patterns = finished = failed = exact = wide = 0
-    for seed in range(250):
+    for seed in range(125):
         random = Random(seed)
         drawn = RandomPattern(random, atomic=0.05)
         try:
@@ -276,6 +285,6 @@ def test_patterns_with_lookarounds_under_naive() -> None:
         except GenerationError:
             failed += 1
     print(f"{patterns} patterns, {exact} masks the same, {wide} too wide; {finished} texts, {failed} errors")
-    assert patterns > 80
+    assert patterns > 40
     assert exact > 4 * wide > 0
     assert finished > failed > 0

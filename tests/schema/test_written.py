@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
@@ -25,14 +26,14 @@ from sfgen import Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall
 from sfgen.models.uniform import UniformModel
 
-SEEDS, LIMIT, LONGER = 200, 60, 12
+SEEDS, FEWEST, LIMIT, LONGER = 200, 40, 60, 12
 PROMPTS = ("x", "Nothing: ", "The record:\n", "{}", "null ")
 """Texts before: what a model likes to begin with depends on them."""
 SCHEMAS = {case.name: case.schema for case in VARIED} | {f"benchmark: {case.name}": case.schema for case in CASES}
 BENCHMARK = {f"benchmark: {case.name}" for case in CASES}
 BY_TINY: dict[str, tuple[str, ...]] = {
     "optional properties": ("empty",), "types": (), "branches in branches": (), "flags": (), "shapes": (),
-    "odd names": ('with a"b',), "linked list": (),
+    "odd names": ('with a"b', "with 東京"), "linked list": ("depth 1",),
 }  # fmt: skip
 """What the embedded model writes too, with what it all but never likes to write: the other model does."""
 NOT_BY_HYPOTHESIS = {"tuple", "tuple and more", "linked list", "tree"} | {
@@ -78,7 +79,11 @@ def oracle(name: str) -> Oracle:
 def text_of(name: str, model: Any, seed: int, limit: int) -> str:
     """A text, held against the oracle."""
     prompt = PROMPTS[seed % len(PROMPTS)]
-    result = generate(model, prompt, index=index(name, model), sampler=Sampler(1.0, seed=seed), max_tokens=limit)
+    options: dict[str, Any] = {
+        "max_tokens": limit,
+        "heal": False,
+    }  # healed, it has tokens that the limit does not count
+    result = generate(model, prompt, index=index(name, model), sampler=Sampler(1.0, seed=seed), **options)
     assert len(result.token_ids) <= limit
     fault = oracle(name).fault(result.text)
     assert not fault, f"{result.text!r}: {fault}"
@@ -123,23 +128,33 @@ def test_texts_are_complete_at_every_limit(name: str) -> None:
 
 @pytest.mark.parametrize("case", VARIED, ids=lambda case: case.name)
 def test_texts_without_a_preference_are_varied(case: Varied) -> None:
-    found: list[Any] = []
-    for model in (characters(), tokens()):
-        limit = max(LIMIT, shortest_limit(case.name, model) + 20)
-        found += [json.loads(text_of(case.name, model, seed, limit)) for seed in range(SEEDS // 2)]
-    assert not missed(case, found)
+    models = characters(), tokens()
+    limits = [max(LIMIT, shortest_limit(case.name, model) + 20) for model in models]
+    written = (
+        text_of(case.name, model, seed, limit)
+        for seed in range(SEEDS // 2)
+        for model, limit in zip(models, limits, strict=True)
+    )
+    assert not missed_by_all(case, written)
 
 
 @pytest.mark.parametrize("name", BY_TINY)
 def test_texts_of_the_embedded_model_are_varied(name: str) -> None:
     case = next(case for case in VARIED if case.name == name)
-    found = [json.loads(text_of(name, tiny(), seed, 48)) for seed in range(SEEDS)]
-    assert set(missed(case, found)) <= set(BY_TINY[name])
+    assert not missed_by_all(case, (text_of(name, tiny(), seed, 48) for seed in range(SEEDS)), BY_TINY[name])
 
 
-def missed(case: Varied, values: list[Any]) -> list[str]:
-    """The classes that no value is in."""
-    return [name for name, is_in in case.classes.items() if not any(map(is_in, values))]
+def missed_by_all(case: Varied, written: Iterator[str], seldom: Collection[str] = ()) -> set[str]:
+    """The classes that no text is in, but for those that are seldom written; no more is written than it takes to tell.
+
+    Each text is held against the oracle when it is written: so there are some, whatever the first ones are.
+    """
+    missed = case.classes.keys() - set(seldom)
+    for number, text in enumerate(written, start=1):
+        missed = {name for name in missed if not case.classes[name](json.loads(text))}
+        if not missed and number >= FEWEST:
+            break
+    return missed
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS.keys() - NOT_BY_HYPOTHESIS))

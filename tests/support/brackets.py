@@ -17,11 +17,15 @@ from sfgen.index.distance import UNREACHABLE
 PAIRS = {b"(": b")", b"[": b"]", b"<bold>": b"</bold>"}
 LETTERS = (b"a", b"b", b" ", "é".encode())
 
+_KEPT = 100_000
+
 Stack: TypeAlias = tuple[bytes, "Stack"] | None
 """The bracket that was opened last, and those that are open around it. It never changes, so positions share it."""
 
 
 class Position(NamedTuple):
+    """Equal positions read alike, so what was found of one is kept."""
+
     stack: Stack = None
     begun: bytes = b""  # of a bracket or a letter of several bytes
     is_closed: bool = False  # the first bracket is closed again, so nothing may follow
@@ -29,29 +33,42 @@ class Position(NamedTuple):
     @property
     def words(self) -> dict[bytes, Position]:
         """What may be written where nothing is begun, and where it leads."""
-        if self.is_closed:
-            return {}
-        words = {opening: Position((opening, self.stack)) for opening in PAIRS}
-        if self.stack is not None:
-            opening, around = self.stack
-            words |= dict.fromkeys(LETTERS, Position(self.stack))
-            words[PAIRS[opening]] = Position(around, is_closed=around is None)
-        return words
+        return {} if self.is_closed else _words(self.stack)
 
     def read(self, byte: bytes) -> Position | None:
-        words, begun = self.words, self.begun + byte
-        if begun in words:
-            return words[begun]
-        return self._replace(begun=begun) if any(word.startswith(begun) for word in words) else None
+        return _after(self, byte)
 
     @property
     def shortest_end(self) -> bytes:
         """A shortest text that completes this one."""
-        if self.is_closed:
-            return b""
-        begun = PAIRS[self.stack[0]] if self.stack and not self.begun else self.begun
-        ends = [word + after.shortest_end for word, after in self.words.items() if word.startswith(begun)]
-        return min(ends, key=len)[len(self.begun) :]
+        return _shortest_end(self)
+
+
+@lru_cache(maxsize=_KEPT)
+def _words(stack: Stack) -> dict[bytes, Position]:
+    words = {opening: Position((opening, stack)) for opening in PAIRS}
+    if stack is not None:
+        opening, around = stack
+        words |= dict.fromkeys(LETTERS, Position(stack))
+        words[PAIRS[opening]] = Position(around, is_closed=around is None)
+    return words
+
+
+@lru_cache(maxsize=_KEPT)
+def _after(position: Position, byte: bytes) -> Position | None:
+    words, begun = position.words, position.begun + byte
+    if begun in words:
+        return words[begun]
+    return position._replace(begun=begun) if any(word.startswith(begun) for word in words) else None
+
+
+@lru_cache(maxsize=_KEPT)
+def _shortest_end(position: Position) -> bytes:
+    if position.is_closed:
+        return b""
+    begun = PAIRS[position.stack[0]] if position.stack and not position.begun else position.begun
+    ends = [word + after.shortest_end for word, after in position.words.items() if word.startswith(begun)]
+    return min(ends, key=len)[len(position.begun) :]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from error_cases_models import MODELS, TOKENIZER_CASES
 from error_cases_patterns import PATTERNS
 from error_cases_pydantic import PYDANTIC
 from error_cases_schemas import SCHEMAS
+from error_cases_templates import TEMPLATES
 from error_cases_usage import USAGE
 
 CASES: list[Case] = [
@@ -27,4 +28,5 @@ CASES: list[Case] = [
     *PYDANTIC,
     *GRAMMARS,
     *LARK,
+    *TEMPLATES,
 ]

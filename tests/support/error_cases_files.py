@@ -180,6 +180,7 @@ MANY = [
     Case("gen --input p --output o --resume --force", 2, "--resume and --force cannot be used together"),
     Case("gen --input - --output o --resume", 2, "--resume needs an --input that can be read"),
     Case("gen --input p --output o --resume --trace t", 2, "--resume and --trace cannot be used together"),
+    Case("gen --input p --output o --workers 2 --trace t", 2, "--workers and --trace cannot be used together"),
     Case("gen --input p --output p", 2, "--input and --output name the same file"),
     Case("gen -m uniform -r a --input /no/such/file", 1, "cannot read /no/such/file"),
     Case("gen -m uniform -r a --input .", 1, "cannot read .: Is a directory"),

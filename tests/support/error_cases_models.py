@@ -317,6 +317,7 @@ MODELS = [
     # --- chat templates
     Case("gen -m model --chat x", 2, "model has no chat template", _model()),
     Case("gen -m model --chat x", 1, "leaves the message out", _template("Hello.")),
+    Case("gen -m model --system S x", 2, "has no role system", _template("{{ messages[-1].content }}")),
     Case("gen -m model --chat ''", 1, "the chat template of model writes nothing", _template("{{ '' }}")),
     Case("gen -m model --chat x", 1, "the chat template of model fails: division by zero", _template("{{ 1 / 0 }}")),
     Case(

@@ -6,6 +6,11 @@ import math
 
 from error_case import Broken, Case, Terminal, both, files, patched
 
+_MESSAGE = '[{{"role": "{}", "content": "x"}}]'
+_TALK = _MESSAGE.format("user")[:-1] + ", " + _MESSAGE.format("assistant")[1:]
+
+_HALF = r'[{"role": "user", "content": "\ud800"}]'
+
 USAGE = [
     # --- what Typer finds
     Case("gen --regx a", 2, "No such option: --regx"),
@@ -88,7 +93,46 @@ USAGE = [
     Case("gen -r a --tokenizer x", 2, "model uniform only"),
     Case("gen --chat x -m uniform", 2, "the model uniform has no chat template"),
     Case("gen --chat x", 2, "no chat template"),
+    Case("gen --chat --heal x", 2, "--chat and --heal cannot be used together"),
+    # --- conversations
+    Case("gen --system S --heal x", 2, "--system and --heal cannot be used together"),
+    Case("gen --chat-file f --heal x", 2, "--chat-file and --heal cannot be used together", files(f="[]")),
+    Case("gen --system S --chat-file f x", 2, "f has a message of the system", files(f=_MESSAGE.format("system"))),
+    Case("gen --system S", 2, "the conversation has no message of a user"),
+    Case("gen --chat-file f", 2, "$[1] is a message of the assistant", files(f=_TALK)),
+    Case("gen --chat-file f", 2, "f has no message", files(f="[]")),
+    Case("gen --chat-file f", 1, "f is not JSON: Expecting value, line 2, column 1", files(f="[\n")),
+    Case("gen --chat-file f", 1, "f is JSON that cannot be kept", files(f="[" * 10**6)),
+    Case("gen --chat-file f", 1, "cannot read f"),
+    Case("gen --chat-file f", 2, "f: messages must be a list of messages", files(f="{}")),
+    Case("gen --chat-file f", 2, "f: $[0] must be a message, not 7", files(f="[7]")),
+    Case("gen --chat-file f", 2, "f: $[0] has the key 'name'", files(f='[{"name": "x"}]')),
+    Case("gen --chat-file f", 2, "f: $[0] has no content", files(f='[{"role": "user"}]')),
+    Case("gen --chat-file f", 2, "f: $[0].role is 'robot'", files(f=_MESSAGE.format("robot"))),
+    Case("gen --chat-file f", 2, "f: $[0].content has half of a surrogate", files(f=_HALF)),
+    Case("gen --chat-file - --prompt-file -", 2, "--prompt-file and --chat-file cannot both come from stdin"),
+    Case("gen --system S -m uniform x", 2, "the model uniform has no chat template"),
+    Case("gen --strategy exact --seed 1 --heal x", 2, "--heal and the exact strategy cannot be used together"),
     Case("gen -m zip: x", 2, "zip: names no file"),
+    # --- thoughts
+    Case("gen --after-tokens 3 x", 2, "--after-tokens needs --after"),
+    Case("gen --after '' x", 2, "--after is empty"),
+    Case(["gen", "--after", "a\udcff", "x"], 2, "--after contains a surrogate code point"),
+    Case("gen --after a --strategy exact --seed 1 x", 2, "--after and --strategy exact cannot be used together"),
+    Case("gen --after a --choices a,b --scores x", 2, "--scores and --after cannot be used together"),
+    Case("ban --words a --compare --after b x", 2, "--compare and --after cannot be used together"),
+    Case("gen --after 'the end' --ban-words the x", 1, "'the end', which --after says, has the banned word 'the'"),
+    Case("gen --after 'so<|end|>' x", 2, "of which the tokenizer makes more than a special token"),
+    Case("gen --after é --regex a -m zip:f x", 1, "the tokens of the vocabulary cannot write 'é'", files(f="a x")),
+    Case("gen --after ab --prompt-file f", 1, "tokens, and 2 may be needed for what", files(f="a" * 2047)),
+    Case("gen --when '' --regex a x", 2, "--when is empty"),
+    Case(["gen", "--when", "a\udcff", "-r", "a", "x"], 2, "--when contains a surrogate code point"),
+    Case("gen --when a x", 2, "--when needs a constraint"),
+    Case("gen --when a -r b --strategy exact --seed 1 x", 2, "--when and --strategy exact cannot be used together"),
+    Case("gen --when a --choices a,b --scores x", 2, "--scores and --when cannot be used together"),
+    Case("gen --when a -r b --stop c x", 2, "--stop cannot be used with a pattern"),
+    Case('gen --when a --grammar \'root ::= "b" | "c"\' --ban-words c x', 2, "cannot be taken out of the calls"),
+    Case("gen --when a --template '{{x temperature 0: regex b}}' x", 2, "temperatures of their own cannot be used"),
     # --- ban
     Case("ban x", 2, "no words to ban"),
     Case("ban --words '' x", 2, "--words names no word"),

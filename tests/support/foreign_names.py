@@ -12,8 +12,8 @@ from imports import ROOT
 UNDOCUMENTED = ("lark.lexer", "lark.parsers", "numba.core", "transformers.models.auto.modeling_auto", "typer.core")
 """Modules whose names do not say that they are private: what is in them, too."""
 
-_DOCUMENTED = frozenset({"_asdict", "_fields", "_fields_", "_make", "_replace"})
-"""Names with an underscore that the standard library documents: of named tuples, and of structures of ctypes."""
+_DOCUMENTED = frozenset({"_asdict", "_exit", "_fields", "_fields_", "_make", "_replace"})
+"""Names with an underscore that the standard library documents: of named tuples, structures of ctypes, and ``os``."""
 
 _BY_NAME = frozenset({"delattr", "getattr", "hasattr", "setattr"})
 

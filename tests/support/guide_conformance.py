@@ -34,6 +34,7 @@ class Case:
         vocabulary: The tokens.
         looks_ahead: A walk by allowed tokens always comes to an end, within the limit too.
         is_exact: ``tokens_left`` is the fewest tokens to an end, not a bound above.
+        literal: What each text begins with, and tokens that write nothing else do not count to the limit.
     """
 
     source: GuideSource
@@ -41,6 +42,7 @@ class Case:
     vocabulary: Vocabulary
     looks_ahead: bool = True
     is_exact: bool = True
+    literal: bytes = b""
     positions: dict[Hashable, Hashable] = field(default_factory=dict, init=False)
     _fewest: dict[Hashable, int | None] = field(default_factory=dict, init=False)
 
@@ -92,8 +94,17 @@ class Walk:
 
     @property
     def room(self) -> int | None:
-        taken = sum(isinstance(step, int) and step in self.case.texts for step in self.steps)
-        return None if self.max_tokens is None else self.max_tokens - taken
+        if self.max_tokens is None:
+            return None
+        taken = length = 0
+        for step in self.steps:
+            length += len(step if isinstance(step, bytes) else self.case.texts.get(step, b""))
+            taken += isinstance(step, int) and step in self.case.texts and length > len(self.case.literal)
+        return self.max_tokens - taken
+
+    @property
+    def is_inside_literal(self) -> bool:
+        return len(self.text) < len(self.case.literal)
 
     def take(self, step: Step) -> None:
         if isinstance(step, bytes):
@@ -186,7 +197,7 @@ def check_allowed(walk: Walk) -> list[int]:
 
 def check_no_way(walk: Walk, error: GenerationError) -> None:
     """The error says what ended the way: the limit, or the vocabulary."""
-    assert type(error) is (GenerationError if walk.room == 0 else DeadEnd)
+    assert type(error) is (GenerationError if walk.room == 0 and not walk.is_inside_literal else DeadEnd)
     assert error.hint
 
 

@@ -7,10 +7,13 @@ an object, NaN and infinities are faults of the text.
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import jsonschema
+
+_DIGITS = 10_000
+"""Of a quotient: jsonschema divides, and a division of decimals needs all of its digits."""
 
 
 class Oracle:
@@ -31,7 +34,8 @@ class Oracle:
             value = _read(text)
         except ValueError as error:
             return f"not JSON: {error}"
-        fault = jsonschema.exceptions.best_match(self._validator.iter_errors(value))
+        with localcontext(prec=_DIGITS):
+            fault = jsonschema.exceptions.best_match(self._validator.iter_errors(value))
         return "" if fault is None else f"{fault.json_path}: {fault.message}"[:300]
 
     def is_valid(self, value: Any) -> bool:

@@ -21,6 +21,7 @@ from sfgen import (
     Result,
     RolledBack,
     TextReleased,
+    ThoughtReleased,
     TokenChosen,
     load_model,
     stream,
@@ -62,6 +63,8 @@ def scenes(draw: DrawFn) -> Scene:
         line=draw(NO | COUNTS),
         schema=draw(NO | TEXTS),
         schema_json=draw(NO | TEXTS),
+        after=draw(NO | TEXTS.filter(bool)),
+        when=draw(NO | TEXTS.filter(bool)),
     )
 
 
@@ -116,7 +119,7 @@ def runs(draw: DrawFn) -> Run:
     events: list[Event] = []
     for _ in range(draw(st.integers(0, 8))):
         length = sum(len(data) for _, data in tokens)
-        kind = draw(st.sampled_from(["token"] * 4 + ["back"] * 2 + ["moved", "closed", "text", "scored"]))
+        kind = draw(st.sampled_from(["token"] * 4 + ["back"] * 2 + ["moved", "closed", "text", "thought", "scored"]))
         if kind == "back" and tokens:
             position = draw(st.integers(0, len(tokens) - 1))
             taken = tokens[position:]
@@ -134,6 +137,8 @@ def runs(draw: DrawFn) -> Run:
             events.append(
                 PrefixScored(draw(COUNTS), draw(BYTES), draw(SHARES), draw(COUNTS), known, unknown, draw(COUNTS))
             )
+        elif kind == "thought":
+            events.append(ThoughtReleased(draw(TEXTS)))
         elif kind == "text":
             events.append(TextReleased(draw(TEXTS)))
         else:
@@ -177,7 +182,7 @@ def write_runs(path: Path, written: Sequence[Run]) -> None:
 def ban_run() -> Run:
     """A run with rollbacks."""
     model, banned = load_model("tiny"), BannedWords(["talk", "listen"])
-    events = list(stream(model, "Can we talk?", banned=banned, observe=True, max_tokens=16))
+    events = list(stream(model, "Can we talk?", banned=banned, observe=True, max_tokens=32))
     return (
         Scene("Can we talk?", "tiny", len(model.vocabulary), words=banned.words),
         [(place / 1000, event) for place, event in enumerate(events)],

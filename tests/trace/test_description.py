@@ -15,6 +15,7 @@ from traces import write_runs
 import sfgen.trace
 from sfgen.decoding import Candidate, Outlook, Result, TokenLogprob, Watch
 from sfgen.errors import SfgenError
+from sfgen.groups import Group
 from sfgen.quantities import Range
 from sfgen.trace import Failure, Scene
 from sfgen.trace.docstrings import in_json_words
@@ -29,6 +30,7 @@ _SECTIONS: dict[str, tuple[type, set[str]]] = {
     "Watch": (Watch, set()),
     "Result": (Result, set()),
     "TokenLogprob": (TokenLogprob, set()),
+    "Group": (Group, set()),
     "error": (Failure, set()),
     **{name: (kind, set()) for name, kind in EVENTS.items()},
 }

@@ -29,11 +29,11 @@ def written(path: Path) -> list[dict[str, Any]]:
 
 
 def distinct() -> list[dict[str, Any]]:
-    """Lines of real runs: of those with the same keys all the way down, the first two."""
+    """Lines of real runs: of those of an event with the same keys all the way down, the first two."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(TRACES.glob("*.jsonl")):
         for line in written(path):
-            found.setdefault(repr([path for path, _ in parts(line)]), []).append(line)
+            found.setdefault(repr([line.get("event"), *(path for path, _ in parts(line))]), []).append(line)
     return [line for alike in found.values() for line in alike[:2]]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from sfgen import Finished, Result, TokenChosen, read_trace
 from sfgen.printable import json_text
-from sfgen.trace import Recording, TraceFile
+from sfgen.trace import Recording, Scene, TraceFile
 from sfgen.trace.kinds import record_of
 from sfgen.trace.values import to_json
 
@@ -27,6 +27,7 @@ TEXTS = {
     "many": ["hot\n", "hot\n"],
     "odd": ["é\n"],
     "pattern": ["cgvpc聊.\n", "yn聊.\n"],
+    "thought": ["sad\n"],
     "schema": ['{"name": "Gerald", "age": 20}\n'],
 }
 
@@ -88,15 +89,21 @@ def compared(path: Path) -> list[str]:
         fields = json.loads(line)
         assert json_text(fields) == line
         if "sfgen" in fields:
-            fields["sfgen"] = ""
+            fields = with_added({**fields, "sfgen": ""}, Scene)
         if fields.get("event") == "finished":
-            result = fields["result"]
-            added = {key.name: to_json(key.default) for key in record_of(Result).keys if not key.is_needed}
-            fields["result"] = {**result, **{name: value for name, value in added.items() if name not in result}}
+            fields["result"] = with_added(fields["result"], Result)
+        if fields.get("event") == "token_chosen":
+            fields.setdefault("healed", "")
         if fields.get("event") == "error":
             fields["seconds"] = 0
         found.append(json_text(fields))
     return found
+
+
+def with_added(fields: dict[str, Any], kind: type) -> dict[str, Any]:
+    """An object with the keys that were added since, as what is read where they are missing."""
+    added = {key.name: to_json(key.default) for key in record_of(kind).keys if not key.is_needed}
+    return {**fields, **{name: value for name, value in added.items() if name not in fields}}
 
 
 def ended(recording: Recording) -> bool:
