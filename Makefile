@@ -14,7 +14,7 @@ VLLM_STAMP := $(VLLM_VENV)/.installed
 GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gguf vllm versions test quick thorough check format docs bench gpu pictures clean
+.PHONY: help demo gguf vllm versions test quick thorough check format docs examples bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
@@ -27,6 +27,7 @@ help:
 	@echo "make check     lint, types, circles of imports, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README and the format of traces anew"
+	@echo "make examples  run the commands of the README and write anew what they print; two minutes"
 	@echo "make bench     measure, side by side with other libraries; one part: make bench BENCH='--vocabulary gpt2'"
 	@echo "make gpu       test and measure on a GPU of NVIDIA; about ten minutes"
 	@echo "make pictures  draw the pictures of the README anew"
@@ -104,6 +105,9 @@ format: $(DEV_STAMP)
 
 docs: $(DEV_STAMP)
 	$(BIN)/python tests/docs/reference.py
+
+examples: $(DEV_STAMP)
+	$(BIN)/python tests/docs/examples.py
 
 bench: $(BENCH_STAMP) $(GGUF_STAMP)
 	$(BIN)/python -m tests.bench $(BENCH)
