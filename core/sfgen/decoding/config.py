@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from sfgen import arguments
 from sfgen.decoding.exact.prefixes import MAX_PASSES
 from sfgen.decoding.exact.scores import MAX_MEMORY
-from sfgen.decoding.plain_forms import banned_of, check_index
+from sfgen.decoding.plain_forms import banned_of, check_index, has_temperatures
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, AnyStrategyName
@@ -133,8 +133,22 @@ class GenerationConfig:
                 "logprobs are of tokens that are chosen one by one, and the exact strategy chooses whole texts",
                 hint=ParameterText("Leave logprobs out, or take another strategy.", "logprobs"),
             )
+        self._check_parts()
         if StopStrings.of(self.stop).strings and self.index is not None:
             raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
+
+    def _check_parts(self) -> None:
+        is_mixed = has_temperatures(self.index)
+        if is_mixed and self.strategy == "exact":
+            raise UsageError(
+                "the exact strategy draws a whole text at one temperature, and parts of it have their own",
+                hint=ParameterText("Leave the temperatures of the parts out, or take another strategy.", "strategy"),
+            )
+        if is_mixed and self.when is not None:
+            raise UsageError(
+                ParameterText("when and parts with temperatures of their own cannot be used together", "when"),
+                hint="Leave the temperatures of the parts out.",
+            )
 
     def _check_marker(self, name: str) -> None:
         text = arguments.text(name, getattr(self, name))

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfgen.decoding.batch import drive
-from sfgen.decoding.exact.loop import ExactLoop
 from sfgen.decoding.exact.scores import ScoreStore
 from sfgen.decoding.plain_forms import source_of, vocabulary_of
-from sfgen.decoding.prepare import prepare
+from sfgen.decoding.prepare import loop_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import SfgenError
 from sfgen.models.messages import chat_ids
@@ -69,10 +68,7 @@ class LoadedJob:
             observe: See above.
         """
         config = replace(self.job.config, index=self.index, sampler=sampler, hold=hold, observe=observe)
-        loop = prepare(self.model, self.encoded(prompt), config)
-        if isinstance(loop, ExactLoop):
-            loop.scores = self.scores
-        return loop
+        return loop_of(self.model, self.encoded(prompt), config, self.scores)
 
     @cached_property
     def scores(self) -> ScoreStore:
@@ -157,5 +153,5 @@ class LoadedJob:
         config = replace(self.job.config, index=self.index, sampler=Sampler(temperature=1.0, seed=0), heal=None)
         with contextlib.suppress(SfgenError):  # where there is something to tell, the run itself tells it
             model = UniformModel(vocabulary_of(self.model))
-            for _ in itertools.islice(drive(prepare(model, [0], config), model), _REHEARSED):
+            for _ in itertools.islice(drive(loop_of(model, [0], config), model), _REHEARSED):
                 pass

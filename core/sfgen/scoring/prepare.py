@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sfgen import arguments
 from sfgen.decoding.plain_forms import vocabulary_of
+from sfgen.decoding.prompt_tokens import prompt_tokens
 from sfgen.errors import InputError, UsageError
 from sfgen.protocols import Model
 from sfgen.scoring.loop import ScoringLoop
@@ -41,13 +42,7 @@ def prepare_scoring(model: Model, prompt: str | Sequence[int], choices: Sequence
         SfgenError: The model cannot read the prompt.
     """
     vocabulary = vocabulary_of(model)
-    if isinstance(prompt, str):
-        prompt_ids = tuple(model.encode(prompt))
-    else:
-        prompt_ids = tuple(arguments.token_ids("prompt", prompt, "a text or a list of token ids"))
-    unknown = [token for token in prompt_ids if not 0 <= token < len(vocabulary)]
-    if unknown:
-        raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {len(vocabulary)} tokens")
+    prompt_ids = tuple(prompt_tokens(model, prompt))
     if not prompt_ids:
         raise UsageError("the prompt has no token, so nothing tells what may come first")
     spelled = Spelling(model, prompt, prompt_ids).spelled(choices)

@@ -1,0 +1,118 @@
+"""What a text may be: the constraint of a configuration, with its calls and without its banned words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sfgen.decoding.config import GenerationConfig
+from sfgen.decoding.plain_forms import banned_of, source_of, vocabulary_of
+from sfgen.decoding.thought import marker_of
+from sfgen.errors import UsageError
+from sfgen.index.calls import Calls
+from sfgen.index.marker import Marker
+from sfgen.parameter_text import ParameterText
+from sfgen.protocols import GuideSource, HasValue, Model
+
+if TYPE_CHECKING:
+    from sfgen.ban import BannedWords
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What one text may be.
+
+    Attributes:
+        marker: What ends the thought before the text; ``None``: it has none.
+        constraint: What the text, or each of its calls, must match; ``None``: it is free.
+        source: What the whole text must match; ``None``: it is free.
+        guided: Where its guide comes from: ``source``, or those of its texts that have no banned word.
+        clean: Those of its texts that have no banned word, for a guide beside the first; ``None``: none is needed.
+    """
+
+    marker: Marker | None
+    constraint: GuideSource | None
+    source: GuideSource | None
+    guided: GuideSource | None
+    clean: GuideSource | None = None
+
+    @property
+    def calls(self) -> Calls | None:
+        """The calls that a free text may have."""
+        return self.source if isinstance(self.source, Calls) else None
+
+    @property
+    def spelled(self) -> GuideSource | None:
+        """Where text may be found that must follow; ``None``: nowhere, as all of it is free."""
+        return self.guided.source if isinstance(self.guided, Calls) else self.guided
+
+    @property
+    def written(self) -> dict[int, bytes]:
+        """What the special tokens write that are markers."""
+        markers = (self.marker, None if self.calls is None else self.calls.marker)
+        return {each.token: each.data for each in markers if each is not None and each.token is not None}
+
+    @property
+    def values_of_calls(self) -> Callable[[bytes], tuple[Any, ...]] | None:
+        """Read the calls of a finished text: values where the constraint knows them, else texts."""
+        return None if self.calls is None else partial(_values, self.calls, self.constraint)
+
+
+def allowed(model: Model, config: GenerationConfig, prompt: bytes) -> Allowed:
+    """Find out what the text behind a prompt may be.
+
+    Raises:
+        UsageError: The index was made for another vocabulary, ``when`` has none, or banned words cannot be taken out of
+            the calls; or as ``marker_of``.
+        BannedWordsError: Every match of the constraint has a banned word; or as ``marker_of``.
+        SfgenError: As ``Index``, for a constraint.
+    """
+    vocabulary = vocabulary_of(model)
+    constraint = source_of(config.index, vocabulary)
+    if constraint is not None and constraint.vocabulary.fingerprint != vocabulary.fingerprint:
+        raise UsageError("the index was made for another vocabulary than the model's")
+    banned = banned_of(config.banned)
+    marker = None if config.after is None else marker_of(model, vocabulary, config.after, banned)
+    if config.when is not None:
+        if constraint is None:
+            raise UsageError(
+                ParameterText("when needs a constraint: what comes behind it", "when"),
+                hint=ParameterText("Leave when out, or give an index.", "when"),
+            )
+        calls = _calls(model, config.when, constraint, banned)
+        return Allowed(marker, constraint, calls, calls)
+    if banned is None or constraint is None:
+        return Allowed(marker, constraint, constraint, constraint)
+    clean = _without_banned(constraint, banned, prompt if marker is None else marker.data)
+    if clean is not None and config.strategy == "mask":
+        return Allowed(marker, constraint, constraint, clean)
+    return Allowed(marker, constraint, constraint, constraint, clean)
+
+
+def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords | None) -> Calls:
+    marker = marker_of(model, vocabulary_of(model), when, banned, name="when")
+    if banned is None:
+        return Calls(marker, constraint)
+    clean = _without_banned(constraint, banned, marker.data)
+    if clean is None:
+        raise UsageError(
+            ParameterText("banned words cannot be taken out of the calls that when asks for", "when"),
+            hint=ParameterText("Leave when out, or ban nothing.", "when"),
+        )
+    return Calls(marker, clean)
+
+
+def _without_banned(source: GuideSource, banned: BannedWords, before: bytes) -> GuideSource | None:
+    from sfgen.ban.difference import without_banned
+
+    return without_banned(source, banned, before)
+
+
+def _values(calls: Calls, source: GuideSource | None, data: bytes) -> tuple[Any, ...]:
+    constraint = getattr(source, "constraint", None)
+    texts = [data[start:end] for start, end in calls.spans(data)]
+    if isinstance(constraint, HasValue):
+        return tuple(constraint.value(text) for text in texts)
+    return tuple(text.decode("utf-8", "replace") for text in texts)
