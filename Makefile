@@ -8,18 +8,20 @@ COMPILED_STAMP := $(VENV)/.compiled
 DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
 GGUF_STAMP := $(VENV)/.installed-gguf
+RAY_STAMP := $(VENV)/.installed-ray
 VLLM_VENV := .venv-vllm
 VLLM_STAMP := $(VLLM_VENV)/.installed
 # llama.cpp, without what sfgen has no use for. It must run on each machine that shares pip's cache, not on this one alone.
 GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gguf vllm versions test quick thorough check format docs examples bench gpu pictures clean
+.PHONY: help demo gguf ray vllm versions test quick thorough check format docs examples bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
 	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
-	@echo "make test      set up, then run the tests; without make gguf those of GGUF files are skipped"
+	@echo "make ray       set up Ray, for jobs on a cluster (0.6 GB)"
+	@echo "make test      set up, then run the tests; without make gguf and make ray theirs are skipped"
 	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
 	@echo "make thorough  the tests with four times as many random inputs, before a release"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
@@ -60,6 +62,13 @@ $(GGUF_STAMP): $(RUN_STAMP)
 	@touch $@
 
 gguf: $(GGUF_STAMP)
+
+$(RAY_STAMP): $(RUN_STAMP)
+	@echo "setting up Ray (once; 0.6 GB)"
+	$(PIP) --editable '.[ray]'
+	@touch $@
+
+ray: $(RAY_STAMP)
 
 # sfgen in vLLM. CI does not run it: the environment is large, and vLLM wants other versions than the rest.
 $(VLLM_STAMP): pyproject.toml .ci/requirements-vllm.txt

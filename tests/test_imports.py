@@ -51,7 +51,7 @@ _MAY_IMPORT: dict[str, set[str]] = {
     "scoring": {"protocols", "models", "decoding"},
     "trace": {"decoding"},
     "jobs": _ENGINE | {"scoring", "trace"},
-    "integrations": _ENGINE,
+    "integrations": _ENGINE | {"jobs"},
     "reference": _ENGINE,
     "sfgen_cli": _ENGINE | {"scoring", "integrations", "reference", "trace", "jobs"},
     "sfgen": set(),

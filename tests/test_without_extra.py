@@ -95,6 +95,15 @@ def test_a_model_says_what_to_install(sfgen: Callable[[list[str]], tuple[int, st
     assert "Traceback" not in stderr
 
 
+def test_ray_says_what_to_install(folder: Path) -> None:
+    (folder / "prompts").write_text('{"prompt": "a"}\n')
+    hidden = "import sys\nsys.modules['ray'] = None\nfrom sfgen_cli.__main__ import run\n"
+    done = python(hidden + "sys.exit(run(['gen', '-m', 'uniform', '--input', 'prompts', '--ray', 'local']))", folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Ray is not installed: " in done.stderr
+    assert "pip install 'sfgen[ray]'" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("code", "error"),
     [

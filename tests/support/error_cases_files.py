@@ -181,6 +181,11 @@ MANY = [
     Case("gen --input - --output o --resume", 2, "--resume needs an --input that can be read"),
     Case("gen --input p --output o --resume --trace t", 2, "--resume and --trace cannot be used together"),
     Case("gen --input p --output o --workers 2 --trace t", 2, "--workers and --trace cannot be used together"),
+    Case("gen --input p --output o --ray local --trace t", 2, "--ray and --trace cannot be used together"),
+    Case("gen --input p --ray-cpus 1", 2, "--ray-cpus and --ray-gpus need --ray"),
+    Case(
+        "gen --input p --ray 127.0.0.1:1", 2, "no cluster of Ray answers at '127.0.0.1:1'", files(p=b'{"prompt": ""}\n')
+    ),
     Case("gen --input p --output p", 2, "--input and --output name the same file"),
     Case("gen -m uniform -r a --input /no/such/file", 1, "cannot read /no/such/file"),
     Case("gen -m uniform -r a --input .", 1, "cannot read .: Is a directory"),

@@ -11,7 +11,7 @@ _ASKED_RIGHT = "a run asks for nothing but what was allowed"
 
 # (end of the file's path, a piece of what is said, why)
 OUT_OF_REACH: list[tuple[str, str, str]] = [
-    ("decoding/prepare.py", "when needs a constraint", _REFUSED),
+    ("decoding/allowed.py", "when needs a constraint", _REFUSED),
     ("index/thought.py", "is not allowed here", _ASKED_RIGHT),
     ("index/thought.py", "the text cannot go on", _ASKED_RIGHT),
     ("index/marker.py", "", _LIBRARY),
@@ -63,8 +63,8 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("ban/entries.py", "white space only", "lists of words are split so that none is empty"),
     ("ban/words.py", "must be a list, not the text", _LIBRARY),
     ("decoding/config.py", "stop strings are for text without a pattern", _REFUSED),
-    ("decoding/prepare.py", "the index was made for another vocabulary", "told when the index is loaded"),
-    ("decoding/prepare.py", "the prompt has token", _LIBRARY),
+    ("decoding/allowed.py", "the index was made for another vocabulary", "told when the index is loaded"),
+    ("decoding/prompt_tokens.py", "the prompt has token", _LIBRARY),
     ("decoding/loop.py", "no token is allowed after", "an index allows no token behind which nothing can follow"),
     ("models/architecture.py", "does not score the next token", _LIBRARY),
     ("models/from_transformers.py", "", _LIBRARY),
@@ -95,6 +95,15 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("integrations/request.py", "", _LIBRARY),
     ("integrations/request_texts.py", "has no end token", _LIBRARY),
     ("integrations/vllm.py", "", _LIBRARY),
+    ("ray/predictor.py", "", _LIBRARY),
+    ("ray/actor.py", "", "told by a process of a cluster: tests/integrations/test_ray.py"),
+    ("ray/cluster.py", "the cluster of Ray has", "needs a cluster: tests/integrations/test_ray.py"),
+    (
+        "ray/cluster.py",
+        "Ray is not installed",
+        "tests/test_without_extra.py",
+    ),
+    ("ray/cluster.py", "Ray has given up", "what Ray tells that nothing here has foreseen"),
     ("integrations/row_tracker.py", "it cannot be told whether a new text begins", _LIBRARY),
     ("integrations/transformers.py", "transformers cannot be imported", _LIBRARY),
     ("integrations/transformers.py", "are not those of a", _LIBRARY),

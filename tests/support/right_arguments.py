@@ -24,6 +24,10 @@ from sfgen import SfgenError, decoding, reference, regex
 from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
 from sfgen.index.stored_rows import StoredRows
+from sfgen.integrations.ray import RayCluster, SfgenPredictor
+from sfgen.jobs.assignment import Assignment
+from sfgen.jobs.in_order import InOrder
+from sfgen.jobs.lines import Lines
 from sfgen.language.gbnf_language import gbnf_language
 from sfgen.models.from_transformers import LoadedModel
 from sfgen.models.tiny import DIRECTORY
@@ -96,6 +100,10 @@ def loops() -> list[Loop]:
     return [decoding.prepare(model(), "a", max_tokens=2)]
 
 
+def _job() -> sfgen.Job:
+    return sfgen.Job("uniform", sfgen.GenerationConfig(max_tokens=2))
+
+
 def shares(read: Sequence[int]) -> Any:
     return np.full(len(TOKENS), 1 / len(TOKENS))
 
@@ -103,6 +111,7 @@ def shares(read: Sequence[int]) -> Any:
 RIGHT: dict[str, Callable[[], Any]] = {
     "accepting": lambda: np.array([False, True]),
     "banned": lambda: sfgen.BannedWords(["talk"]),
+    "assignment": lambda: Assignment(_job(), Lines.of(_job()), 1),
     "automata": lambda: sfgen.BannedWords(["talk"]).automata,
     "batch": lambda: decoding.batch_of(model(), 1),
     "best": lambda: 1,
@@ -125,7 +134,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "hf_tokenizer": lambda: AutoTokenizer.from_pretrained(DIRECTORY),
     "index": index,
     "input_ids": lambda: torch.tensor([[97]]),
-    "job": lambda: sfgen.Job("uniform", sfgen.GenerationConfig(max_tokens=2)),
+    "columns": lambda: {"line": [1], "prompt": ["a"]},
+    "job": lambda: _job(),
     "length": lambda: 1,
     "lm": lambda: shares,
     "loops": loops,
@@ -147,6 +157,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "pattern": lambda: PATTERN,
     "place": lambda: 0,
     "position": lambda: 0,
+    "order": lambda: InOrder(lambda outcome: None),
     "output": lambda: Path("written.jsonl"),
     "prompt": lambda: "a",
     "prompts": lambda: ["a"],
@@ -229,6 +240,8 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
 
 RECEIVERS: dict[str, Callable[[], Any]] = {
     "BannedWords": lambda: sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"]),
+    "RayCluster": RayCluster,
+    "SfgenPredictor": lambda: SfgenPredictor(_job()),
     "BannedWordsLogitsProcessor": lambda: _processors().BannedWordsLogitsProcessor(["talk"], vocabulary()),
     "Dfa": dfa,
     "Draws": lambda: sfgen.Sampler(temperature=1, seed=0).start(),

@@ -25,6 +25,7 @@ from sfgen_cli.shell.output import note, stderr_is_a_terminal, write
 from sfgen_cli.shell.progress import Say, progress
 
 if TYPE_CHECKING:
+    from sfgen.integrations.ray.cluster import RayCluster
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.jobs.output import Output
     from sfgen.jobs.prompts import PromptFile
@@ -53,8 +54,9 @@ def run_many(request: Request, many: ManyOptions) -> None:
         _opened_input(many.input, plain=many.lines) as source,
         _opened_output(path, keep=many.resume, replace=many.force) as output,
         trace_file(request.options) as trace,
+        _crew(many) as crew,
     ):
-        run = JobRun(request.job, source, output, many.batch_size, many.workers, many.strict, trace)
+        run = JobRun(request.job, source, output, many.batch_size, many.workers, many.strict, trace, crew)
         words = _Words(run, path, quiet=quiet)
         has_bar = not (quiet or source.is_typed()) and _has_room_for_a_bar(path)
         try:
@@ -91,9 +93,22 @@ def _prepared(request: Request, run: JobRun, say: Say, *, resume: bool) -> Loade
         loaded.check()
     if compiled:
         loaded.rehearse()
-    if run.workers == 1:
+    if run.is_here:
         load_weights(loaded, say)
     return loaded
+
+
+def _crew(many: ManyOptions) -> contextlib.AbstractContextManager[RayCluster | None]:
+    """What makes the texts on other machines; ``None``: they are made on this one.
+
+    Raises:
+        SfgenError: As ``connected``.
+    """
+    if many.ray is None:
+        return contextlib.nullcontext()
+    from sfgen.integrations.ray.cluster import connected
+
+    return connected(many.ray, cpus=many.ray_cpus, gpus=many.ray_gpus)
 
 
 @contextlib.contextmanager

@@ -67,6 +67,23 @@ Workers = Annotated[
         rich_help_panel=_MANY,
     ),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Let the workers be actors of a cluster of Ray at HOST:PORT. [bold]auto[/] finds the one that this "
+        "machine is part of, [bold]local[/] begins one here. Needs the extra sfgen\\[ray].",
+        rich_help_panel=_MANY,
+    ),
+]
+RayCpus = Annotated[
+    float,
+    typer.Option("--ray-cpus", min=0, metavar="N", help="Processors for each of them.", rich_help_panel=_MANY),
+]
+RayGpus = Annotated[
+    float, typer.Option("--ray-gpus", min=0, metavar="N", help="GPUs for each of them.", rich_help_panel=_MANY)
+]
 Strict = Annotated[
     bool,
     typer.Option(
@@ -89,6 +106,9 @@ class ManyOptions:
     force: Force = False
     batch_size: BatchSize = 1
     workers: Workers = 1
+    ray: Ray = None
+    ray_cpus: RayCpus = 0.5
+    ray_gpus: RayGpus = 0.0
     strict: Strict = False
 
     def check(self, prompt: str | None, options: GenerationOptions, *, instead: str = "") -> None:
@@ -117,6 +137,7 @@ class ManyOptions:
             "--force": self.force,
             "--batch-size": self.batch_size > 1,
             "--workers": self.workers > 1,
+            "--ray": self.ray is not None,
             "--strict": self.strict,
         }
         for name, is_given in given.items():
@@ -141,9 +162,14 @@ class ManyOptions:
                     f"{name} and --input cannot be used together: the live view shows one text",
                     hint="Keep every step with --trace FILE, and look at it with sfgen replay.",
                 )
-        if self.workers > 1 and options.trace is not None:
+        if self.ray is None and (self.ray_cpus != 0.5 or self.ray_gpus):
             raise UsageError(
-                "--workers and --trace cannot be used together: one process writes a trace",
+                "--ray-cpus and --ray-gpus need --ray", hint="For example: --ray local --workers 2 --ray-cpus 1"
+            )
+        if (self.workers > 1 or self.ray is not None) and options.trace is not None:
+            raise UsageError(
+                f"{'--workers' if self.ray is None else '--ray'} and --trace cannot be used together: one process "
+                "writes a trace",
                 hint="Leave one of them out.",
             )
         if instead:

@@ -83,7 +83,7 @@ class PromptList:
             if isinstance(prompt, str):
                 yield PromptRecord(number, prompt)
             else:
-                yield _record_of(number, arguments.mapping(f"prompt {number}", prompt))
+                yield record_of(number, arguments.mapping(f"prompt {number}", prompt))
 
 
 class PromptFile:
@@ -177,11 +177,16 @@ def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
         return PromptRecord(number, None, fault=f"JSON that cannot be kept: {str(error).partition(';')[0]}")
     except RecursionError:
         return PromptRecord(number, None, fault="JSON that is nested too deeply")
-    return _record_of(number, value)
+    return record_of(number, value)
 
 
-def _record_of(number: int, value: object) -> PromptRecord:
-    """The record of a value of JSON."""
+def record_of(number: int, value: object) -> PromptRecord:
+    """The record of a value of JSON.
+
+    Args:
+        number: The number of its line, from 1 on.
+        value: The value: an object with a ``prompt``, or what is wrong with it is the record's fault.
+    """
     if not isinstance(value, Mapping):
         fault = f"no JSON object but {_KINDS.get(type(value), 'a number')}"
         return PromptRecord(number, None, fault=fault, is_object=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sfgen import arguments
 from sfgen.errors import GenerationError, InputError, SfgenError, UsageError
@@ -27,6 +27,7 @@ from sfgen.parameter_text import ParameterText
 from sfgen.printable import json_text
 
 if TYPE_CHECKING:
+    from sfgen.jobs.assignment import Assignment
     from sfgen.trace import TraceFile
 
 
@@ -56,6 +57,13 @@ class Summary:
     kept_failed: int = 0
 
 
+class FillsPlaces(Protocol):
+    """Makes the texts of some places in other processes."""
+
+    def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
+        """Fill all places; yields when something has come of some."""
+
+
 @dataclass
 class JobRun:
     """One run of a job over its prompts.
@@ -66,6 +74,7 @@ class JobRun:
         output: Where the records go.
         batch_size: How many texts are worked on at once, by each worker.
         workers: How many processes make texts; 1: this one. Others load the model by its name.
+        crew: What makes them, where they are not processes of this machine; 1 is another process then, too.
         strict: Whether the first record that fails is the end.
         trace: Where every step is written.
         told: Called with what came of each place, in their order, at once when it is written.
@@ -84,6 +93,7 @@ class JobRun:
     workers: int = 1
     strict: bool = False
     trace: TraceFile | None = None
+    crew: Callable[[Assignment, int, InOrder], FillsPlaces] | None = None
     told: Callable[[Outcome], None] | None = None
     summary: Summary = field(default_factory=Summary)
 
@@ -94,10 +104,15 @@ class JobRun:
                 ParameterText(f"batch_size must be at most {MAX_BATCH:,}, not {self.batch_size}", "batch_size")
             )
         self.workers = arguments.whole_number("workers", self.workers, least=1)
-        if self.workers > 1:
+        if not self.is_here:
             self._check_workers()
         self._lines = Lines.of(self.job)
         self._slots: Iterator[Slot] | None = None  # ``None``: from the beginning
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this process makes the texts."""
+        return self.workers == 1 and self.crew is None
 
     def _check_workers(self) -> None:
         if self.workers > MAX_WORKERS:
@@ -168,14 +183,15 @@ class JobRun:
 
     def _steps(self, loaded: LoadedJob, order: InOrder, slots: Iterator[Slot]) -> Iterator[None]:
         """Fill the places, here or in other processes; yields now and then."""
-        if self.workers == 1:
+        if self.is_here:
             texts = Texts(loaded, self._lines, self.trace, order.add)
             return texts.steps(order.noted(slots), self.batch_size)
         from sfgen.jobs.assignment import Assignment
         from sfgen.jobs.workers import Workers
 
         job = replace(self.job, config=replace(self.job.config, index=loaded.index))  # made once, here
-        return Workers(Assignment(job, self._lines, self.batch_size), self.workers, order).steps(slots)
+        make = self.crew or Workers
+        return make(Assignment(job, self._lines, self.batch_size), self.workers, order).steps(slots)
 
     def _begin(self) -> None:
         """Cut away what does not stay in the output."""

@@ -1,0 +1,79 @@
+"""What makes texts in a process of Ray: the job with its model, and the journal that is told of each place."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sfgen.errors import GenerationError, ModelError, SfgenError
+from sfgen.integrations.ray.journal import MOST_DEATHS
+from sfgen.jobs.assignment import Assignment
+from sfgen.jobs.lines import Slot
+from sfgen.jobs.loaded import load
+from sfgen.jobs.texts import Outcome, Texts
+
+
+class ActorTexts:
+    """Makes the texts of some places, in any process.
+
+    Args:
+        assignment: What is done.
+        journal: The actor that is told of each place; ``None``: nobody is, and what kills a process kills the next.
+
+    Raises:
+        SfgenError: The model cannot be loaded; or so many processes have died over it that this one does not try.
+    """
+
+    def __init__(self, assignment: Assignment, journal: Any = None) -> None:
+        self._assignment = assignment
+        self._journal = journal
+        self._process = uuid.uuid4().hex  # a restarted actor is another process
+        if not self._asked("start", default=True):
+            raise ModelError(
+                "the processes that were to load the model have died, one after the other",
+                hint="Take fewer of them: perhaps the memory does not suffice for several models.",
+            )
+        try:
+            self._loaded = load(assignment.job)
+            self._loaded.load_weights()
+        except SfgenError as error:
+            self._asked("refuse", error)
+            raise
+        self._asked("loaded")
+
+    def fill(self, slots: Sequence[Slot]) -> list[Outcome]:
+        """What comes of some places, in their order."""
+        known: dict[tuple[int, int], Outcome] = {}
+        deaths = self._asked("deaths", [slot.key for slot in slots], self._process, default=[0] * len(slots))
+        for slot, count in zip(slots, deaths, strict=True):  # what may have killed a process is made alone, and first
+            if count >= MOST_DEATHS:
+                error = GenerationError("the process that made it has died, and a second one, too")
+                known[slot.key] = Outcome(slot, self._assignment.lines.failed(slot, error.message), error)
+            elif count:
+                self._fill([slot], 1, known)
+        self._fill([slot for slot in slots if slot.key not in known], self._assignment.batch_size, known)
+        return [known[slot.key] for slot in slots]
+
+    def _fill(self, slots: Sequence[Slot], at_once: int, known: dict[tuple[int, int], Outcome]) -> None:
+        def take(outcome: Outcome) -> None:
+            known[outcome.slot.key] = outcome
+            if self._journal is not None:
+                self._journal.done.remote([outcome.slot.key])  # nobody waits: at worst a place is made alone once
+
+        texts = Texts(self._loaded, self._assignment.lines, None, take)
+        for _ in texts.steps(self._announced(slots), at_once):
+            pass
+
+    def _announced(self, slots: Iterable[Slot]) -> Iterator[Slot]:
+        for slot in slots:
+            self._asked("begin", slot.key, self._process)
+            yield slot
+
+    def _asked(self, method: str, *arguments: Any, default: Any = None) -> Any:
+        """Ask the journal, and wait for its answer."""
+        if self._journal is None:
+            return default
+        import ray
+
+        return ray.get(getattr(self._journal, method).remote(*arguments))

@@ -1,0 +1,223 @@
+"""A whole job on a cluster: this process reads the prompts and writes the records, actors of Ray make them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import pickle
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sfgen import arguments
+from sfgen.errors import ModelError, SfgenError, UsageError
+from sfgen.integrations.ray.actor import ActorTexts
+from sfgen.integrations.ray.journal import open_journal
+from sfgen.jobs.assignment import Assignment
+from sfgen.jobs.in_order import InOrder
+from sfgen.jobs.lines import Slot
+from sfgen.parameter_text import ParameterText
+
+LOCAL = "local"
+"""The address that begins a cluster of this machine alone."""
+
+_ANSWER_SECONDS = 10.0
+_BATCHES_IN_A_BLOCK = 8
+
+
+@dataclass(frozen=True)
+class RayCluster:
+    """A cluster that this process is connected to; call it to make the crew of a job (``JobRun.crew``).
+
+    Attributes:
+        cpus: The processors that each actor asks for; the others are for reading and writing.
+        gpus: The GPUs that each asks for.
+    """
+
+    cpus: float = 0.5
+    gpus: float = 0.0
+
+    def __call__(self, assignment: Assignment, count: int, order: InOrder) -> RayCrew:
+        """The crew of a job.
+
+        Args:
+            assignment: What is done.
+            count: How many actors do it.
+            order: Takes what came of each place.
+
+        Raises:
+            UsageError: An argument of another kind.
+        """
+        arguments.instance("assignment", assignment, Assignment)
+        arguments.instance("order", order, InOrder)
+        return RayCrew(assignment, arguments.whole_number("count", count), order, self)
+
+
+def connected(
+    address: str = LOCAL, *, cpus: float = 0.5, gpus: float = 0.0
+) -> contextlib.AbstractContextManager[RayCluster]:
+    """Connect to a cluster; what was begun for it ends with the block.
+
+    Args:
+        address: ``"local"`` begins one on this machine; ``"auto"`` finds the one that this machine is part of; else
+            ``HOST:PORT``, or what else ``ray.init`` takes. Where this process is connected already, that one is taken.
+        cpus: The processors that each actor asks for.
+        gpus: The GPUs that each asks for.
+
+    Raises:
+        ModelError: Ray is not installed.
+        UsageError: Nobody answers there within 10 seconds; or an argument of another kind.
+    """
+    address = arguments.text("address", address)
+    return _connected(
+        address, RayCluster(arguments.number("cpus", cpus, "0 or more"), arguments.number("gpus", gpus, "0 or more"))
+    )
+
+
+@contextlib.contextmanager
+def _connected(address: str, cluster: RayCluster) -> Iterator[RayCluster]:
+    _look(address)
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ModelError(f"Ray is not installed: {error}", hint="pip install 'sfgen[ray]'") from None
+    if ray.is_initialized():
+        yield cluster
+        return
+    try:
+        ray.init(
+            None if address == LOCAL else address,
+            log_to_driver=False,
+            logging_level="critical",
+            configure_logging=True,
+            **({"include_dashboard": False} if address == LOCAL else {}),
+        )
+    except Exception as error:  # each kind of address has its own
+        raise _nobody(address, error) from None
+    try:
+        yield cluster
+    finally:
+        ray.shutdown()
+
+
+def _look(address: str) -> None:
+    """Look whether anybody answers at ``HOST:PORT``: Ray itself would wait for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS):
+            pass
+    except (OSError, OverflowError) as error:
+        raise _nobody(address, error) from None
+
+
+def _nobody(address: str, error: Exception) -> UsageError:
+    why = str(error).strip().partition("\n")[0]
+    return UsageError(
+        ParameterText(f"no cluster of Ray answers at {address!r:.100}: {why:.200}", "address"),
+        hint=ParameterText("Begin one there, with: ray start. Or name it local: it is begun here.", "address"),
+    )
+
+
+class RayCrew:
+    """Makes the texts of some places in actors of a cluster.
+
+    Args:
+        assignment: What each of them does.
+        count: How many there are.
+        order: Takes what came of each place.
+        cluster: Where they are.
+    """
+
+    def __init__(self, assignment: Assignment, count: int, order: InOrder, cluster: RayCluster) -> None:
+        self._assignment = assignment
+        self._count = count
+        self._order = order
+        self._cluster = cluster
+
+    def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
+        """Fill all places; yields when something has come of some. The places are read to their end first.
+
+        Raises:
+            UsageError: The cluster lacks what the actors ask for.
+            SfgenError: The model cannot be loaded.
+        """
+        import pyarrow
+        import ray
+        import ray.data
+
+        _check(self._cluster, self._count)
+        rows = max(1, self._assignment.batch_size) * _BATCHES_IN_A_BLOCK
+        places = self._order.noted(slots)
+        blocks = []
+        while chunk := list(itertools.islice(places, rows)):
+            data = [pickle.dumps(slot, pickle.HIGHEST_PROTOCOL) for slot in chunk]
+            blocks.append(ray.put(pyarrow.table({"slot": pyarrow.array(data, pyarrow.large_binary())})))
+        if not blocks:
+            return
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what goes wrong is told as an error
+        journal = open_journal()
+        outcomes = ray.data.from_arrow_refs(blocks).map_batches(
+            _Places,
+            fn_constructor_kwargs={
+                "assignment": pickle.dumps(self._assignment, pickle.HIGHEST_PROTOCOL),  # not as Ray would
+                "journal": journal,
+            },
+            compute=ray.data.ActorPoolStrategy(size=min(self._count, len(blocks))),
+            batch_size=None,
+            num_cpus=self._cluster.cpus,
+            num_gpus=self._cluster.gpus,
+        )
+        try:
+            for batch in outcomes.iter_batches(batch_size=None, prefetch_batches=0):
+                for outcome in batch["outcome"]:
+                    self._order.add(pickle.loads(outcome))
+                yield
+        except SfgenError:  # of whoever takes the outcomes
+            raise
+        except Exception as error:  # of Ray, which has its own for what an actor raises
+            refusal = ray.get(journal.why.remote())
+            if refusal is not None:
+                raise refusal from None
+            why = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+            raise ModelError(
+                f"Ray has given up: {why[0]:.300}",
+                hint="Its logs say more. Perhaps the memory does not suffice for several models: take fewer of them.",
+            ) from error
+
+
+class _Places:
+    """What an actor of a crew does: pickled places in, what came of them out."""
+
+    def __init__(self, assignment: bytes, journal: Any) -> None:
+        self._texts = ActorTexts(pickle.loads(assignment), journal)
+
+    def __call__(self, batch: Mapping[str, Sequence[bytes]]) -> dict[str, list[bytes]]:
+        slots = [pickle.loads(data) for data in batch["slot"]]
+        return {"outcome": [pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL) for outcome in self._texts.fill(slots)]}
+
+
+def _check(cluster: RayCluster, count: int) -> None:
+    """Look whether the cluster has what so many actors ask for, since they would wait for it without end.
+
+    Raises:
+        UsageError: It has not; says what it lacks.
+    """
+    import ray
+
+    has = ray.cluster_resources()
+    for name, each in (("CPU", cluster.cpus), ("GPU", cluster.gpus)):
+        if each * count > has.get(name, 0.0) + 1e-9:
+            raise UsageError(
+                ParameterText(
+                    f"the cluster of Ray has {has.get(name, 0.0):g} {name}s, and {count} actors of {each:g} "
+                    f"ask for {each * count:g}",
+                    "workers",
+                ),
+                hint="Take fewer of them, or let each ask for less.",
+            )

@@ -1,0 +1,106 @@
+"""Which places of a job were begun and are not done: what was begun by a process that is dead may have killed it.
+
+Ray gives a whole block of records to another process when one dies, and again when that dies. The journal is an actor
+of its own, without weights, which outlives them: whoever takes over the block asks it first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from sfgen import arguments
+from sfgen.errors import SfgenError
+
+Key: TypeAlias = tuple[int, int]
+"""The line and the sample of a place."""
+
+MOST_DEATHS = 2
+"""A place in whose making so many processes have died is given up."""
+
+_MOST_FAILED_STARTS = 3
+"""So many processes in a row may die before they have loaded their model."""
+
+
+@dataclass
+class Journal:
+    """What the processes of one job have begun.
+
+    Attributes:
+        refusal: Why the model cannot be loaded; ``None``: no process has said so.
+    """
+
+    refusal: SfgenError | None = None
+    _begun: dict[Key, str] = field(default_factory=dict)  # and not done: by which process
+    _by_process: defaultdict[str, set[Key]] = field(default_factory=lambda: defaultdict(set))
+    _deaths: Counter[Key] = field(default_factory=Counter)
+    _starts: int = 0  # in a row, of processes that have not loaded their model yet
+
+    def start(self) -> bool:
+        """A process begins to load the model; false where too many have died so: it should give up."""
+        self._starts += 1
+        return self._starts <= _MOST_FAILED_STARTS and self.refusal is None
+
+    def loaded(self) -> None:
+        """A process has loaded it."""
+        self._starts = 0
+
+    def refuse(self, error: SfgenError) -> None:
+        """The model cannot be loaded, and no other process need try."""
+        self.refusal = error
+
+    def why(self) -> SfgenError | None:
+        """Why the model cannot be loaded."""
+        return self.refusal
+
+    def deaths(self, keys: Sequence[Key], process: str) -> list[int]:
+        """How many processes have died over each of these places. Call it before any of them is begun.
+
+        Args:
+            keys: The places of a block, which one process works on at a time.
+            process: That process: those that others have begun here are dead.
+        """
+        for dead in {self._begun[key] for key in keys if self._begun.get(key, process) != process}:
+            for key in self._by_process.pop(dead):
+                del self._begun[key]
+                self._deaths[key] += 1
+        return [self._deaths[key] for key in keys]
+
+    def begin(self, key: Key, process: str) -> None:
+        """A process begins to make the text of a place."""
+        self._begun[key] = process
+        self._by_process[process].add(key)
+
+    def done(self, keys: Sequence[Key]) -> None:
+        """What has come of these places is known."""
+        for key in keys:
+            process = self._begun.pop(key, None)
+            if process is not None:
+                self._by_process[process].discard(key)
+
+
+def open_journal() -> Any:
+    """The journal of one job, as an actor of the cluster that this process is connected to.
+
+    It lives as long as somebody holds it.
+
+    >>> journal = Journal()
+    >>> journal.begin((1, 0), "first"), journal.begin((2, 0), "first"), journal.done([(1, 0)])
+    (None, None, None)
+    >>> journal.deaths([(1, 0), (2, 0)], "second")
+    [0, 1]
+    """
+    import ray
+
+    return ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Journal).remote()
+
+
+def check_journal(journal: object) -> None:
+    """Look whether somebody has given a journal.
+
+    Raises:
+        UsageError: It is none.
+    """
+    arguments.given("journal", journal, "open_journal()", "deaths", "begin", "done")

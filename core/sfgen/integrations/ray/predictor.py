@@ -1,0 +1,112 @@
+"""Texts in a pipeline of Ray Data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sfgen import arguments
+from sfgen.errors import UsageError
+from sfgen.integrations.ray.actor import ActorTexts
+from sfgen.integrations.ray.journal import check_journal
+from sfgen.jobs.assignment import Assignment
+from sfgen.jobs.job import Job
+from sfgen.jobs.lines import Lines, Slot
+from sfgen.jobs.prompts import record_of
+from sfgen.printable import json_text
+
+OWN_COLUMNS = ("sample", "text", "error", "record")
+"""What a row has behind it that was not there before."""
+
+
+class SfgenPredictor:
+    """Writes a text for each row of a batch, for ``Dataset.map_batches``.
+
+    A row has ``prompt`` and ``line``, a whole number from 1 on that no other row has: what a text is drawn from depends
+    on it, so that it must stand there before the rows are divided among processes. Give it a journal: without one a
+    record that kills its process ends the job, or kills processes as long as Ray starts others.
+
+    Args:
+        job: What is done with each prompt. Its model is a name, which each process loads.
+        batch_size: How many texts a process works on at once.
+        journal: What ``open_journal`` has made.
+
+    Raises:
+        UsageError: An argument of another kind, or a model that is loaded already.
+        SfgenError: As ``load_model``.
+
+    A pipeline, with ``import ray`` and rows that are numbered as they are read::
+
+        rows = ray.data.from_items([{"line": 1, "prompt": "A person: "}, {"line": 2, "prompt": "Another: "}])
+        texts = rows.map_batches(
+            SfgenPredictor,
+            fn_constructor_kwargs={"job": Job("tiny", GenerationConfig(index="[a-z]+")), "journal": open_journal()},
+            compute=ray.data.ActorPoolStrategy(size=2),
+            num_cpus=0.5,
+            batch_size=16,
+        )
+    """
+
+    def __init__(self, job: Job, batch_size: int = 1, journal: object | None = None) -> None:
+        if arguments.instance("job", job, Job).spec is None:
+            raise UsageError(
+                "processes of Ray cannot be sent a model that is loaded: each loads its own",
+                hint="Name the model, or give an sfgen.ModelSpec.",
+            )
+        batch_size = arguments.whole_number("batch_size", batch_size, least=1)
+        self._lines = Lines.of(job)
+        if journal is not None:
+            check_journal(journal)
+        self._texts = ActorTexts(Assignment(job, self._lines, batch_size), journal)
+
+    def __call__(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Write the texts of a batch.
+
+        Args:
+            columns: The columns, of equal length.
+
+        Returns:
+            The same columns, a row for each sample, and behind them ``sample``, ``text`` or ``error``, and ``record``,
+            which is the JSON of all that is known of the text.
+
+        Raises:
+            UsageError: There is no column ``prompt`` or ``line``, one that this class writes is there already, or a
+                line is not a whole number from 1 on.
+        """
+        plain = {name: _plain(name, values) for name, values in arguments.mapping("columns", columns).items()}
+        places = self._numbered(plain)
+        outcomes = self._texts.fill([slot for _, slot in places])
+        answered: dict[str, list[Any]] = {name: [values[row] for row, _ in places] for name, values in plain.items()}
+        for outcome in outcomes:
+            record = outcome.record
+            for name, value in (
+                ("sample", outcome.slot.key[1]),
+                ("text", record.get("text")),
+                ("error", record.get("error")),
+                ("record", json_text(record)),
+            ):
+                answered.setdefault(name, []).append(value)
+        return answered
+
+    def _numbered(self, columns: Mapping[str, list[Any]]) -> list[tuple[int, Slot]]:
+        """The places that the rows are to fill, each with the number of its row."""
+        for name in ("prompt", "line"):
+            if name not in columns:
+                raise UsageError(
+                    f"the rows have no column {name!r}, but {', '.join(map(repr, columns)) or 'none'}",
+                    hint="Each row needs its prompt, and as line a number from 1 on, given before rows are divided.",
+                )
+        taken = [name for name in OWN_COLUMNS if name in columns]
+        if taken:
+            raise UsageError(f"the rows have a column {taken[0]!r} already", hint="Give it another name.")
+        found = []
+        for row, line in enumerate(columns["line"]):
+            number = arguments.whole_number("line", line, least=1)
+            prompt = record_of(number, {name: values[row] for name, values in columns.items() if name != "line"})
+            found += [(row, slot) for slot in self._lines.slots([prompt])]
+        return found
+
+
+def _plain(name: str, values: Any) -> list[Any]:
+    """A column as Python's own values: numpy's are no JSON."""
+    return list(values.tolist() if hasattr(values, "tolist") else arguments.items(name, values, "a column"))
