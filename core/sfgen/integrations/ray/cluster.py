@@ -52,7 +52,7 @@ class RayCluster:
         """
         arguments.instance("assignment", assignment, Assignment)
         arguments.instance("order", order, InOrder)
-        return RayCrew(assignment, arguments.whole_number("count", count), order, self)
+        return RayCrew(assignment, arguments.whole_number("count", count, least=0), order, self)
 
 
 def connected(
