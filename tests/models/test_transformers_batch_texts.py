@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from random_models import ARCHITECTURES, random_model
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, generate
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch
+from sfgen.errors import SfgenError
 from sfgen.models.separate_rows import SeparateRows
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.transformers_batch import KNOWN, TransformersBatch, reads_rows_at_once
@@ -150,3 +151,60 @@ class TestWholeTexts:
             if isinstance(event, Finished)
         }
         assert [written[number] for number in range(len(prompts))] == expected
+
+
+class TestSharedBeginnings:
+    """Prompts that begin alike: what a row has read of the text before is not read again."""
+
+    EXAMPLES = tuple(range(3, 3 + 40))
+
+    @pytest.mark.parametrize(("name", "rows"), [("gpt2", 2), ("llama", 3), ("phi3", 2)])
+    def test_texts_are_those_of_each_alone_and_less_is_read(self, name: str, rows: int) -> None:
+        model = Small(model_of(name))
+        banned = BannedWords(WORDS, match="substring")
+        generator = np.random.default_rng(11)
+        tasks: list[dict[str, Any]] = [
+            {
+                "prompt": [
+                    *self.EXAMPLES[: [40, 40, 25, 40][number % 4]],
+                    *generator.integers(3, 64, number % 5).tolist(),
+                ],
+                "sampler": Sampler([0.0, 1.0][number % 2], number),
+                "max_tokens": 10 + number,
+                "banned": [None, banned][number // 2 % 2],
+            }
+            for number in range(10)
+        ]
+        expected = [generate(model, **task) for task in tasks]
+        batch, read = model.batch(rows), list[int]()
+        extend_rows = batch.extend_rows
+
+        def counted(rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Any]) -> Mapping[int, Any]:
+            read.extend(map(len, rows.values()))
+            return extend_rows(rows, wanted)
+
+        batch.extend_rows = counted  # type: ignore[method-assign]
+        results = {
+            number: event.result
+            for number, event in drive_batch((prepare(model, **task) for task in tasks), batch, rows)
+            if isinstance(event, Finished)
+        }
+        assert [results[number].token_ids for number in range(10)] == [each.token_ids for each in expected]
+        assert [results[number].forward_passes for number in range(10)] == [each.forward_passes for each in expected]
+        written = sum(each.forward_passes for each in expected) - len(tasks)
+        prompts = sum(len(task["prompt"]) for task in tasks)
+        assert sum(read) <= prompts + written - 25 * (len(tasks) - rows)
+
+    def test_a_row_that_has_failed_shares_nothing(self) -> None:
+        model = Small(model_of("llama"))
+        prompts = [[*self.EXAMPLES, 5], [*self.EXAMPLES, 10**6], [*self.EXAMPLES, 7], [*self.EXAMPLES, 9]]
+        loops = [prepare(model, [3], max_tokens=4) for _ in prompts]
+        for loop, prompt in zip(loops, prompts, strict=True):
+            loop.text.prompt_ids = prompt
+        told = list(drive_batch(loops, model.batch(2), 2))
+        failed = [number for number, step in told if isinstance(step, SfgenError)]
+        results = {number: step.result.token_ids for number, step in told if isinstance(step, Finished)}
+        assert failed == [1]
+        assert results == {
+            number: generate(model, prompts[number], max_tokens=4).token_ids for number in range(4) if number != 1
+        }

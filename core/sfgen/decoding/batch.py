@@ -1,13 +1,14 @@
 """Several texts at once: their loops run in lock-step, and one forward pass answers all of them.
 
 A round advances every loop to its next question, passing its events on, and then asks the batch once for all rows that
-wait. A row that is over leaves its place to the next loop, if there is one.
+wait. A row that is over leaves its place to the next loop, if there is one, and what it has read: where the next prompt
+begins like the one before, with the same instructions or examples, that much is not read again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -20,6 +21,9 @@ from sfgen.decoding.plain_forms import model_of
 from sfgen.errors import SfgenError
 from sfgen.models.separate_rows import SeparateRows
 from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model, Scores
+
+LEAST_SHARED = 16
+"""So many tokens must two prompts have in common at least: to read less again costs nothing."""
 
 Told = TypeVar("Told")
 ToldBy = TypeVar("ToldBy", covariant=True)
@@ -59,12 +63,36 @@ def drive(loop: Loop, model: Model) -> Iterator[Event]:
 
 @dataclass
 class _Row(Generic[Told]):
-    """What runs in one row of the batch."""
+    """What runs in one row of the batch.
 
-    number: int  # of the loop
+    Attributes:
+        number: The number of the loop.
+        steps: The loop.
+        read: The tokens that the row has read; those of the loop before it, until this one asks.
+        is_new: Whether it has not asked yet.
+    """
+
+    number: int
     steps: Generator[Ask | AskAgain | Told, Scores | None, Any]
     answer: Answer | None = None
     question: Ask | None = None
+    read: list[int] = field(default_factory=list)
+    is_new: bool = True
+
+    def begin_question(self, batch: Batch, place: int) -> Sequence[int]:
+        """Let the row go back to where the question goes on; the tokens of it that are still to be read."""
+        assert self.question is not None, "every loop that runs has come to a question"
+        token_ids, keep = self.question.token_ids, self.question.keep
+        if self.is_new:
+            self.is_new = False
+            keep = 0 if self.question.everywhere else _shared(self.read, token_ids)
+            token_ids = token_ids[keep:]
+            if not self.read:
+                return token_ids
+        if keep is not None:
+            batch.rewind(place, keep)
+            del self.read[keep:]
+        return token_ids
 
 
 def drive_batch(
@@ -94,14 +122,19 @@ def drive_batch(
     waiting: _Waiting[Told] = _Waiting(iter(loops), is_over=rows == 0)
     running: dict[int, _Row[Told]] = {}
     narrow = batch if isinstance(batch, BatchScoresRows) else None
+    # What reads its texts one by one gives each the scores that it has alone, to the last bit.
+    shares = rows > 1 and not isinstance(batch, SeparateRows)
     try:
         while running or not waiting.is_over:
             waiting.fill(running, rows)
             for place in sorted(running):
                 while place in running and not (yield from _to_next_question(running[place], place, narrow)):
-                    batch.rewind(place, 0)
-                    del running[place]
+                    read = running.pop(place).read
                     waiting.begin(running, place)
+                    if place in running and shares:
+                        running[place].read = read
+                    else:
+                        batch.rewind(place, 0)
             if running:
                 _ask(running, batch, narrow)
     finally:
@@ -186,14 +219,14 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
     questions: dict[int, Sequence[int]] = {}
     answers: dict[int, Answer] = {}
     wanted: dict[int, Int32 | None] = {}
+    read: dict[int, Sequence[int]] = {}
     for place, row in running.items():
-        assert row.question is not None, "every loop that runs has come to a question"
-        if row.question.keep is not None:
-            batch.rewind(place, row.question.keep)
-        if row.question.everywhere and len(row.question.token_ids) > 1:
-            answers[place] = _read_everywhere(batch, place, row.question.token_ids)
+        token_ids = read[place] = row.begin_question(batch, place)
+        assert row.question is not None, "it has begun"
+        if row.question.everywhere and len(token_ids) > 1:
+            answers[place] = _read_everywhere(batch, place, token_ids)
         else:
-            questions[place], wanted[place] = row.question.token_ids, row.question.rows
+            questions[place], wanted[place] = token_ids, row.question.rows
     try:
         if questions:
             answers |= batch.extend(questions) if narrow is None else narrow.extend_rows(questions, wanted)
@@ -201,8 +234,21 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
         answers |= dict.fromkeys(questions, error)
     for place, row in running.items():
         row.answer = answers[place]
+        if isinstance(row.answer, SfgenError):  # the loop ends, and nobody knows how much was read
+            batch.rewind(place, 0)
+            row.read = []
+        else:
+            row.read += read[place]
         if row.question is not None and row.question.everywhere and not isinstance(row.answer, SfgenError):
             row.answer = np.atleast_2d(row.answer)
+
+
+def _shared(before: Sequence[int], token_ids: Sequence[int]) -> int:
+    """How many tokens of a prompt need not be read again; the last one is, for its scores."""
+    most = min(len(before), len(token_ids) - 1)
+    different = (at for at in range(most) if before[at] != token_ids[at])
+    found = next(different, most)
+    return found if found >= LEAST_SHARED else 0
 
 
 def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:
