@@ -14,6 +14,9 @@ VLLM_STAMP := $(VLLM_VENV)/.installed
 # llama.cpp, without what sfgen has no use for. It must run on each machine that shares pip's cache, not on this one alone.
 GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF"
 
+# Modules are compiled once, whoever starts make: the tests start processes by the hundred.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo gguf ray vllm versions test quick thorough check format docs examples bench gpu pictures clean
 

@@ -73,6 +73,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(LightSession(config))
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave files of ``tests/support`` unread that have no examples: tests import them, each under a name of its own."""
+    is_plain = collection_path.parent.name == "support" and collection_path.suffix == ".py"
+    return (is_plain and ">>> " not in collection_path.read_text(encoding="utf-8")) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Set the markers; with ``--quick``, leave out tests with one, and keep a few parameters of each other test."""
     for item in items:

@@ -6,15 +6,22 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from light import light
+from light import Light
 from random_models import save
 
 from sfgen.models.tiny import DIRECTORY
 
 PROMPTS = "".join(json.dumps({"prompt": text}) + "\n" for text in ("One", "Two"))
+
+
+@pytest.fixture(scope="module")
+def light() -> Iterator[Light]:
+    with Light() as run:
+        yield run
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +40,7 @@ def here(tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_process_without_torch_says_when_it_is_imported(here: Path) -> None:
+def test_the_process_without_torch_says_when_it_is_imported(light: Light, here: Path) -> None:
     done = light("gen", "-m", "model", "--regex", "a", "x")
     assert (done.returncode, done.stderr) == (99, "IMPORTED torch\n")
 
@@ -65,7 +72,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("line", "code", "says"), WRONG, ids=lambda value: str(value)[:50])
-def test_what_is_wrong(here: Path, line: str, code: int, says: str) -> None:
+def test_what_is_wrong(light: Light, here: Path, line: str, code: int, says: str) -> None:
     done = light(*line.split())
     assert done.returncode == code, done.stderr
     assert says in done.stderr.splitlines()[0]
@@ -81,7 +88,7 @@ SPOILT: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_what_a_model_lacks(here: Path, name: str) -> None:
+def test_what_a_model_lacks(light: Light, here: Path, name: str) -> None:
     lost, says = SPOILT[name]
     for file in (here / "model").glob(lost):
         file.unlink()
@@ -90,7 +97,7 @@ def test_what_a_model_lacks(here: Path, name: str) -> None:
     assert says in done.stderr
 
 
-def test_an_index_of_which_a_bit_has_changed(here: Path) -> None:
+def test_an_index_of_which_a_bit_has_changed(light: Light, here: Path) -> None:
     assert light("index", "--regex", "(hot|cold)", "--save", "saved").returncode == 0
     data = bytearray((here / "saved").read_bytes())
     data[60] ^= 1
@@ -107,14 +114,14 @@ RUN = ("gen", "--regex", "[a-h]{4}", "--seed", "7", "--input", "prompts", "--out
 
 
 @pytest.fixture
-def written(here: Path) -> bytes:
+def written(light: Light, here: Path) -> bytes:
     """What a whole run has written."""
-    done = subprocess.run([sys.executable, "-m", "sfgen_cli", *RUN], capture_output=True, text=True, check=True)
+    done = light(*RUN)
     assert done.stderr == "sfgen: 2 written to texts, 0 failed\n"
     return (here / "texts").read_bytes()
 
 
-def test_nothing_left_to_do(here: Path, written: bytes) -> None:
+def test_nothing_left_to_do(light: Light, here: Path, written: bytes) -> None:
     done = light(*RUN, "--resume")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "sfgen: nothing left to write to texts, 2 there before\n"
@@ -132,7 +139,7 @@ def test_nothing_left_to_do(here: Path, written: bytes) -> None:
     ],
     ids=str,
 )
-def test_resume_against_other_options(here: Path, written: bytes, other: tuple[str, ...], says: str) -> None:
+def test_resume_against_other_options(light: Light, here: Path, written: bytes, other: tuple[str, ...], says: str) -> None:
     done = light(*RUN, *other, "--resume")
     assert done.returncode == 1
     assert done.stderr.startswith("sfgen: texts, line 1, is not of this run: ")
@@ -140,10 +147,10 @@ def test_resume_against_other_options(here: Path, written: bytes, other: tuple[s
     assert (here / "texts").read_bytes() == written
 
 
-def test_resume_knows_the_pattern_of_a_saved_index(here: Path) -> None:
+def test_resume_knows_the_pattern_of_a_saved_index(light: Light, here: Path) -> None:
     assert light("index", "--regex", "(hot|cold)", "--save", "saved").returncode == 0
     run = ("gen", "--index", "saved", "--input", "prompts", "--output", "texts")
-    subprocess.run([sys.executable, "-m", "sfgen_cli", *run], capture_output=True, check=True)
+    assert light(*run).returncode == 0
     assert light(*run, "--resume").returncode == 0
     assert json.loads((here / "texts").read_text().splitlines()[0])["pattern"] == "(hot|cold)"
 
@@ -163,7 +170,7 @@ def test_resume_knows_the_pattern_of_a_saved_index(here: Path) -> None:
         "ban --words talk --compare --json --max-tokens 9 x",
     ],
 )
-def test_the_embedded_model_needs_neither(here: Path, line: str) -> None:
+def test_the_embedded_model_needs_neither(light: Light, here: Path, line: str) -> None:
     done = light(*line.split())
     assert done.returncode == 0, done.stderr
     assert done.stdout
@@ -199,12 +206,12 @@ def test_nor_does_the_library(call: str) -> None:
         "gen --help-all",
     ],
 )
-def test_what_needs_a_tokenizer_alone(here: Path, line: str) -> None:
+def test_what_needs_a_tokenizer_alone(light: Light, here: Path, line: str) -> None:
     done = light(*line.split(), stdin="hot\n")
     assert done.returncode == 0, done.stderr
 
 
-def test_the_embedded_model_as_a_directory(here: Path) -> None:
+def test_the_embedded_model_as_a_directory(light: Light, here: Path) -> None:
     """Its index is that of the name, so that one can be used for the other."""
     lines = [light("index", "--regex", "[ab]", "--json", "-m", name).stdout for name in ("tiny", str(DIRECTORY))]
     assert lines[0] == lines[1] != ""

@@ -6,6 +6,7 @@ import ast
 import pickle
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,20 @@ def options() -> set[str]:
     return {option for command in group.commands.values() for parameter in command.params for option in parameter.opts}
 
 
-def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
-    """Where the library calls something."""
+@cache
+def all_calls() -> dict[str, list[tuple[str, ast.Call]]]:
+    """By name: where the library calls something."""
+    found: dict[str, list[tuple[str, ast.Call]]] = {}
     for file in sorted(CORE.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
-                yield f"{file.relative_to(CORE)}:{node.lineno}", node
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                found.setdefault(node.func.id, []).append((f"{file.relative_to(CORE)}:{node.lineno}", node))
+    return found
+
+
+def calls(name: str) -> list[tuple[str, ast.Call]]:
+    """Where the library calls something of this name."""
+    return all_calls().get(name, [])
 
 
 def _constant(node: ast.expr) -> str | None:

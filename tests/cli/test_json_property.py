@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from patterns import RandomPattern
+from tried import rounds
 
 Sfgen = Callable[..., Any]
-RUNS = 200
+RUNS = rounds(200)
 PIECES = [
     *map(chr, range(0x21)),  # controls; a NUL can be in a pipe only
     *"abc \"'\\/`$,{}[]<>&%*",
@@ -86,7 +87,7 @@ def test_the_record_has_the_plain_text_and_the_prompt(sfgen: Sfgen) -> None:
         (model, command) for model in ("tiny", "uniform") for command in ("gen", "ban")
     }
     assert {kind[2] for kind in kinds if isinstance(kind, tuple)} == {"complete", "end_token", "limit"}
-    assert len([kind for kind in kinds if isinstance(kind, str)]) > 300
+    assert len([kind for kind in kinds if isinstance(kind, str)]) > 1.5 * RUNS
 
 
 def only(out: str) -> Any:

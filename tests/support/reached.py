@@ -39,17 +39,23 @@ def uses_of(functions: Iterable[Callable[..., Any]], parameters: Iterable[object
     return {marker for marker, signs in USES.items() if names & signs}
 
 
-def _names_reached(roots: Iterable[object]) -> set[str]:
+def _names_reached(roots: Iterable[object]) -> frozenset[str]:
     """The names in the code of the roots, and in all code of the tests that these lead to."""
+    return _names_from(frozenset(function for root in roots for function in _functions(root)))
+
+
+@functools.cache
+def _names_from(functions: frozenset[FunctionType]) -> frozenset[str]:
+    """Those of some functions: the parameters of a test seldom lead to others than the test itself."""
     names: set[str] = set()
-    waiting = [function for root in roots for function in _functions(root)]
+    waiting = list(functions)
     seen = set(waiting)
     while waiting:
         own, further = _in_code(waiting.pop())
         names |= own
         waiting += further - seen
         seen |= further
-    return names
+    return frozenset(names)
 
 
 @functools.cache
