@@ -42,6 +42,24 @@ def told_already(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def small_models(request: pytest.FixtureRequest) -> None:
+    """Tests that use torch use one thread of it."""
+    if request.node.get_closest_marker("torch"):
+        request.getfixturevalue("one_torch_thread")
+
+
+@pytest.fixture(scope="session")
+def one_torch_thread() -> Iterator[None]:
+    """For models this small, threads cost more than they bring: on a busy machine seventy times more."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="session")
 def real_tokenizer_directory() -> Callable[[str], Path]:
     """``real_tokenizer_directory("gemma2")``: the directory of a published tokenizer; skips where it is absent.
@@ -74,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave files of ``tests/support`` unread that have no examples: tests import them, each under a name of its own."""
+    """Leave files of ``tests/support`` unread that have no examples: tests import them, under other names."""
     is_plain = collection_path.parent.name == "support" and collection_path.suffix == ".py"
     return (is_plain and ">>> " not in collection_path.read_text(encoding="utf-8")) or None
 

@@ -139,7 +139,9 @@ def test_nothing_left_to_do(light: Light, here: Path, written: bytes) -> None:
     ],
     ids=str,
 )
-def test_resume_against_other_options(light: Light, here: Path, written: bytes, other: tuple[str, ...], says: str) -> None:
+def test_resume_against_other_options(
+    light: Light, here: Path, written: bytes, other: tuple[str, ...], says: str
+) -> None:
     done = light(*RUN, *other, "--resume")
     assert done.returncode == 1
     assert done.stderr.startswith("sfgen: texts, line 1, is not of this run: ")

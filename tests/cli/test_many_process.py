@@ -20,6 +20,7 @@ from pathlib import Path
 import pyte
 import pytest
 from many_prompts import joined, timeless, written
+from tried import rounds
 
 COMMAND = [sys.executable, "-m", "sfgen_cli"]
 SLOW = ["gen", "-m", "uniform", "-r", "[a-z]{80}", "--seed", "7"]
@@ -67,7 +68,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_end(folder: Path) -> No
     whole = (folder / "whole.jsonl").read_bytes()
     output = folder / "killed.jsonl"
     kept = [0]
-    for _ in range(7):
+    for _ in range(rounds(30)):
         # At a place in the output, the first time always; sometimes at any moment, while it is loaded or compared.
         before = output.stat().st_size if output.exists() else 0
         process = _begun(folder, output.name, "--resume", "--batch-size", str(draw.choice([1, 1, 5])))

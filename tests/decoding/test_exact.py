@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from toy_models import Leaf, Toy, total_variation
+from tried import rounds
 
 from scripted import ScoreOf, ScriptedModel, random_scores
 from sfgen import (
@@ -44,6 +45,7 @@ from sfgen.jobs.loaded import load
 from sfgen.reference import FsmIndex, NaiveIndex
 
 DRAWS = 1500
+FEWER = rounds(4000)  # of each of many cases
 
 
 def scores(size: int, seed: int, spread: float = 1.0) -> ScoreOf:
@@ -95,15 +97,15 @@ CASES: dict[str, Small] = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_frequencies_are_those_of_the_model_on_condition_that_the_text_is_allowed(case: Small) -> None:
     wanted = case.allowed()
-    counts = Counter(case.leaf(case.draw(seed)) for seed in range(DRAWS))
+    counts = Counter(case.leaf(case.draw(seed)) for seed in range(FEWER))
     assert set(counts) <= set(wanted)
     assert fits(counts, wanted) > 0.001
     # Of n draws the distance is below this nearly always (Weissman and others 2003, with Pinsker's inequality).
-    noise = 0.5 * math.sqrt(len(wanted) / DRAWS) + math.sqrt(math.log(1000) / (2 * DRAWS))
-    assert total_variation({leaf: count / DRAWS for leaf, count in counts.items()}, wanted) < noise
+    noise = 0.5 * math.sqrt(len(wanted) / FEWER) + math.sqrt(math.log(1000) / (2 * FEWER))
+    assert total_variation({leaf: count / FEWER for leaf, count in counts.items()}, wanted) < noise
 
 
-@pytest.mark.parametrize("seed", [58, 23, 97])
+@pytest.mark.parametrize("seed", [58, 23, 97][: rounds(3)])
 def test_the_trap_that_the_other_strategies_walk_into(seed: int) -> None:
     """The model is drawn to where hardly any clean text follows."""
     toy = Toy([b" ", b"a", b"b"], scores(4, seed, 6.0), ["bab", "a"], 5)

@@ -134,7 +134,8 @@ def test_the_first_word_of_an_answer_is_a_word(vocabulary: Vocabulary, chat: str
                 return scores
 
             model = ScriptedModel(vocabulary, score)
-            assert generate(model, prompt, max_tokens=9).text == answer + "."
+            if strategy == STRATEGIES[0]:  # without banned words there is one way to write
+                assert generate(model, prompt, max_tokens=9).text == answer + "."
             banned = BannedWords(["Dear", "talk", "聊天"])
             result = generate(model, prompt, banned=banned, max_tokens=9, strategy=strategy)
             assert not BannedText(["Dear", "talk", "聊天"]).is_in(result.text.encode())

@@ -282,7 +282,7 @@ def distance(one: dict[bytes, float], other: dict[bytes, float]) -> float:
 @pytest.mark.parametrize("strategy", [None, "resample", "mask"])
 def test_a_token_that_ends_at_the_seam_is_weighed_by_what_may_follow_it(strategy: StrategyName | None) -> None:
     """Behind the space the model wants what the pattern refuses."""
-    model, pattern, draws = Cutter([b" a", b" b", b": ", b"ab"], 5), "[ab]{1,2}", 2000
+    model, pattern, draws = Cutter([b" a", b" b", b": ", b"ab"], 5), "[ab]{1,2}", 1000
     plain = model.score
     (a_behind, space), (b, colon) = model.encode(" a "), model.encode("b:")
 
@@ -308,7 +308,7 @@ def test_a_token_that_ends_at_the_seam_is_weighed_by_what_may_follow_it(strategy
         assert result.healed == " "
         text = result.text.encode()
         counts[text] = counts.get(text, 0.0) + 1 / draws
-    assert distance(expected, counts) < 0.06
+    assert distance(expected, counts) < 0.08
 
 
 @given(pieces=vocabularies, prompt=prompts, pattern=patterns, seed=st.integers(0, 99))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +21,6 @@ GGUF_KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "mamba": ("mamba", "gpt2", {"time_step_rank": 2}),  # a recurrent state
 }
 """By name: architecture, tokenizer, changes to the configuration."""
-
-
-@pytest.fixture(autouse=True)
-def small_models(request: pytest.FixtureRequest) -> None:
-    """Tests that use torch use one thread of it."""
-    if request.node.get_closest_marker("torch"):
-        request.getfixturevalue("one_torch_thread")
-
-
-@pytest.fixture(scope="session")
-def one_torch_thread() -> Iterator[None]:
-    """For models this small, threads cost more than they bring: on a busy machine seventy times more."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

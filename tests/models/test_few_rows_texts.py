@@ -6,6 +6,7 @@ difference is made large, so that a text in which one of them stands for the oth
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,7 @@ def twisted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "gemma", "mistral"])
-@pytest.mark.parametrize("rows", [1, 2, 3])
-def test_with_or_without_an_observer_alone_or_together(name: str, rows: int, twisted: list[int]) -> None:
+def test_with_or_without_an_observer_alone_or_together(name: str, twisted: list[int]) -> None:
     model = Small(model_of(name))
     generator = np.random.default_rng(7)
     tasks: list[dict[str, Any]] = [
@@ -81,7 +81,7 @@ def test_with_or_without_an_observer_alone_or_together(name: str, rows: int, twi
     expected = dict(enumerate(alone(task, observe=False) for task in tasks))
     assert twisted
     assert dict(enumerate(alone(task, observe=True) for task in tasks)) == expected
-    for observe in (False, True):
+    for rows, observe in product((1, 2, 3), (False, True)):
         twisted.clear()
         told = drive_batch((prepare(model, **task, observe=observe) for task in tasks), batch_of(model, rows), rows)
         found = {number: event.result.token_ids for number, event in told if isinstance(event, Finished)}

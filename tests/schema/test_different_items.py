@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rule_texts import RuleTexts
 from schema_oracle import Oracle
-from tried import tried
+from tried import rounds, tried
 
 from sfgen import Dfa, Index, JsonSchema, Vocabulary
 from sfgen.errors import SchemaError
@@ -216,7 +216,7 @@ def test_masks_are_those_of_the_recogniser(name: str) -> None:
     vocabulary = Vocabulary([*tokens, None], [len(tokens)])
     index, reference = Index(constraint, vocabulary), RecogniserIndex(constraint.compiled.grammar, vocabulary)
     chance = random.Random(name)
-    for _ in range(6):
+    for _ in range(rounds(12)):
         guide, plain = index.guide(), reference.guide()
         for _ in range(25):
             allowed = guide.allowed_tokens().tolist()

@@ -27,7 +27,7 @@ from sfgen.errors import LimitTooSmall, NotAnInstance, SchemaError, UsageError
 from sfgen.models.uniform import UniformModel
 from sfgen.schema.examples import examples
 
-EXAMPLES, SEEDS = 25, 4
+EXAMPLES, SEEDS = 15, 3
 
 
 @cache

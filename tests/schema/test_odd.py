@@ -7,11 +7,12 @@ from functools import cache
 import pytest
 from odd_schemas import KINDS, OddSchema, odd_schemas
 from schema_verdicts import Answer, answer, fault_of_texts, more_texts
+from tried import rounds
 
 
 @cache
 def some() -> list[OddSchema]:
-    return odd_schemas(150, 7, with_large=False)
+    return odd_schemas(rounds(500), 7, with_large=False)
 
 
 @pytest.mark.parametrize("kind", KINDS)

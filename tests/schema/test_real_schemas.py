@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from real_schemas import NPM, part_of, real_schemas
 from schema_oracle import Oracle
+from tried import rounds
 
 from sfgen import Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, SchemaError
 from sfgen.models.uniform import UniformModel
 
-PARTS, SEEDS = 6, 3
+PARTS, SEEDS = rounds(18), 2
 
 
 @cache

@@ -86,10 +86,10 @@ def _become(task: Any, folder: Path) -> None:
     os.environ.clear()
     os.environ.update(task["environment"])
     for number, name in enumerate(_STREAMS):
-        file = os.open(folder / name, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(file, number)
-        os.close(file)
-    sys.stdin, sys.stdout, sys.stderr = (open(number, "r" if number == 0 else "w") for number in range(3))
+        mode = "r" if number == 0 else "w"
+        with (folder / name).open(mode) as file:
+            os.dup2(file.fileno(), number)
+        setattr(sys, name, os.fdopen(number, mode))
 
 
 if __name__ == "__main__":
