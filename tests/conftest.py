@@ -19,7 +19,7 @@ from sfgen_cli.shell.once import DEMONSTRATION
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch in processes that tests start: as in `one_torch_thread`
 
 register_profiles()
 REPOSITORY = Path(__file__).resolve().parent.parent

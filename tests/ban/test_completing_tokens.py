@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import tried
+from tried import rounds, tried
 
 from sfgen.ban import BannedWords, SeamMatcher
 from sfgen.ban.completing_tokens import CompletingTokens, completing_tokens
@@ -195,5 +195,7 @@ def test_dead_tokens_of_a_published_vocabulary(gemma: Vocabulary) -> None:
     matcher = BannedWords(["talk"], [r"\d{3}\b"]).matcher()
     for text in (b"I talk", b" 123", b"b"):
         matcher.advance(text)
-        tokens = CompletingTokens(matcher.automata, gemma.trie)
-        assert tokens.dead(matcher).tolist() == tried_dead(matcher, [token or b"" for token in gemma.tokens])
+        dead = CompletingTokens(matcher.automata, gemma.trie).dead(matcher)
+        step = 8 // rounds(8)  # of 256 000 tokens, unless all is tried
+        expected = tried_dead(matcher, [token or b"" for token in gemma.tokens[::step]])
+        assert (dead[dead % step == 0] // step).tolist() == expected
