@@ -12,7 +12,7 @@ from patterns import RandomPattern
 from tried import rounds
 
 Sfgen = Callable[..., Any]
-RUNS = rounds(200)
+RUNS = rounds(500)
 PIECES = [
     *map(chr, range(0x21)),  # controls; a NUL can be in a pipe only
     *"abc \"'\\/`$,{}[]<>&%*",

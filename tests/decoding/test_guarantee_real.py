@@ -63,8 +63,8 @@ def test_no_cutting_is_a_way_out(vocabulary: Vocabulary, text: str, strategy: St
     banned, oracle = BannedWords(WORDS), BannedText(WORDS, prompt=b".")
     for way in islice(ways, 0, None, max(1, len(ways) // 8)):
         model = wishing(vocabulary, way)
-        free = generate(model, [prompt], max_tokens=12)
-        assert free.text == text
+        if strategy == STRATEGIES[0]:  # without banned words there is one way to write
+            assert generate(model, [prompt], max_tokens=12).text == text
         result = generate(model, [prompt], banned=banned, max_tokens=12, strategy=strategy)
         assert not oracle.is_in(result.text.encode())
         assert result.text != text
