@@ -58,7 +58,7 @@ class _Refuse:
 
 def _serve(folder: Path) -> None:
     """Run a process for each line of stdin, and write its exit code."""
-    sys.meta_path.insert(0, _Refuse())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Refuse())
     _load()
     for line in sys.stdin:
         task = json.loads(line)
