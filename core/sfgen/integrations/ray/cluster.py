@@ -118,8 +118,8 @@ def _look(address: str) -> None:
 def _nobody(address: str, error: Exception) -> UsageError:
     why = str(error).strip().partition("\n")[0]
     return UsageError(
-        ParameterText(f"no cluster of Ray answers at {address!r:.100}: {why:.200}", "address"),
-        hint=ParameterText("Begin one there, with: ray start. Or name it local: it is begun here.", "address"),
+        f"no cluster of Ray answers at {address!r:.100}: {why:.200}",
+        hint="Begin one there, with: ray start. Or name it local: it is begun here.",
     )
 
 
