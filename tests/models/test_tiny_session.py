@@ -53,11 +53,11 @@ def one_by_one(oracle: Session, token_ids: Sequence[int]) -> Scores:
     return np.stack([oracle.extend([token]) for token in token_ids])
 
 
-def assert_close(found: Answer | None, expected: Scores) -> None:
+def assert_close(found: Answer | None, expected: Scores, atol: float = 1e-4) -> None:
     assert isinstance(found, np.ndarray), found
     assert found.dtype == np.float32
     assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
 
 
 def assert_same(found: Answer | None, expected: Scores) -> None:
@@ -116,13 +116,14 @@ class TestSession:
 
     def test_the_whole_context(self, model: TinyModel, oracle: TransformersModel) -> None:
         tokens, (found, expected) = drawn(3, model.context_length), (model.session(), oracle.session())
-        assert_close(found.extend(tokens[:-1]), expected.extend(tokens[:-1]))
-        assert_close(found.extend(tokens[-1:]), expected.extend(tokens[-1:]))
+        # Sums over 2048 tokens: torch with one thread and with two differ by 1e-4 themselves.
+        assert_close(found.extend(tokens[:-1]), expected.extend(tokens[:-1]), 5e-4)
+        assert_close(found.extend(tokens[-1:]), expected.extend(tokens[-1:]), 5e-4)
         with pytest.raises(ModelError, match="longer than tiny can read: 2049 tokens, its context holds 2048"):
             found.extend([5])
         found.rewind(2040)
         expected.rewind(2040)
-        assert_close(found.extend_all(drawn(4, 8)), one_by_one(expected, drawn(4, 8)))
+        assert_close(found.extend_all(drawn(4, 8)), one_by_one(expected, drawn(4, 8)), 5e-4)
 
     @pytest.mark.parametrize("count", [1, 2, 127, 128, 129, 300])
     def test_to_the_last_bit(self, model: TinyModel, count: int) -> None:
