@@ -25,6 +25,7 @@ from sfgen.schema.short_form import read_short_form
 from sfgen.schema.well_formed import well_formed
 
 _WAYS = "A schema is a file, JSON that begins with {, or names and types: 'name, age int'."  # ends the error of a file
+_WAYS_HERE = "A schema is JSON that begins with {, or names and types: 'name, age int'."
 
 
 def read_schema(
@@ -82,6 +83,10 @@ def read_inline(source: Mapping[str, Any] | bool | str) -> SchemaDocument:
     """
     if not isinstance(source, str) or _is_json(source):
         return read_schema(source)
+    if _is_path(_bare(source)):
+        raise SchemaError(
+            "the schema is the name of a file, and here only the schema itself can stand", hint=_WAYS_HERE
+        )
     return well_formed(read_short_form(source))
 
 
@@ -93,9 +98,13 @@ def is_file_name(text: str) -> bool:
     """
     if "\n" in text or not text:
         return False
+    return _is_path(text) or os.path.isfile(text)
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text looks like the name of a file, be there one or not."""
     has_separator = any(separator in text for separator in {"/", os.sep})
-    is_path = has_separator and "," not in text and ": " not in text
-    return is_path or text.endswith(".json") or os.path.isfile(text)
+    return text.endswith(".json") or (has_separator and "," not in text and ": " not in text)
 
 
 def _bare(source: str) -> str:
