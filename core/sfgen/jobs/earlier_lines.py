@@ -93,6 +93,8 @@ class EarlierLines:
             first = next(lines, None)
             if first is None and not header.startswith(self.file.rest):
                 raise self._foreign(1, "it does not have the names of the columns")
+            if first is None:  # what is there of the names is cut away
+                self.file.rest = b""
             if first is not None and first != header:
                 was, now = (_short(text.decode("utf-8", "replace")) for text in (first, header))
                 raise self._foreign(1, f"its columns are {was}, and now they would be {now}")

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from sfgen.printable import json_text
 
+_END = "\r\n"
+
 
 class RecordFormat(Protocol):
     """Writes a record as a line, and reads it again. A line of a table may have newlines within quotes.
@@ -121,5 +123,5 @@ def _cell(record: Mapping[str, Any], column: str) -> str:
 
 def _row(cells: list[str] | tuple[str, ...]) -> str:
     written = io.StringIO(newline="")
-    csv.writer(written, lineterminator="\n").writerow(cells)
-    return written.getvalue().removesuffix("\n")
+    csv.writer(written, lineterminator=_END).writerow(cells)  # quotes a cell with a part of it
+    return written.getvalue().removesuffix(_END)
