@@ -91,7 +91,7 @@ class EarlierLines:
         header = self.format.header.encode("utf-8", "backslashreplace")
         if header:
             first = next(lines, None)
-            if first is None and not header.startswith(self.file.rest):
+            if first is None and not (header + b"\n").startswith(self.file.rest):
                 raise self._foreign(1, "it does not have the names of the columns")
             if first is None:  # what is there of the names is cut away
                 self.file.rest = b""

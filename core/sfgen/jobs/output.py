@@ -12,6 +12,7 @@ import io
 import os
 import stat
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -115,14 +116,21 @@ class OutputFile:
             ForeignOutput: The file should be compressed, and is not, or it cannot be cut behind its last line.
         """
         self._cut, self.rest = Cut(), b""
-        passed = 0  # lines behind the last place at which the file can be cut
+        behind: deque[bytes] = deque()  # the last line, if it is behind the last place at which the file can be cut
+        is_lost = False  # another one is
         for piece in self._pieces():
             *whole, self.rest = _divided(self.rest + piece.data, quoted=quoted)
-            passed += len(whole)
+            behind += whole
             if piece.cut is not None and not self.rest:
-                self._cut, passed = piece.cut, 0
-            yield from whole
-        if passed or not is_whole(self._file, self._cut):
+                self._cut, is_lost = piece.cut, False
+                yield from behind
+                behind.clear()
+            while len(behind) > 1:
+                is_lost = True
+                yield behind.popleft()
+        if behind:  # all of it is there, but not what follows it
+            self.rest = behind[0] + b"\n" + self.rest
+        if is_lost or not is_whole(self._file, self._cut):
             raise ForeignOutput(
                 f"{self.path} cannot be gone on with: another program has compressed it, and it is cut off",
                 hint="Unpack it, and name the file that comes out.",
