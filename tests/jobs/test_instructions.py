@@ -161,7 +161,7 @@ def test_messages_take_the_place_of_those_of_all() -> None:
         ({"schema": None}, 'schema in "sfgen" must be'),
         ({"schema": {"type": "nonsense"}}, "nonsense"),
         ({"schema": {"$ref": "other.json"}}, "other.json"),
-        ({"schema": "person.json"}, "the name of a file"),
+        ({"schema": "person.json"}, "schema: it is the name of a file"),
         ({"grammar": "root ::= ("}, "grammar"),
         ({"grammar": "%import .other (rule)\nstart: rule"}, "import"),
         ({"ban": "talk"}, 'ban in "sfgen" must be a list'),

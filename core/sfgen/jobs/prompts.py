@@ -18,6 +18,7 @@ from sfgen.errors import InputError, UsageError
 from sfgen.jobs.csv_table import CsvTable
 from sfgen.jobs.endings import is_csv, is_gzip
 from sfgen.jobs.prompt_record import PromptRecord, is_writable, record_of
+from sfgen.parameter_text import ParameterText
 
 LONGEST_LINE = 16 * 2**20
 """Bytes; a line that is longer is no record."""
@@ -178,7 +179,7 @@ def opened(file: Path, *, plain: bool = False) -> Iterator[PromptFile]:
     if plain and is_csv(file):
         raise UsageError(
             f"{file} is a table, whose lines are no prompts",
-            hint="Say nothing of plain lines: the prompts are in its column prompt.",
+            hint=ParameterText("Leave plain out: the prompts are in its column prompt.", "plain"),
         )
     try:
         stream = open(file, "rb")  # noqa: SIM115

@@ -84,9 +84,7 @@ def read_inline(source: Mapping[str, Any] | bool | str) -> SchemaDocument:
     if not isinstance(source, str) or _is_json(source):
         return read_schema(source)
     if _is_path(_bare(source)):
-        raise SchemaError(
-            "the schema is the name of a file, and here only the schema itself can stand", hint=_WAYS_HERE
-        )
+        raise SchemaError("it is the name of a file, and here only the schema itself can stand", hint=_WAYS_HERE)
     return well_formed(read_short_form(source))
 
 
