@@ -78,7 +78,7 @@ class CsvTable:
             try:
                 value["sfgen"] = json.loads(written)
             except (ValueError, RecursionError):
-                return PromptRecord(line, None, fault='"sfgen" is no JSON')
+                value["sfgen"] = written
         return record_of(line, value)
 
     def _read_header(self) -> None:
