@@ -71,7 +71,7 @@ def test_each_bad_record_is_one_error_and_the_others_go_on(tmp_path: Path) -> No
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "jsonl.gz", "csv.gz"])
 def test_a_disk_that_gets_full_is_told_once_and_resume_goes_on(tmp_path: Path, ending: str) -> None:
     (tmp_path / "p.jsonl").write_text("".join(json.dumps({"prompt": f"P {number}"}) + "\n" for number in range(60)))
-    files = ["--input", tmp_path / "p.jsonl", "--output", tmp_path / f"o.{ending}"]
+    files: list[str | Path] = ["--input", tmp_path / "p.jsonl", "--output", tmp_path / f"o.{ending}"]
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     done = sfgen(*GEN, *files, file_limit=1500)
     told = done.stderr.decode().splitlines()
@@ -84,7 +84,7 @@ def test_a_disk_that_gets_full_is_told_once_and_resume_goes_on(tmp_path: Path, e
     again = sfgen(*GEN, *files, "--resume")
     assert again.returncode == 0
     assert "there before" in again.stderr.decode()
-    whole = ["--input", tmp_path / "p.jsonl", "--output", tmp_path / f"whole.{ending}"]
+    whole: list[str | Path] = ["--input", tmp_path / "p.jsonl", "--output", tmp_path / f"whole.{ending}"]
     assert sfgen(*GEN, *whole).returncode == 0
     assert _unpacked(tmp_path / f"o.{ending}") == _unpacked(tmp_path / f"whole.{ending}")
 
@@ -101,7 +101,7 @@ def test_a_file_of_another_version_is_told_before_anything_is_written(tmp_path: 
 
     (tmp_path / "p.jsonl").write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
     output = tmp_path / f"o.{ending}"
-    files = ["--input", tmp_path / "p.jsonl", "--output", output]
+    files: list[str | Path] = ["--input", tmp_path / "p.jsonl", "--output", output]
     sfgen(*GEN, *files)
     changed = _unpacked(output).replace(b'"version": 1', b'"version": 9').replace(b'"run": "', b'"run": "0')
     output.write_bytes(gzip.compress(changed) if ending.endswith("gz") else changed)

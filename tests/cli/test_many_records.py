@@ -108,7 +108,7 @@ def test_tables_and_compressed_files_in_and_out(sfgen: Sfgen, tmp_path: Path, en
     whole = output.read_bytes()
     written = gzip.decompress(whole) if packed else whole
     if "csv" in ending:
-        found = list(csv.DictReader(io.StringIO(written.decode(), newline=""), strict=True))
+        found: list[Any] = list(csv.DictReader(io.StringIO(written.decode(), newline=""), strict=True))
         assert [row["line"] for row in found] == ["2", "3", "5"]
         assert [row["input.city"] for row in found] == ["Oslo", "", "Rome"]
     else:

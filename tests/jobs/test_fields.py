@@ -74,7 +74,7 @@ def test_records_in_memory_have_all_of_them(tmp_path: Path) -> None:
 
 
 def test_what_is_within_is_named_behind_a_dot(tmp_path: Path) -> None:
-    prompts = [{"prompt": "a", "place": {"city": "Oslo", "a.b": 1}, "c.d": 2}, {"prompt": "b"}]
+    prompts: list[Any] = [{"prompt": "a", "place": {"city": "Oslo", "a.b": 1}, "c.d": 2}, {"prompt": "b"}]
     fields = "value.age,input.place.city,input.place.a.b,input.c.d,value.none"
     sfgen.run_job(JOBS[1], prompts, tmp_path / "some", fields=fields)
     first, second = written((tmp_path / "some").read_bytes())

@@ -130,7 +130,12 @@ def test_a_row_is_read_as_it_was_written(records: list[dict[str, Any]]) -> None:
 
 
 def test_the_texts_are_those_of_json_lines(tmp_path: Path) -> None:
-    prompts = [{"prompt": 'x "y",\nz', "id": "é\ud800", "n": 1}, "b", {"text": "no prompt"}, {"prompt": "c", "id": 0}]
+    prompts: list[Any] = [
+        {"prompt": 'x "y",\nz', "id": "é\ud800", "n": 1},
+        "b",
+        {"text": "no prompt"},
+        {"prompt": "c", "id": 0},
+    ]
     sfgen.run_job(JOB, prompts, tmp_path / "a.csv")
     sfgen.run_job(JOB, prompts, tmp_path / "a.jsonl")
     records = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]

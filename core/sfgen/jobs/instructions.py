@@ -75,6 +75,7 @@ class Instructions:
         for key in value:
             if key not in _KEYS:
                 raise UsageError(f'"sfgen" has the key {key!r:.60}', hint=f"It may have {', '.join(_KEYS)}.")
+        value = {key: item for key, item in value.items() if item is not None}  # some write null for what is not there
         kinds = [kind for kind in KINDS if kind in value]
         if len(kinds) > 1:
             raise UsageError(f'{" and ".join(kinds)} cannot be used together in "sfgen"', hint="Leave one of them out.")

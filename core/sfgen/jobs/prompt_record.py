@@ -61,7 +61,7 @@ def record_of(number: int, value: object) -> PromptRecord:
     if _is_deep(passed_on):
         return PromptRecord(number, None, name, _TOO_DEEP)
     own, fault = None, ""
-    if "sfgen" in value:
+    if value.get("sfgen") is not None:
         try:
             own = Instructions.of(value["sfgen"])
         except UsageError as error:
