@@ -263,7 +263,11 @@ def test_old_lines_are_not_taken_for_those_of_a_record_that_says_how_it_is_done(
 
 
 @tried("many")
-@given(keys=st.lists(st.integers(0, 9), max_size=60), most=st.integers(1, 12), most_bytes=st.integers(1, 60))
+@given(
+    keys=st.lists(st.integers(0, 5), min_size=20, max_size=60),
+    most=st.integers(1, 5),
+    most_bytes=st.sampled_from([1, 20, 30, 2**20]),
+)
 def test_what_was_used_last_is_kept(keys: list[int], most: int, most_bytes: int) -> None:
     """As a list does it that is searched from its end."""
 
