@@ -75,7 +75,7 @@ def test_many_prompts_are_resumed(sfgen: Sfgen, tmp_path: Path) -> None:
     other = sfgen(*command, "--output", output, "--resume", "--after", "SO: ")
     assert other.code == 1
     assert 'its after is "ANSWER: "' in other.err
-    assert "its options" in sfgen(*command, "--output", output, "--resume", "--after-tokens", "8").err
+    assert "its after_tokens is" in sfgen(*command, "--output", output, "--resume", "--after-tokens", "8").err
 
 
 def test_a_trace_is_seen_again(sfgen: Sfgen, tmp_path: Path) -> None:

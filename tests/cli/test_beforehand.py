@@ -133,7 +133,7 @@ def test_nothing_left_to_do(light: Light, here: Path, written: bytes) -> None:
     ("other", "says"),
     [
         (("--seed", "8"), "its seed is 7, and now it would be 8"),
-        (("--max-tokens", "9"), "its options is "),
+        (("--max-tokens", "9"), "its max_tokens is 256, and now it would be 9"),
         (("--regex", "[a-h]{5}"), 'its pattern is "[a-h]{4}", and now it would be "[a-h]{5}"'),
         (("--ban-words", "aa"), "its banned is none"),
     ],
@@ -154,7 +154,7 @@ def test_resume_knows_the_pattern_of_a_saved_index(light: Light, here: Path) -> 
     run = ("gen", "--index", "saved", "--input", "prompts", "--output", "texts")
     assert light(*run).returncode == 0
     assert light(*run, "--resume").returncode == 0
-    assert json.loads((here / "texts").read_text().splitlines()[0])["pattern"] == "(hot|cold)"
+    assert json.loads((here / "texts").read_text().splitlines()[0])["job"]["pattern"] == "(hot|cold)"
 
 
 # ---- what needs the embedded model alone -----------------------------------------------------------------------------

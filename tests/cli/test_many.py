@@ -57,11 +57,12 @@ def test_a_line_for_each_prompt_in_order_with_its_id(sfgen: Sfgen, prompts: Call
 
 def test_a_record_is_that_of_a_run_of_its_own(sfgen: Sfgen, prompts: Callable[..., Path]) -> None:
     common = ["ban", "--words", "the,of", "--max-tokens", "8", "--stop", ",", "--top-k", "50"]
-    many = sfgen(*common, "--seed", "4", "--input", prompts(b'{"prompt": "It is "}', b'{"prompt": "Can we "}')).records
+    file = prompts(b'{"prompt": "It is "}', b'{"prompt": "Can we "}')
+    many = sfgen(*common, "--seed", "4", "--fields", "all", "--input", file).records
     for seed, prompt, record in zip((4, 5), ("It is ", "Can we "), many, strict=True):
         (alone,) = sfgen(*common, "--seed", str(seed), "--json", prompt).records
         options = {"temperature": 1.0, "max_tokens": 8, "top_k": 50, "max_block": 32, "max_rollbacks": 10_000}
-        head = {"line": record["line"], "options": options}
+        head = {"line": record["line"], "options": options, "run": many[0]["run"]}
         assert record == {**alone, **head, "seconds": record["seconds"]}
 
 
@@ -99,10 +100,10 @@ def test_stdin_as_input(sfgen: Sfgen) -> None:
 
 
 def test_stdin_is_left_alone_beside_a_file(sfgen: Sfgen, prompts: Callable[..., Path]) -> None:
-    done = sfgen(
-        "ban", "-m", "uniform", "--max-tokens", "2", "--words-file", "-", "--input", prompts(*GOOD), stdin="a\n"
-    )
+    command = ["ban", "-m", "uniform", "--max-tokens", "2", "--fields", "banned.words,banned", "--words-file", "-"]
+    done = sfgen(*command, "--input", prompts(*GOOD), stdin="a\n")
     assert [record["banned"]["words"] for record in done.records] == [["a"]] * 5
+    assert [record["banned.words"] for record in done.records] == [["a"]] * 5
 
 
 # ---- what fails ----------------------------------------------------------------------------------------------------
@@ -118,7 +119,7 @@ def test_a_bad_record_is_reported_and_the_others_are_written(
     first, failed, last = done.records
     assert (first["id"], last["id"], last["prompt"]) == (1, 2, "b")
     assert failed["line"] == 3
-    assert set(failed) <= {"id", "line", "error"}
+    assert set(failed) <= {"id", "line", "input", "run", "error"}
     assert "text" not in failed
     told = done.err.splitlines()
     assert told[0].startswith(f"sfgen: {file}, line 3: ")
@@ -130,8 +131,10 @@ def test_a_bad_record_is_reported_and_the_others_are_written(
 def test_the_id_of_a_bad_record_is_kept(sfgen: Sfgen, prompts: Callable[..., Path]) -> None:
     done = sfgen("gen", *UNIFORM, "--input", prompts(b'{"id": [3], "text": "a"}', b'{"id": 0.5, "prompt": null}'))
     first, second = done.records
-    assert first == {"id": [3], "line": 1, "error": 'no "prompt" in the object, which has "id", "text"'}
-    assert second == {"id": 0.5, "line": 2, "error": '"prompt" is no string but null'}
+    run = first.pop("run")
+    why = 'no "prompt" in the object, which has "id", "text"'
+    assert first == {"id": [3], "line": 1, "input": {"text": "a"}, "error": why}
+    assert second == {"id": 0.5, "line": 2, "run": run, "error": '"prompt" is no string but null'}
     assert done.err.endswith("sfgen: 0 written, 2 failed\n")
 
 
@@ -155,7 +158,7 @@ def test_what_fails_in_generation_does_not_stop_the_rest(
     sfgen: Sfgen, small: SmallModel, prompts: Callable[..., Path]
 ) -> None:
     file = prompts(GOOD[0], *FAILING, GOOD[1])
-    done = sfgen("gen", "--seed", "3", "-n", "2", "-r", "[a-h]{9}", "--input", file)
+    done = sfgen("gen", "--seed", "3", "-n", "2", "-r", "[a-h]{9}", "--fields", "all", "--input", file)
     assert done.code == 1
     places = [(record["line"], record["sample"], record["seed"], "error" in record) for record in done.records]
     assert places == [
@@ -272,7 +275,11 @@ def test_what_has_no_meaning_beside_input(
 
 
 @pytest.mark.parametrize(
-    "option", [["--lines"], ["--output", "o"], ["--resume"], ["--force"], ["--batch-size", "2"], ["--strict"]]
+    "option",
+    [
+        *(["--lines"], ["--output", "o"], ["--resume"], ["--force"], ["--batch-size", "2"], ["--strict"]),
+        ["--fields", "all"],
+    ],
 )
 def test_what_needs_input(sfgen: Sfgen, option: list[str]) -> None:
     for command in (["gen"], ["ban", "--words", "a"]):

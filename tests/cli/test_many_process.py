@@ -230,7 +230,9 @@ def _pieces(descriptor: int) -> Iterator[bytes]:
 
 def test_a_bar_with_rate_and_time_left_that_is_erased(folder: Path) -> None:
     shown, out = _on_a_terminal(folder, *SLOW, "--input", folder / "prompts.jsonl")
-    assert timeless(out) == timeless((folder / "whole.jsonl").read_bytes())
+    lines = written((folder / "whole.jsonl").read_bytes())
+    del lines[0]["job"]  # is for who goes on with a file
+    assert written(out) == lines
     text = _without_escapes(shown).decode()
     assert re.search(rf"[1-9]\d* of {RECORDS} [\d.]+/s \d+:\d\d", text), text[-500:]
     assert "line51:noJSON" in "".join(text.split())  # the path before it is long, and lines are broken

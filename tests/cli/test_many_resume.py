@@ -182,25 +182,65 @@ def test_strict_goes_on_when_the_input_is_mended(folder: Folder) -> None:
         ({"id": True}, 1, "its id is true, and now it would be 7"),
         ({"id": 7.0}, 1, "its id is 7.0, and now it would be 7"),
         ({"line": 2}, 1, "its line is 2"),
-        ({"model": "other"}, 1, 'its model is "other"'),
         ({"seed": 3}, 1, "its seed is 3, and now it would be 5"),
         ({"sample": 3}, 2, "its sample is 3"),
+        ({"error": "other"}, 3, 'its error is "other"'),
+        ({"run": "other"}, 2, "what its record says under sfgen is another"),
+        ({"input": {"a": 1}}, 2, 'its input is {"a": 1}, and now it would be none'),
+    ],
+)
+def test_a_changed_line_is_told(
+    folder: Folder, capfd: pytest.CaptureFixture[str], change: dict[str, Any], line: int, what: str
+) -> None:
+    _told(folder, capfd, COMMANDS[0], written_by(folder, COMMANDS[0]), change, line, what)
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "what"),
+    [
+        ({"prompt": "b d"}, 1, 'its prompt is "b d", and now it would be "b c" (line 1 of the input)'),
+        ({"model": "other"}, 1, 'its model is "other"'),
+        ({"seed": 3}, 1, "its seed is 3, and now it would be 5"),
         ({"pattern": "a"}, 2, 'its pattern is "a"'),
         ({"choices": ["a"]}, 2, 'its choices is ["a"], and now it would be none'),
         ({"options": {"temperature": 0.5, "max_tokens": 256}}, 2, 'its options is {"temperature": 0.5'),
         ({"error": "other"}, 3, 'its error is "other"'),
     ],
 )
-def test_a_changed_line_is_told(
+def test_a_line_of_before_there_were_runs_is_compared_with_all_its_keys(
     folder: Folder, capfd: pytest.CaptureFixture[str], change: dict[str, Any], line: int, what: str
 ) -> None:
-    folder.run(*COMMANDS[0])
-    lines = written(folder.data)
+    lines = written_by(folder, [*COMMANDS[0], "--fields", "all"])
+    for fields in lines:
+        del fields["run"]
+        fields.pop("input", None)
+    folder.output.write_bytes(joined(json.dumps(fields).encode() for fields in lines[:4]))
+    assert folder.resume(*COMMANDS[0]) == 1  # some records fail
+    assert [fields.get("text") for fields in written(folder.data)] == [fields.get("text") for fields in lines]
+    assert ["options" in fields for fields in written(folder.data)] == [True, True, False, True] + [False] * 5
+    _told(folder, capfd, COMMANDS[0], lines, change, line, what)
+
+
+def written_by(folder: Folder, command: list[str]) -> list[dict[str, Any]]:
+    folder.run(*command)
+    return written(folder.data)
+
+
+def _told(
+    folder: Folder,
+    capfd: pytest.CaptureFixture[str],
+    command: list[str],
+    lines: list[dict[str, Any]],
+    change: dict[str, Any],
+    line: int,
+    what: str,
+) -> None:
+    """What is told of a file in which one line is otherwise."""
     lines[line - 1] |= change
     data = joined(json.dumps(fields).encode() for fields in lines) + b"{"
     folder.output.write_bytes(data)
     capfd.readouterr()
-    assert folder.resume(*COMMANDS[0]) == 1
+    assert folder.resume(*command) == 1
     err = capfd.readouterr().err
     assert err.startswith(f"sfgen: {folder.output}, line {line}, is not of this run: {what}")
     assert len(err.splitlines()) == 2

@@ -17,6 +17,7 @@ from sfgen import GenerationConfig, Job, Sampler, job_records
 from sfgen.errors import ModelError, UsageError
 from sfgen.integrations.ray import RayCluster, SfgenPredictor, connected, open_journal
 from sfgen.integrations.ray.journal import Journal
+from sfgen.jobs.fields import Fields
 from sfgen.jobs.output import OutputFile
 from sfgen.jobs.prompts import PromptList
 from sfgen.jobs.run import JobRun
@@ -40,7 +41,7 @@ def expected() -> list[dict[str, Any]]:
 
 
 def timeless(record: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if key != "seconds"}
+    return {key: value for key, value in record.items() if key not in ("seconds", "run")}
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:
@@ -50,7 +51,9 @@ def lines_of(file: Path) -> list[dict[str, Any]]:
 def run(prompts: list[Any], file: Path, cluster: RayCluster, *, resume: bool = False, actors: int = 2) -> None:
     output = OutputFile(file, keep=resume, replace=False)
     try:
-        job_run = JobRun(JOB, PromptList(prompts), output, batch_size=4, workers=actors, crew=cluster)
+        job_run = JobRun(
+            JOB, PromptList(prompts), output, batch_size=4, workers=actors, crew=cluster, fields=Fields(None)
+        )
         if resume:
             job_run.resume()
         for _ in job_run.write():
@@ -220,6 +223,9 @@ def test_rows_that_cannot_be_answered_say_why() -> None:
         predictor({"line": [1], "prompt": ["a"], "text": ["b"]})
     with pytest.raises(UsageError, match="line"):
         predictor({"line": [0], "prompt": ["a"]})
+    own = [{"regex": "[ab]", "schema": None}, None]
+    made = predictor({"line": [1, 2], "prompt": ["a", "b"], "sfgen": own})
+    assert [len(text) for text in made["text"]] == [1, 40]
     made = predictor({"line": [1, 2], "prompt": ["a", 7]})
     assert made["error"] == [None, '"prompt" is no string but a number']
     assert made["text"][0] is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
 import os
 import stat
 from collections.abc import Callable
@@ -167,6 +168,57 @@ def _failed_record(_: pytest.MonkeyPatch) -> None:
 _HELD: list[int] = []
 _PROMPTS = files(p='{"prompt": "a"}\n{"prompt": "b"}\n')
 _MANY = "gen -m uniform -r a --input p"
+
+
+def _own(own: str, says: str, command: str = "gen -m uniform -r a -t 1") -> Case:
+    """A record that says how it is done, and means nothing."""
+    prompts = files(p=f'{{"prompt": "a", "sfgen": {own}}}')
+    return Case(f"{command} --input p --strict", 1, f"p, line 1: {says}", prompts)
+
+
+def _not_a_member(_: pytest.MonkeyPatch) -> None:
+    assert run([*_MANY.split(), "--output", "o"]) == 0
+    Path("o.gz").write_bytes(gzip.compress(Path("o").read_bytes())[:-4])
+
+
+_TABLE = files(p__csv="city,id\nOslo,1\n")
+_GZ = "gen -m uniform -r a --input p --output o.gz --resume"
+
+RECORDS = [
+    _own("7", '"sfgen" must be an object'),
+    _own('{"regx": "a"}', "\"sfgen\" has the key 'regx'"),
+    _own('{"regex": "a", "choices": ["a"]}', "regex and choices cannot be used together"),
+    _own('{"choices": []}', 'choices in "sfgen" is an empty list'),
+    _own('{"choices": "a"}', 'choices in "sfgen" must be a list of texts'),
+    _own('{"schema": 7}', 'schema in "sfgen" must be an object'),
+    _own('{"schema": "a/b"}', "schema: it is the name of a file"),
+    _own('{"messages": []}', 'messages in "sfgen" is an empty list'),
+    _own('{"messages": [{"role": "robot", "content": ""}]}', "messages in \"sfgen\": $[0].role is 'robot'"),
+    _own('{"messages": [{"role": "system", "content": ""}]}, "prompt": ""', 'messages in "sfgen": the conversation'),
+    _own('{"seed": 1}', 'seed in "sfgen" means nothing here', "gen -m uniform -r a"),
+    _own(
+        '{"regex": "a"}',
+        'regex in "sfgen" cannot be followed by the engine naive',
+        "gen -m uniform -r a --engine naive",
+    ),
+    _own('{"ban": ["a"]}', 'ban in "sfgen" means nothing here', "gen -m uniform --choices a --scores"),
+    # --- what is written of them
+    Case("gen --fields text x", 2, "--fields needs --input"),
+    Case(f"{_MANY} --fields ,", 2, "--fields names no field", _PROMPTS),
+    Case(f"{_MANY} --fields txt", 2, "--fields has 'txt', which no record has", _PROMPTS),
+    Case(f"{_MANY} --fields text,all", 2, "--fields has all beside other names", _PROMPTS),
+    Case(f"{_MANY} --fields text.a", 2, "nothing is within text", _PROMPTS),
+    Case(f"{_MANY} --output o --resume --fields text", 2, "--resume compares line, seed, run, and --fields", _PROMPTS),
+    # --- tables and compressed files
+    Case("gen -m uniform -r a --input p.csv", 1, "p.csv has no column prompt", _TABLE),
+    Case("gen -m uniform -r a --input p.csv", 1, 'two columns "prompt"', files(p__csv="prompt,prompt\n")),
+    Case("gen -m uniform -r a --input p.csv", 1, "p.csv, line 1: no row of a table", files(p__csv='"prompt')),
+    Case("gen -m uniform -r a --input p.csv --lines", 2, "Leave --lines out", _TABLE),
+    Case("gen -m uniform -r a --input p.gz", 1, "p.gz: it is not compressed by gzip", files(p__gz="{}")),
+    Case("gen -m uniform -r a --input p.gz", 1, "gzip data is cut off", files(p__gz=gzip.compress(b"")[:12])),
+    Case(_GZ, 1, "o.gz is not of this run: it is not compressed by gzip", both(_PROMPTS, files(o__gz="{}\n"))),
+    Case(_GZ, 1, "o.gz cannot be gone on with: another program has compressed it", both(_PROMPTS, _not_a_member)),
+]
 
 MANY = [
     Case("gen --lines x", 2, "--lines needs --input"),

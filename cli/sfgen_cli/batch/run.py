@@ -47,16 +47,31 @@ def run_many(request: Request, many: ManyOptions) -> None:
     request = replace(request, options=replace(request.options, json=True, live=False))
     request.check()
     process.import_numpy()
+    from sfgen.jobs.fields import Fields
     from sfgen.jobs.run import JobRun
+    from sfgen.jobs.written_as import check_resumable, written_as
 
+    fields = Fields.of(many.fields)
     path, quiet = None if many.writes_to_stdout else many.output, request.options.quiet
-    with (
-        _opened_input(many.input, plain=many.lines) as source,
-        _opened_output(path, keep=many.resume, replace=many.force) as output,
-        trace_file(request.options) as trace,
-        _crew(many) as crew,
-    ):
-        run = JobRun(request.job, source, output, many.batch_size, many.workers, many.strict, trace, crew)
+    with _opened_input(many.input, plain=many.lines) as source, contextlib.ExitStack() as stack:
+        format, fields = written_as(path, request.job, source, fields)
+        if many.resume:
+            check_resumable(request.job, fields)
+        output = stack.enter_context(_opened_output(path, keep=many.resume, replace=many.force))
+        trace = stack.enter_context(trace_file(request.options))
+        crew = stack.enter_context(_crew(many))
+        run = JobRun(
+            request.job,
+            source,
+            output,
+            many.batch_size,
+            many.workers,
+            many.strict,
+            trace,
+            crew,
+            fields,
+            format,
+        )
         words = _Words(run, path, quiet=quiet)
         has_bar = not (quiet or source.is_typed()) and _has_room_for_a_bar(path)
         try:

@@ -22,10 +22,11 @@ Input = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help='Prompts as JSON Lines: an object with "prompt" on each, and with "id" if you like; other keys are '
-        "ignored. [bold]-[/] is stdin. Writes a JSON object for each, in the same order; one that fails has "
-        '"error" in place of "text". With [bold]-n N[/] sample j of line i uses the seed '
-        "S + (i − 1)·N + j; lines count from 1, samples from 0.",
+        help='Prompts as JSON Lines: an object with "prompt" on each, and with "id" if you like; "sfgen" says how this '
+        'one is done: {"regex": …}, or choices, schema, grammar; and ban, seed, max_tokens, messages. Other keys come '
+        "out under input. FILE.csv is a table with a column prompt, FILE.gz is compressed, [bold]-[/] is stdin. Writes "
+        'a JSON object for each, in the same order; one that fails has "error" in place of "text". With [bold]-n N[/] '
+        "sample j of line i uses the seed S + (i − 1)·N + j; lines count from 1, samples from 0.",
         rich_help_panel=_MANY,
     ),
 ]
@@ -34,7 +35,21 @@ Lines = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Where the objects go; without it, to stdout.", rich_help_panel=_MANY),
+    typer.Option(
+        metavar="FILE",
+        help="Where the objects go; without it, to stdout. FILE.csv is a table, FILE.gz is compressed.",
+        rich_help_panel=_MANY,
+    ),
+]
+Fields = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B|all",
+        help="Which keys are written of each record, such as text,value.age,id; all: every one, with the options that "
+        "are the same in all records. Default: the prompt, what came out, and what --resume needs.",
+        rich_help_panel=_MANY,
+        show_default=False,
+    ),
 ]
 Resume = Annotated[
     bool,
@@ -102,6 +117,7 @@ class ManyOptions:
     input: Input = None
     lines: Lines = False
     output: Output = None
+    fields: Fields = None
     resume: Resume = False
     force: Force = False
     batch_size: BatchSize = 1
@@ -133,6 +149,7 @@ class ManyOptions:
         given = {
             "--lines": self.lines,
             "--output": self.output is not None,
+            "--fields": self.fields is not None,
             "--resume": self.resume,
             "--force": self.force,
             "--batch-size": self.batch_size > 1,

@@ -14,6 +14,7 @@ _OTHER_NAMES = {
     "models_here()": "sfgen models",
     "name": "--model",
     "order": "--property-order",
+    "plain": "--lines",
     "replace": "--force",
     "to_dot()": "--format dot",
     "Vocabulary.from_file": "--vocabulary FILE",

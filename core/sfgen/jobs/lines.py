@@ -1,32 +1,35 @@
-"""The lines that many prompts are answered with: what each of them says, and whether one that is there is of this job.
+"""The lines that many prompts are answered with: which there are, and what each of them says.
 
 A line is a record (``sfgen.jobs.record``) that begins with the ``id`` of the prompt, where it has one, with ``line``,
-the number of its line in the input, and with ``sample``, from 0 on, where there are several. At its end ``options`` are
-those that a text depends on and that no other key tells. What failed has ``error``, and no ``text``.
+the number of its line in the input, and with ``sample``, from 0 on, where there are several. Under ``input`` are the
+keys of the prompt's record that mean nothing here. ``options`` are those that a text depends on and that no other key
+tells; ``run`` stands for all that a text depends on but its prompt and its seed. What failed has ``error``, and no
+``text``. Which of the keys are written says ``sfgen.jobs.fields``.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from sfgen.errors import ForeignOutput
-from sfgen.jobs.output import OutputFile
-from sfgen.jobs.prompts import PromptRecord
-from sfgen.jobs.record import RESULT_KEYS, asked, options, record, scores_record
-from sfgen.jobs.seeds import FIRST_SAMPLE, first_seed, sampler_of
-from sfgen.printable import json_text, on_one_line
+from sfgen.jobs.fields import Fields
+from sfgen.jobs.prompt_record import PromptRecord
+from sfgen.jobs.record import asked, options, record, scores_record
+from sfgen.jobs.seeds import FIRST_SAMPLE, sampler_of
 
 if TYPE_CHECKING:
     from sfgen import Result, Sampler
     from sfgen.jobs.job import Job
     from sfgen.scoring.choice import Scored
 
-_SHOWN = 60  # characters of a value
-_OTHER = "Name another file, or give the prompts and the configuration that this one was begun with."
+VERSION = 1
+"""Of what lines say; another one is never gone on with."""
+
+_KEPT = 12  # hexadecimal digits of a digest
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,17 @@ class Lines:
     Attributes:
         job: What was asked for.
         sampler: How the first sample of the first line is drawn.
+        fields: Which keys are written; ``None``: all but ``run``, for whoever keeps the records in memory.
     """
 
     job: Job
     sampler: Sampler
+    fields: Fields | None = field(default_factory=Fields)
 
     @classmethod
-    def of(cls, job: Job) -> Lines:
+    def of(cls, job: Job, fields: Fields | None = None) -> Lines:
         """The lines of a job that begins."""
-        return cls(job, job.sampler)
+        return cls(job, job.sampler, fields)
 
     def slots(self, prompts: Iterable[PromptRecord]) -> Iterator[Slot]:
         """The places in the output, in order."""
@@ -87,113 +92,77 @@ class Lines:
                     yield Slot(prompt, number, self._sampler(prompt, number))
 
     def _sampler(self, prompt: PromptRecord, number: int) -> Sampler:
-        return sampler_of(self.sampler, line=prompt.line, sample=number, samples=self.job.samples)
+        own = None if prompt.own is None else prompt.own.seed
+        if own is None:
+            return sampler_of(self.sampler, line=prompt.line, sample=number, samples=self.job.samples)
+        first = self.sampler if self.sampler.seed is None else replace(self.sampler, seed=own)
+        return sampler_of(first, sample=number, samples=self.job.samples)
 
-    def with_seed_of(self, lines: Iterable[bytes]) -> Lines:
-        """The same with the seed that the first of the lines was drawn with, for a run that had to draw one."""
-        for line in lines:
-            found = _parsed(line)
-            seed, number = found.get("seed"), found.get("line")
-            if isinstance(seed, int) and isinstance(number, int) and self.sampler.seed is not None:
-                sample = found.get("sample")
-                sample = sample if isinstance(sample, int) else FIRST_SAMPLE
-                first = first_seed(seed, line=number, sample=sample, samples=self.job.samples)
-                return self if first is None else replace(self, sampler=replace(self.sampler, seed=first))
-        return self
+    # ---- what they say ---------------------------------------------------------------------------------------------
 
-    def written(self, slot: Slot, result: Result, seconds: float) -> dict[str, Any]:
-        """The line of a text."""
+    def written(self, slot: Slot, job: Job, result: Result, seconds: float) -> dict[str, Any]:
+        """The line of a text; ``job`` is that of its record."""
         prompt = slot.prompt.prompt or ""
-        fields = record(self.job, prompt, result, seed=slot.sampler.seed, seconds=seconds)
-        return {**slot.head, **fields, "options": options(self.job)}
+        fields = record(job, prompt, result, seed=slot.sampler.seed, seconds=seconds)
+        return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "options": options(job)})
 
-    def scored(self, slot: Slot, scored: Scored, seconds: float) -> dict[str, Any]:
-        """The line of the scores of choices."""
-        fields = scores_record(self.job, slot.prompt.prompt or "", scored, seconds=seconds)
-        return {**slot.head, **fields, "options": options(self.job)}
+    def scored(self, slot: Slot, job: Job, scored: Scored, seconds: float) -> dict[str, Any]:
+        """The line of the scores of choices; ``job`` is that of its record."""
+        fields = scores_record(job, slot.prompt.prompt or "", scored, seconds=seconds)
+        return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "options": options(job)})
 
     def failed(self, slot: Slot, message: str) -> dict[str, Any]:
         """The line of what has none."""
-        return {**self._known(slot), "error": message}
+        fields = {} if slot.prompt.own is not None else self.asked(slot)
+        if fields == {} and slot.prompt.prompt is not None:
+            fields = {"prompt": slot.prompt.prompt, "model": self.job.model_name, **self._seed(slot)}
+        return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "error": message})
 
-    def _known(self, slot: Slot) -> dict[str, Any]:
-        """What a line says that is known beforehand."""
-        prompt = slot.prompt.prompt
-        if prompt is None:
-            return slot.head
-        return {**slot.head, **asked(self.job, prompt, seed=slot.sampler.seed), "options": options(self.job)}
-
-    # ---- lines that are there already ------------------------------------------------------------------------------
-
-    def continued(
-        self, file: OutputFile, slots: Iterator[Slot], seen: Callable[[Slot, str | None], None]
-    ) -> Iterator[Slot]:
-        """Compare the lines of an earlier run with the places that they are to fill.
-
-        Args:
-            file: Where the lines are.
-            slots: The places.
-            seen: Is told of each line that is of this run: its place, and its error if it is one.
-
-        Returns:
-            The places that are still to be filled.
-
-        Raises:
-            ForeignOutput: A line is not of this run; says which and why. Nothing has been changed then.
-        """
-        number = 0
-        for number, line in enumerate(file.lines(), 1):
-            slot = next(slots, None)
-            if slot is None:
-                raise self._foreign(file, number, "the input has no record for it")
-            found = _parsed(line)
-            self._compare(file, number, slot, found)
-            seen(slot, found.get("error"))
-        if not file.rest:
-            return slots
-        slot = next(slots, None)
-        self._check_rest(file, number + 1, slot)
-        return slots if slot is None else itertools.chain([slot], slots)
-
-    def _compare(self, file: OutputFile, number: int, slot: Slot, found: dict[str, Any]) -> None:
-        if not found:
-            raise self._foreign(file, number, "it is no record")
+    def asked(self, slot: Slot) -> dict[str, Any]:
+        """What a line with all keys says that is known beforehand; nothing where there is no prompt."""
         if slot.prompt.prompt is None:
-            expected = self.failed(slot, slot.prompt.fault)
-        else:
-            expected = self._known(slot)
-            ours = RESULT_KEYS if "text" in found else {"error"}
-            found = {key: value for key, value in found.items() if key not in ours}
-        # As JSON, in which 1, 1.0 and true are not the same.
-        if json.dumps(expected, sort_keys=True) == json.dumps(found, sort_keys=True):
-            return
-        for key in [*(key for key in expected if key != "seed"), *found, "seed"]:  # another seed says least
-            is_now, was = (json_text(side[key]) if key in side else "none" for side in (expected, found))
-            if is_now != was:
-                why = f"its {key} is {_short(was)}, and now it would be {_short(is_now)}"
-                raise self._foreign(file, number, f"{why} (line {slot.prompt.line} of the input)")
+            return {}
+        return {**asked(self.job, slot.prompt.prompt, seed=slot.sampler.seed), "options": options(self.job)}
 
-    def _check_rest(self, file: OutputFile, number: int, slot: Slot | None) -> None:
-        """Only the beginning of a line that this run would write is cut away."""
-        if slot is None:
-            raise self._foreign(file, number, "the input has no record for it")
-        beginning = (json_text(slot.head)[:-1] + ", ").encode("utf-8", "backslashreplace")
-        if not (file.rest.startswith(beginning) or beginning.startswith(file.rest)):
-            raise self._foreign(file, number, "it is not the beginning of the record that belongs there")
+    def known(self, slot: Slot) -> dict[str, Any]:
+        """By what a line is known again, in the order in which differences are told."""
+        prompt = slot.prompt.prompt
+        told = {"error": slot.prompt.fault} if prompt is None else {"prompt": prompt}
+        seed = {} if prompt is None else self._seed(slot)
+        return {**slot.head, **told, **self._passed_on(slot), "run": self._run_of(slot), **seed}
 
-    def _foreign(self, file: OutputFile, number: int, why: str) -> ForeignOutput:
-        return ForeignOutput(f"{file.path}, line {number}, is not of this run: {why}", hint=_OTHER, path=file.path)
+    def _line(self, slot: Slot, fields: dict[str, Any]) -> dict[str, Any]:
+        if self.fields is None:
+            return fields
+        return self.fields.chosen({**fields, "run": self._run_of(slot)})
+
+    def _seed(self, slot: Slot) -> dict[str, Any]:
+        return {} if self.job.scored is not None else {"seed": slot.sampler.seed}
+
+    def _passed_on(self, slot: Slot) -> dict[str, Any]:
+        return dict(slot.prompt.input)
+
+    # ---- what is the same in all of them ---------------------------------------------------------------------------
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What all texts of the run depend on, and which keys are written of them."""
+        known = asked(self.job, "", seed=None)
+        same = {key: value for key, value in known.items() if key not in ("prompt", "seed")}
+        chosen = {}
+        if self.fields is not None and not self.fields.is_usual:
+            chosen["fields"] = "all" if self.fields.names is None else list(self.fields.names)
+        return {"version": VERSION, **same, "options": options(self.job), **chosen}
+
+    @cached_property
+    def run(self) -> str:
+        """What stands for these facts."""
+        return _digest(json.dumps(self.facts, sort_keys=True))
+
+    def _run_of(self, slot: Slot) -> str:
+        """What stands for all that a text depends on but its prompt and its seed."""
+        return self.run if slot.prompt.own is None else _digest(f"{self.run} {slot.prompt.own.digest}")
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
-    """A line of the output; empty if it is no JSON object."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _short(text: str) -> str:
-    shown = on_one_line(text)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:_KEPT]

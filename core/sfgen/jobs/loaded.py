@@ -58,6 +58,18 @@ class LoadedJob:
     model: Model
     index: GuideSource | None
 
+    def like(self, job: Job, index: GuideSource | None) -> LoadedJob:
+        """Another job with the same model, and with what it said already.
+
+        Args:
+            job: The job.
+            index: What each of its texts must match.
+        """
+        other = LoadedJob(job, self.model, index)
+        if job.config.strategy == "exact":
+            vars(other)["scores"] = self.scores
+        return other
+
     def loop(self, prompt: str, sampler: Sampler, *, hold: bool = True, observe: bool = False) -> Loop:
         """The loop of one text, for a driver to run. What can be known to be impossible is raised here.
 

@@ -11,11 +11,15 @@ import contextlib
 import io
 import os
 import stat
+import zlib
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from sfgen.errors import OutputError, OutputExists
+from sfgen.errors import ForeignOutput, OutputError, OutputExists
+from sfgen.jobs.endings import is_gzip
+from sfgen.jobs.gzip_members import Cut, Packer, Piece, is_whole, pieces
 from sfgen.parameter_text import ParameterText
 
 try:
@@ -23,12 +27,14 @@ try:
 except ImportError:  # a system without locks of this kind
     fcntl = None  # type: ignore[assignment]
 
+_BLOCK = 2**16
+
 
 class Output(Protocol):
     """Takes the lines of the records."""
 
     def append(self, line: str) -> None:
-        """Write one line; ``line`` has no newline."""
+        """Write one line; ``line`` has no newline at its end."""
 
 
 class Kept:
@@ -39,7 +45,7 @@ class Kept:
 
 
 class OutputFile:
-    """Records in a file; nobody else can write to it meanwhile.
+    """Records in a file; nobody else can write to it meanwhile. If its name ends in ``.gz``, it is compressed.
 
     Opening changes nothing in the file. ``begin`` does, and goes on after the lines that ``lines`` has passed.
 
@@ -55,8 +61,11 @@ class OutputFile:
     def __init__(self, path: Path, *, keep: bool, replace: bool) -> None:
         self.path = path
         self._keep = keep
-        self._end = 0  # of the last whole line that is to stay
+        self._cut = Cut()  # behind the last whole line that is to stay
+        self._end = 0  # bytes of what is whole
         self.rest = b""  # the beginning of a line after it
+        self._packer = Packer() if is_gzip(path) else None
+        self._is_broken = False  # the packer knows of data that is not in the file
         try:
             special = path.exists() and not path.is_file()  # a pipe can be opened for writing only
             self._file = os.open(path, (os.O_WRONLY if special else os.O_RDWR | os.O_CREAT) | os.O_CLOEXEC, 0o666)
@@ -66,7 +75,7 @@ class OutputFile:
             self._is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
             self._check(replace=replace)
         except BaseException:
-            self.close()
+            os.close(self._file)
             raise
 
     def _check(self, *, replace: bool) -> None:
@@ -97,27 +106,69 @@ class OutputFile:
         except OSError:  # a file system without locks
             pass
 
-    def lines(self) -> Iterator[bytes]:
-        """The whole lines that are there, without their newlines; what follows the last one is in ``rest``."""
-        self._end, self.rest = 0, b""
-        with io.FileIO(self._file, "r", closefd=False) as raw, io.BufferedReader(raw) as stream:
-            stream.seek(0)
-            for line in stream:
-                if not line.endswith(b"\n"):
-                    self.rest = line
-                    return
-                self._end += len(line)
-                yield line[:-1]
+    def lines(self, *, quoted: bool = False) -> Iterator[bytes]:
+        """The whole lines that are there, without their newlines; what follows the last one is in ``rest``.
 
-    def begin(self) -> None:
-        """Cut away what does not stay."""
-        if not self._is_regular:
+        Args:
+            quoted: Whether what stands between two quotes has no end of a line in it.
+
+        Raises:
+            ForeignOutput: The file should be compressed, and is not, or it cannot be cut behind its last line.
+        """
+        self._cut, self.rest = Cut(), b""
+        behind: deque[bytes] = deque()  # the last line, if it is behind the last place at which the file can be cut
+        is_lost = False  # another one is
+        for piece in self._pieces():
+            *whole, self.rest = _divided(self.rest + piece.data, quoted=quoted)
+            behind += whole
+            if piece.cut is not None and not self.rest:
+                self._cut, is_lost = piece.cut, False
+                yield from behind
+                behind.clear()
+            while len(behind) > 1:
+                is_lost = True
+                yield behind.popleft()
+        if behind:  # all of it is there, but not what follows it
+            self.rest = behind[0] + b"\n" + self.rest
+        if is_lost or not is_whole(self._file, self._cut):
+            raise ForeignOutput(
+                f"{self.path} cannot be gone on with: another program has compressed it, and it is cut off",
+                hint="Unpack it, and name the file that comes out.",
+                path=self.path,
+            )
+
+    def _pieces(self) -> Iterator[Piece]:
+        """What is in the file. Where it is not compressed, it can be cut behind each line."""
+        if self._packer is None:
+            offset = 0
+            while block := os.pread(self._file, _BLOCK, offset):
+                for line in io.BytesIO(block):
+                    offset += len(line)
+                    yield Piece(line, Cut(offset, offset))
             return
         try:
-            os.ftruncate(self._file, self._end)
-            os.lseek(self._file, self._end, os.SEEK_SET)
-        except OSError as error:
-            raise self._unwritable(error) from error
+            yield from pieces(self._file)
+        except zlib.error:
+            raise ForeignOutput(
+                f"{self.path} is not of this run: it is not compressed by gzip, or damaged",
+                hint="Name another file.",
+                path=self.path,
+            ) from None
+
+    def begin(self, header: str = "") -> None:
+        """Cut away what does not stay.
+
+        Args:
+            header: The first line of a file that has none yet; empty for nothing.
+        """
+        if self._is_regular:
+            try:
+                self._cut_back(self._cut.offset)
+            except OSError as error:
+                raise self._unwritable(error) from error
+            self._write(self._cut.end)
+        if header and self._end == 0:
+            self.append(header)
 
     def append(self, line: str) -> None:
         """Write one line, whole or not at all.
@@ -126,24 +177,46 @@ class OutputFile:
             OutputError: The disk is full, or the like.
             BrokenPipeError: The reader has gone.
         """
-        data = memoryview(f"{storable(line)}\n".encode())
-        size = len(data)
+        data = f"{storable(line)}\n".encode()
+        self._write(data if self._packer is None else self._packer.packed(data))
+
+    def close(self) -> None:
+        """Let go of the file.
+
+        Raises:
+            OutputError: What ends a compressed file cannot be written.
+            BrokenPipeError: The reader has gone.
+        """
+        try:
+            if self._packer is not None and not self._is_broken:
+                self._write(self._packer.end())
+        finally:
+            os.close(self._file)
+
+    def _write(self, whole: bytes) -> None:
+        """Write some bytes, all or none."""
+        data = memoryview(whole)
         try:
             while data:  # the system takes all of it at once, but where the disk is nearly full
                 data = data[os.write(self._file, data) :]
         except BrokenPipeError:
+            self._is_broken = True
             raise
         except BaseException as error:
+            self._is_broken = True
             with contextlib.suppress(OSError):
-                self.begin()
+                self._cut_back(self._end)
             if isinstance(error, OSError):
                 raise self._unwritable(error, go_on=self._is_regular) from error
             raise
-        self._end += size
+        self._end += len(whole)
 
-    def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._file)
+    def _cut_back(self, size: int) -> None:
+        """Leave the first bytes of a file, and go on after them."""
+        if self._is_regular:
+            os.ftruncate(self._file, size)
+            os.lseek(self._file, size, os.SEEK_SET)
+            self._end = size
 
     def _unwritable(self, error: OSError, *, go_on: bool = False) -> OutputError:
         message = f"cannot write to {self.path}: {error.strerror or error}"
@@ -157,3 +230,19 @@ def storable(line: str) -> str:
     {"id": "\\ud800"}
     """
     return line.encode("utf-8", "backslashreplace").decode()  # for half a surrogate pair that is JSON's way to say it
+
+
+def _divided(data: bytes, *, quoted: bool) -> list[bytes]:
+    """The whole lines in some data, without their newlines, and what follows them."""
+    *parts, rest = data.split(b"\n")
+    if not quoted:
+        return [*parts, rest]
+    whole, begun = [], b""
+    for part in parts:
+        line = begun + part
+        if line.count(b'"') % 2:
+            begun = line + b"\n"
+        else:
+            whole.append(line)
+            begun = b""
+    return [*whole, begun + rest]

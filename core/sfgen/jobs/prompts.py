@@ -1,50 +1,27 @@
-"""PromptList from JSON Lines, plain lines or a list, one at a time: they may not fit in memory, or not be there yet."""
+"""Prompts from JSON Lines, tables, plain lines or a list, one at a time: they may not fit in memory."""
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import math
 import os
 import stat
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 
 from sfgen import arguments
-from sfgen.errors import InputError
+from sfgen.errors import InputError, UsageError
+from sfgen.jobs.csv_table import CsvTable
+from sfgen.jobs.endings import is_csv, is_gzip
+from sfgen.jobs.prompt_record import PromptRecord, is_writable, record_of
+from sfgen.parameter_text import ParameterText
 
 LONGEST_LINE = 16 * 2**20
 """Bytes; a line that is longer is no record."""
-
-_KEYS_SHOWN = 3
-_DEPTH = 100
-_KINDS = {list: "an array", str: "a string", bool: "true or false", type(None): "null"}  # else a number
-
-
-@dataclass(frozen=True)
-class PromptRecord:
-    """A record of the input.
-
-    Attributes:
-        line: The number of its line, from 1 on.
-        prompt: The prompt; ``None``: it has none.
-        id: Its ``id`` under that key, any JSON value; empty if it has none.
-        fault: Why it has no prompt.
-        is_object: False where its line is no JSON object: perhaps all lines are plain text.
-    """
-
-    line: int
-    prompt: str | None
-    id: Mapping[str, Any] = field(default_factory=dict)
-    fault: str = ""
-    is_object: bool = True
-
-    @property
-    def hint(self) -> str:
-        """What to do about the fault, where there is something to say."""
-        return "" if self.is_object else "Each line is a JSON object; where lines are plain text, say so: plain=True."
 
 
 class PromptSource(Protocol):
@@ -59,10 +36,10 @@ class PromptSource(Protocol):
 
 
 class PromptList:
-    """PromptList that are in memory; the first is said to stand in line 1.
+    """Prompts that are in memory; the first is said to stand in line 1.
 
     Args:
-        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``.
+        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``, ``sfgen`` and keys of your own.
 
     >>> [record.prompt for record in PromptList(["a", {"prompt": "b", "id": 7}]).records()]
     ['a', 'b']
@@ -82,26 +59,61 @@ class PromptList:
         for number, prompt in enumerate(self._prompts, 1):
             if isinstance(prompt, str):
                 yield PromptRecord(number, prompt)
+                continue
+            record = record_of(number, arguments.mapping(f"prompt {number}", prompt))
+            if is_writable([record.id, record.input]):
+                yield record
             else:
-                yield record_of(number, arguments.mapping(f"prompt {number}", prompt))
+                yield PromptRecord(number, None, fault="it has a value that cannot be written as JSON")
 
 
 class PromptFile:
-    """PromptList of a file: an object on each line, or a prompt.
+    """Prompts of a file: an object on each line, or a prompt; or a row of a table.
 
     Args:
         name: What people call it.
         stream: Its bytes.
         plain: Whether each line is a prompt, and not JSON.
+        table: Whether it is CSV: its first row has the names of the columns, one of which is ``prompt``.
     """
 
-    def __init__(self, name: str, stream: BinaryIO, *, plain: bool = False) -> None:
+    def __init__(self, name: str, stream: BinaryIO, *, plain: bool = False, table: bool = False) -> None:
         self.name = name
         self._stream = stream
         self._plain = plain
+        self._table = table
 
     def records(self) -> Iterator[PromptRecord]:
-        """The records, each as soon as its line is there. Blank lines are no records, unless lines are prompts."""
+        """The records, each as soon as its line is there. Blank lines are no records, unless lines are prompts.
+
+        Raises:
+            InputError: The file cannot be read, or is a table without a column of prompts.
+        """
+        return CsvTable(self.name, self._lines()).records() if self._table else self._records()
+
+    def check(self) -> None:
+        """Look whether anything can be read, if it is compressed.
+
+        Raises:
+            InputError: It cannot.
+        """
+        if isinstance(self._stream, gzip.GzipFile):
+            with self._told():
+                self._stream.peek(1)
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a table that are only passed on; of any other file none. For before the reading.
+
+        Raises:
+            InputError: As ``records``.
+        """
+        if not self._table:
+            return ()
+        found = CsvTable(self.name, self._lines()).passed_on()
+        self._stream.seek(0)
+        return found
+
+    def _records(self) -> Iterator[PromptRecord]:
         for number, data in enumerate(self._lines(), 1):
             if data is None:
                 yield PromptRecord(number, None, fault=f"longer than {LONGEST_LINE:,} bytes")
@@ -118,9 +130,10 @@ class PromptFile:
         except OSError:  # nothing that the system knows
             return None
         count, last = 0, b"\n"
-        while chunk := self._stream.read(2**20):
-            count += chunk.count(b"\n")
-            last = chunk[-1:]
+        with self._told():
+            while chunk := self._stream.read(2**20):
+                count += chunk.count(b"\n")
+                last = chunk[-1:]
         self._stream.seek(0)
         return count + (last != b"\n")
 
@@ -130,34 +143,55 @@ class PromptFile:
 
     def _lines(self) -> Iterator[bytes | None]:
         """The lines; ``None`` for one that is too long."""
-        try:
+        with self._told():
             while line := self._stream.readline(LONGEST_LINE + 1):
                 is_whole = line.endswith(b"\n") or len(line) <= LONGEST_LINE
                 yield line if is_whole else None
                 while not is_whole:
                     line = self._stream.readline(LONGEST_LINE)
                     is_whole = not line or line.endswith(b"\n")
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the reading fails with, in words."""
+        try:
+            yield
+        except gzip.BadGzipFile as error:
+            raise InputError(f"cannot read {self.name}: it is not compressed by gzip, or damaged") from error
+        except (EOFError, zlib.error) as error:
+            raise InputError(f"cannot read {self.name}: its gzip data is cut off or damaged") from error
         except OSError as error:
             raise InputError(f"cannot read {self.name}: {error.strerror}") from error
 
 
 @contextlib.contextmanager
 def opened(file: Path, *, plain: bool = False) -> Iterator[PromptFile]:
-    """The prompts of a file, open.
+    """The prompts of a file, open. One that ends in ``.csv`` is a table; ``.gz`` behind any ending: it is compressed.
 
     Args:
         file: The file.
         plain: Whether each line is a prompt, and not JSON.
 
     Raises:
-        InputError: It cannot be opened.
+        UsageError: A table with ``plain``.
+        InputError: It cannot be opened, or is not compressed as its name says.
     """
+    if plain and is_csv(file):
+        raise UsageError(
+            f"{file} is a table, whose lines are no prompts",
+            hint=ParameterText("Leave plain out: the prompts are in its column prompt.", "plain"),
+        )
     try:
         stream = open(file, "rb")  # noqa: SIM115
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
-    with stream:
-        yield PromptFile(str(file), stream, plain=plain)
+    with stream, contextlib.ExitStack() as stack:
+        data: BinaryIO = stream
+        if is_gzip(file):
+            data = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb")))
+        source = PromptFile(str(file), data, plain=plain, table=is_csv(file))
+        source.check()
+        yield source
 
 
 def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
@@ -178,51 +212,6 @@ def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
     except RecursionError:
         return PromptRecord(number, None, fault="JSON that is nested too deeply")
     return record_of(number, value)
-
-
-def record_of(number: int, value: object) -> PromptRecord:
-    """The record of a value of JSON.
-
-    Args:
-        number: The number of its line, from 1 on.
-        value: The value: an object with a ``prompt``, or what is wrong with it is the record's fault.
-    """
-    if not isinstance(value, Mapping):
-        fault = f"no JSON object but {_KINDS.get(type(value), 'a number')}"
-        return PromptRecord(number, None, fault=fault, is_object=False)
-    name = {"id": value["id"]} if "id" in value else {}
-    if _is_deep(name):
-        return PromptRecord(number, None, fault="JSON that is nested too deeply")
-    fault = _fault(value)
-    return PromptRecord(number, None, name, fault) if fault else PromptRecord(number, value["prompt"], name)
-
-
-def _fault(value: Mapping[str, Any]) -> str:
-    """What is wrong with the prompt of a record; empty if nothing is."""
-    if "prompt" not in value:
-        keys = ", ".join(json.dumps(key) for key in list(value)[:_KEYS_SHOWN])
-        more = ", …" if len(value) > _KEYS_SHOWN else ""
-        return f'no "prompt" in the object{", which has " + keys + more if keys else ""}'
-    prompt = value["prompt"]
-    if not isinstance(prompt, str):
-        kind = "an object" if isinstance(prompt, dict) else _KINDS.get(type(prompt), "a number")
-        return f'"prompt" is no string but {kind}'
-    try:
-        prompt.encode()
-    except UnicodeEncodeError as error:
-        return f'"prompt" has half of a surrogate pair, at character {error.start + 1}'
-    return ""
-
-
-def _is_deep(value: Any) -> bool:
-    """Whether a value is nested more deeply than can surely be written again."""
-    level = [value]
-    for _ in range(_DEPTH):
-        nested = [inner for inner in level if isinstance(inner, (list, dict))]
-        if not nested:
-            return False
-        level = [part for inner in nested for part in (inner.values() if isinstance(inner, dict) else inner)]
-    return True
 
 
 def _constant(name: str) -> float:

@@ -16,15 +16,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sfgen import arguments
 from sfgen.errors import GenerationError, InputError, SfgenError, UsageError
+from sfgen.jobs.earlier_lines import EarlierLines
+from sfgen.jobs.fields import Fields
 from sfgen.jobs.in_order import InOrder
 from sfgen.jobs.job import Job
 from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.loaded import LoadedJob, load
 from sfgen.jobs.output import Kept, Output, OutputFile
 from sfgen.jobs.prompts import PromptList, PromptSource, opened
+from sfgen.jobs.record_format import JsonLines, RecordFormat
 from sfgen.jobs.texts import Outcome, Texts
+from sfgen.jobs.written_as import check_resumable, written_as
 from sfgen.parameter_text import ParameterText
-from sfgen.printable import json_text
 
 if TYPE_CHECKING:
     from sfgen.jobs.assignment import Assignment
@@ -77,6 +80,8 @@ class JobRun:
         crew: What makes them, where they are not processes of this machine; 1 is another process then, too.
         strict: Whether the first record that fails is the end.
         trace: Where every step is written.
+        fields: Which keys of a record are written; ``None``: all but ``run``, for whoever keeps them in memory.
+        format: How records stand in the output.
         told: Called with what came of each place, in their order, at once when it is written.
 
     Attributes:
@@ -94,6 +99,8 @@ class JobRun:
     strict: bool = False
     trace: TraceFile | None = None
     crew: Callable[[Assignment, int, InOrder], FillsPlaces] | None = None
+    fields: Fields | None = field(default_factory=Fields)
+    format: RecordFormat = field(default_factory=JsonLines)
     told: Callable[[Outcome], None] | None = None
     summary: Summary = field(default_factory=Summary)
 
@@ -106,7 +113,7 @@ class JobRun:
         self.workers = arguments.whole_number("workers", self.workers, least=1)
         if not self.is_here:
             self._check_workers()
-        self._lines = Lines.of(self.job)
+        self._lines = Lines.of(self.job, self.fields)
         self._slots: Iterator[Slot] | None = None  # ``None``: from the beginning
 
     @property
@@ -140,10 +147,15 @@ class JobRun:
         """
         output = self.output
         assert isinstance(output, OutputFile), "there is something to go on with"
+        check_resumable(self.job, self.fields or Fields())
+        earlier = EarlierLines(output, self.format, self._lines)
+        prompts = self.source.records()
         if not is_seed_given:
-            self._lines = self._lines.with_seed_of(output.lines())
-        slots = self._lines.slots(self.source.records())
-        self._slots = self._lines.continued(output, slots, self._keep)
+            prompts, first = itertools.tee(prompts)
+            earlier.take_seed(first)
+            del first
+            self._lines = earlier.lines
+        self._slots = earlier.continued(self._lines.slots(prompts), self._keep)
 
     def has_more(self) -> bool:
         """Whether something is left to write. Where a run goes on with another one, the next prompt is waited for."""
@@ -196,12 +208,12 @@ class JobRun:
     def _begin(self) -> None:
         """Cut away what does not stay in the output."""
         if isinstance(self.output, OutputFile):
-            self.output.begin()
+            self.output.begin(self.format.header)
 
     def _write(self, outcome: Outcome) -> Outcome:
         if outcome.error is not None and self.strict:
             raise self._fatal(outcome.error, outcome.slot)
-        self.output.append(json_text(outcome.record))
+        self.output.append(self.format.line({**outcome.record, **self._said_once()}))
         self.summary.lines = outcome.slot.prompt.line
         if outcome.error is None:
             self.summary.written += 1
@@ -210,6 +222,14 @@ class JobRun:
         if self.told is not None:
             self.told(outcome)
         return outcome
+
+    def _said_once(self) -> dict[str, Any]:
+        """What only the first line of a file says: what is the same in all of them, for who goes on with it."""
+        is_first = not (self.summary.written or self.summary.failed or self.summary.kept)
+        is_usual = (
+            isinstance(self.output, OutputFile) and isinstance(self.format, JsonLines) and self.fields == Fields()
+        )
+        return {"job": self._lines.facts} if is_first and is_usual else {}
 
     def _keep(self, slot: Slot, error: str | None) -> None:
         if error is not None and self.strict:
@@ -230,12 +250,13 @@ def job_records(
 
     Args:
         job: What is done with each prompt.
-        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``.
+        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``, ``sfgen`` (how this one is done) and
+            keys of your own; see ``sfgen.jobs.instructions``.
         batch_size: How many texts are worked on at once.
 
     Returns:
-        A record for each text, in the order of the prompts, as soon as it is made; one that failed has ``error`` and no
-        ``text``.
+        A record for each text with all its keys, in the order of the prompts, as soon as it is made; one that failed
+        has ``error`` and no ``text``.
 
     Raises:
         SfgenError: Nothing can be done at all.
@@ -245,7 +266,7 @@ def job_records(
     >>> [record["text"] for record in job_records(job, ["Number: ", "Another: "])]
     ['687', '393']
     """
-    run = JobRun(_checked(job), PromptList(prompts), Kept(), batch_size)
+    run = JobRun(_checked(job), PromptList(prompts), Kept(), batch_size, fields=None)
     return (outcome.record for outcome in run.write())
 
 
@@ -261,12 +282,16 @@ def run_job(
     strict: bool = False,
     plain: bool = False,
     trace: str | Path | None = None,
+    fields: str | Iterable[str] | None = None,
 ) -> Summary:
-    """Make the texts of all prompts, and write their records to a file as JSON Lines, in the order of the prompts.
+    """Make the texts of all prompts, and write their records to a file, in the order of the prompts.
+
+    A file that ends in ``.csv`` is a table, any other has JSON Lines; one that ends in ``.gz`` is compressed.
 
     Args:
         job: What is done with each prompt.
-        prompts: A file of JSON Lines, an object with ``prompt`` on each; or texts and dictionaries.
+        prompts: A file with ``prompt`` in each line or row, and, if you like, ``id``, ``sfgen`` (how this one is done)
+            and keys of your own; or texts and such dictionaries.
         output: The file.
         resume: Go on after the records that are in the file: they are compared with the prompts and the job, of which
             the seed is a part.
@@ -276,20 +301,23 @@ def run_job(
         strict: Stop at the first record that is no prompt, or fails.
         plain: Each line of the file of prompts is a prompt, as it stands.
         trace: Where every step is written; see ``sfgen.trace``.
+        fields: Which keys of a record are written, such as ``"text,value.age,id"``, or ``"all"``; without, the prompt,
+            what came out and what a later run needs to go on; see ``sfgen.jobs.fields``.
 
     Returns:
         How many records were written, failed, and were there before.
 
     Raises:
-        UsageError: An argument of another kind, ``resume`` together with ``replace`` or ``trace``, ``trace`` with a job
-            that scores choices or with several workers, or several workers and a model that has no name.
+        UsageError: An argument of another kind, ``resume`` together with ``replace`` or ``trace`` or without the fields
+            that it compares, ``trace`` with a job that scores choices or with several workers, ``plain`` with a table,
+            or several workers and a model that has no name.
         InputError: The prompts cannot be read; or, with ``strict``, a record is no prompt.
         OutputError: The file cannot be written, holds something that may not go, or is not of this job.
         GenerationError: With ``strict``, a text failed.
         SfgenError: Nothing can be done at all.
     """
     _checked(job)
-    path = arguments.path("output", output)
+    path, chosen = arguments.path("output", output), Fields.of(fields)
     for name, value in (("resume", resume), ("replace", replace), ("strict", strict), ("plain", plain)):
         arguments.flag(name, value)
     for name, other in (("replace", replace), ("trace", trace is not None)):
@@ -305,6 +333,9 @@ def run_job(
             source = stack.enter_context(opened(arguments.path("prompts", prompts), plain=plain))
         else:
             source = PromptList(prompts)
+        format, chosen = written_as(path, job, source, chosen)
+        if resume:
+            check_resumable(job, chosen)
         file = OutputFile(path, keep=resume, replace=replace)
         stack.enter_context(closing(file))
         tracing = None
@@ -312,7 +343,7 @@ def run_job(
             from sfgen.trace import TraceFile
 
             tracing = stack.enter_context(TraceFile(arguments.path("trace", trace)))
-        run = JobRun(job, source, file, batch_size, workers, strict, tracing)
+        run = JobRun(job, source, file, batch_size, workers, strict, tracing, None, chosen, format)
         if resume:
             run.resume()
         for _ in run.write():

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from sfgen.decoding import Finished, batch_of, drive_batch
 from sfgen.errors import InputError, SfgenError
 from sfgen.jobs.lines import Lines, Slot
+from sfgen.jobs.own_jobs import OwnJobs
 from sfgen.scoring.choice import Scored
 
 if TYPE_CHECKING:
     from sfgen.decoding import Event
     from sfgen.decoding.loop import Loop
+    from sfgen.jobs.job import Job
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.scoring.loop import ScoringLoop
     from sfgen.trace import TraceFile, Tracer
@@ -49,6 +51,7 @@ class Texts:
         self, loaded: LoadedJob, lines: Lines, trace: TraceFile | None, done: Callable[[Outcome], None]
     ) -> None:
         self._loaded = loaded
+        self._own = OwnJobs(loaded)
         self._lines = lines
         self._trace = trace
         self._done = done
@@ -82,26 +85,32 @@ class Texts:
                 continue
             outcome = Outcome(slot)
             try:
-                loop = self._loop(slot)
+                loaded = self._loaded_for(slot)
+                loop = self._loop(loaded, slot)
             except SfgenError as error:
                 self._fail(outcome, error)
                 self._done(outcome)  # nothing else may come for a long time
                 continue
-            self._running[number] = _RunningText(outcome, time.perf_counter(), self._tracer(slot))
+            self._running[number] = _RunningText(outcome, loaded.job, time.perf_counter(), self._tracer(loaded, slot))
             number += 1
             yield loop
 
-    def _loop(self, slot: Slot) -> Loop | ScoringLoop:
+    def _loaded_for(self, slot: Slot) -> LoadedJob:
+        """The job of a record."""
         if slot.prompt.prompt is None:
             raise InputError(slot.prompt.fault, hint=slot.prompt.hint)
-        if self._loaded.job.scored is not None:
-            return self._loaded.scoring_loop(slot.prompt.prompt)
-        return self._loaded.loop(slot.prompt.prompt, slot.sampler, observe=self._trace is not None)
+        return self._loaded if slot.prompt.own is None else self._own.of(slot.prompt.own)
 
-    def _tracer(self, slot: Slot) -> Tracer | None:
+    def _loop(self, loaded: LoadedJob, slot: Slot) -> Loop | ScoringLoop:
+        prompt = slot.prompt.prompt or ""
+        if loaded.job.scored is not None:
+            return loaded.scoring_loop(prompt)
+        return loaded.loop(prompt, slot.sampler, observe=self._trace is not None)
+
+    def _tracer(self, loaded: LoadedJob, slot: Slot) -> Tracer | None:
         if self._trace is None:
             return None
-        scene = self._loaded.scene(slot.prompt.prompt or "", slot.sampler, line=slot.prompt.line)
+        scene = loaded.scene(slot.prompt.prompt or "", slot.sampler, line=slot.prompt.line)
         return self._trace.begin(scene)
 
     def _took(self, text: _RunningText, step: Event | Scored | SfgenError) -> bool:
@@ -113,13 +122,13 @@ class Texts:
             return True
         seconds = time.perf_counter() - text.started
         if isinstance(step, Scored):
-            text.outcome.record = self._lines.scored(text.outcome.slot, step, seconds)
+            text.outcome.record = self._lines.scored(text.outcome.slot, text.job, step, seconds)
             return True
         if text.tracer is not None:
             text.tracer.show(step, seconds)
         if not isinstance(step, Finished):
             return False
-        text.outcome.record = self._lines.written(text.outcome.slot, step.result, seconds)
+        text.outcome.record = self._lines.written(text.outcome.slot, text.job, step.result, seconds)
         return True
 
     def _fail(self, outcome: Outcome, error: SfgenError) -> None:
@@ -133,10 +142,12 @@ class _RunningText:
 
     Attributes:
         outcome: What comes of it.
+        job: That of its record.
         started: When work on it began.
         tracer: Who is told of its events.
     """
 
     outcome: Outcome
+    job: Job
     started: float
     tracer: Tracer | None

@@ -25,6 +25,7 @@ from sfgen.schema.short_form import read_short_form
 from sfgen.schema.well_formed import well_formed
 
 _WAYS = "A schema is a file, JSON that begins with {, or names and types: 'name, age int'."  # ends the error of a file
+_WAYS_HERE = "A schema is JSON that begins with {, or names and types: 'name, age int'."
 
 
 def read_schema(
@@ -57,13 +58,33 @@ def read_schema(
         return _of_file(os.fspath(source), documents)
     if not isinstance(source, str):
         return well_formed(from_python(source), documents=documents, place=documents.place_of(""))
-    text = source.removeprefix("\ufeff").strip(" \t\r\n")
-    if text.startswith("{") or text in ("true", "false"):
+    if _is_json(source):
         return _of_text(source, documents)
+    text = _bare(source)
     if is_file_name(text):
         return _of_file(text, documents)
     if text[:1] in ("[", '"') or text == "null":
         raise SchemaError("a schema is an object, true or false", hint=_WAYS)
+    return well_formed(read_short_form(source))
+
+
+def read_inline(source: Mapping[str, Any] | bool | str) -> SchemaDocument:
+    """Read a schema that comes as data: it is never the name of a file, and refers to none.
+
+    Args:
+        source: A dict, a bool, or a text: JSON that begins with ``{``, ``true``, ``false``, or else the short form.
+
+    Raises:
+        SchemaError: As ``read_schema``.
+        SchemaTooLarge: It passes a limit.
+
+    >>> read_inline("name, age int").root["required"]
+    ['name', 'age']
+    """
+    if not isinstance(source, str) or _is_json(source):
+        return read_schema(source)
+    if _is_path(_bare(source)):
+        raise SchemaError("it is the name of a file, and here only the schema itself can stand", hint=_WAYS_HERE)
     return well_formed(read_short_form(source))
 
 
@@ -75,9 +96,22 @@ def is_file_name(text: str) -> bool:
     """
     if "\n" in text or not text:
         return False
+    return _is_path(text) or os.path.isfile(text)
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text looks like the name of a file, be there one or not."""
     has_separator = any(separator in text for separator in {"/", os.sep})
-    is_path = has_separator and "," not in text and ": " not in text
-    return is_path or text.endswith(".json") or os.path.isfile(text)
+    return text.endswith(".json") or (has_separator and "," not in text and ": " not in text)
+
+
+def _bare(source: str) -> str:
+    return source.removeprefix("\ufeff").strip(" \t\r\n")
+
+
+def _is_json(source: str) -> bool:
+    text = _bare(source)
+    return text.startswith("{") or text in ("true", "false")
 
 
 def _of_file(name: str, documents: OtherDocuments) -> SchemaDocument:

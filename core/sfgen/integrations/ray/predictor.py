@@ -12,7 +12,7 @@ from sfgen.integrations.ray.journal import check_journal
 from sfgen.jobs.assignment import Assignment
 from sfgen.jobs.job import Job
 from sfgen.jobs.lines import Lines, Slot
-from sfgen.jobs.prompts import record_of
+from sfgen.jobs.prompt_record import OUR_KEYS, record_of
 from sfgen.printable import json_text
 
 OWN_COLUMNS = ("sample", "text", "error", "record")
@@ -23,7 +23,8 @@ class SfgenPredictor:
     """Writes a text for each row of a batch, for ``Dataset.map_batches``.
 
     A row has ``prompt`` and ``line``, a whole number from 1 on that no other row has: what a text is drawn from depends
-    on it, so that it must stand there before the rows are divided among processes. Give it a journal: without one a
+    on it, so that it must stand there before the rows are divided among processes. It may have ``id``, and ``sfgen``,
+    which says how this one is done (``sfgen.jobs.instructions``). Give it a journal: without one a
     record that kills its process ends the job, or kills processes as long as Ray starts others.
 
     Args:
@@ -102,7 +103,7 @@ class SfgenPredictor:
         found = []
         for row, line in enumerate(columns["line"]):
             number = arguments.whole_number("line", line, least=1)
-            prompt = record_of(number, {name: values[row] for name, values in columns.items() if name != "line"})
+            prompt = record_of(number, {name: columns[name][row] for name in OUR_KEYS if name in columns})
             found += [(row, slot) for slot in self._lines.slots([prompt])]
         return found
 

@@ -1,0 +1,216 @@
+"""The jobs of records that say themselves how they are done; what they ask for is compiled once."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from sfgen.ban import BannedWords
+from sfgen.decoding.plain_forms import vocabulary_of
+from sfgen.errors import SfgenError, UsageError
+from sfgen.index import Index
+from sfgen.jobs.facts import ConstraintFacts
+from sfgen.jobs.instructions import Instructions, OwnConstraint
+from sfgen.jobs.loaded import LoadedJob
+
+if TYPE_CHECKING:
+    from sfgen.automata import Dfa
+    from sfgen.jobs.job import Job
+    from sfgen.language.grammar import Grammar
+    from sfgen.schema.json_schema import JsonSchema
+
+MOST_KEPT = 4096
+"""Constraints that are kept, at most."""
+
+MOST_BYTES = 2**31
+"""Bytes that they may take, as far as that can be told beforehand."""
+
+_MASKS = 32  # that a constraint is supposed to make, if it has so many states
+_SMALL = 2**14  # bytes of all else of an automaton, and of an error
+_LARGE = 2**19  # bytes of all else of a schema or a grammar: 370 000 were measured
+
+Made = TypeVar("Made")
+
+
+class LastUsed(Generic[Made]):
+    """Makes something once for each key, and keeps what was used last. What cannot be made is not tried again.
+
+    Args:
+        make: Makes it; its ``SfgenError`` is kept, too.
+        size: The bytes that it takes, about.
+        most: How many are kept, at most.
+        most_bytes: How many bytes they may take; the last one is kept, however large it is.
+
+    >>> squares = LastUsed(lambda number: number**2, lambda square: 8, most=2, most_bytes=99)
+    >>> [squares.of(number) for number in (3, 4, 3, 5)], squares.made
+    ([9, 16, 9, 25], 3)
+    """
+
+    def __init__(self, make: Callable[[Any], Made], size: Callable[[Made], int], *, most: int, most_bytes: int) -> None:
+        self._make = make
+        self._size = size
+        self._most = most
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[Any, tuple[Made | SfgenError, int]] = OrderedDict()
+        self._bytes = 0
+        self.made = 0
+
+    def of(self, key: Any) -> Made:
+        """What there is for a key.
+
+        Raises:
+            SfgenError: It cannot be made.
+        """
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        else:
+            self._add(key)
+        found = self._kept[key][0]
+        if isinstance(found, SfgenError):
+            raise found
+        return found
+
+    def _add(self, key: Any) -> None:
+        self.made += 1
+        found: Made | SfgenError
+        try:
+            found = self._make(key)
+            size = self._size(found)
+        except SfgenError as error:
+            found, size = error, _SMALL
+        self._kept[key] = found, size
+        self._bytes += size
+        while len(self._kept) > 1 and (len(self._kept) > self._most or self._bytes > self._most_bytes):
+            _, (_, size) = self._kept.popitem(last=False)
+            self._bytes -= size
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A constraint of a record, over the vocabulary of the model."""
+
+    index: Index
+    facts: ConstraintFacts
+
+
+class OwnJobs:
+    """The jobs of some records.
+
+    Args:
+        loaded: The job of all others.
+    """
+
+    def __init__(self, loaded: LoadedJob) -> None:
+        self._loaded = loaded
+        self._constraints: LastUsed[_Compiled] = LastUsed(
+            self._compiled, self._size, most=MOST_KEPT, most_bytes=MOST_BYTES
+        )
+        self._bans: LastUsed[BannedWords] = LastUsed(
+            self._banned, lambda banned: _SMALL * len(banned), most=MOST_KEPT, most_bytes=MOST_BYTES
+        )
+
+    def of(self, own: Instructions) -> LoadedJob:
+        """The job of a record.
+
+        Raises:
+            SfgenError: What it asks for cannot be made, or means nothing beside what all are asked for.
+        """
+        job = self._loaded.job
+        if own.seed is not None and job.sampler.seed is None:
+            raise UsageError(
+                'seed in "sfgen" means nothing here: at temperature 0 nothing is drawn', hint="Give a temperature."
+            )
+        if job.scored is not None:
+            return self._scored(job, own)
+        config, facts, index = job.config, job.facts, self._loaded.index
+        if own.constraint is not None:
+            compiled = self._constraint(own.constraint)
+            facts, index = compiled.facts, compiled.index
+            config = replace(config, index=index)
+        if own.ban is not None:
+            config = replace(config, banned=self._bans.of(own.ban) if own.ban else None)
+        if own.max_tokens is not None:
+            config = replace(config, max_tokens=own.max_tokens)
+        messages = job.messages if own.messages is None else own.messages
+        return self._loaded.like(replace(job, config=config, facts=facts, messages=messages), index)
+
+    def _scored(self, job: Job, own: Instructions) -> LoadedJob:
+        """The same where choices are scored."""
+        given: dict[str, bool] = {"ban": own.ban is not None, "max_tokens": own.max_tokens is not None}
+        if own.constraint is not None:
+            given[own.constraint.kind] = own.constraint.kind != "choices"
+        for key, is_given in given.items():
+            if is_given:
+                raise UsageError(
+                    f'{key} in "sfgen" means nothing here: choices are scored, and no text is written',
+                    hint="Leave it out.",
+                )
+        choices = job.choices if own.constraint is None else own.constraint.value
+        messages = job.messages if own.messages is None else own.messages
+        return self._loaded.like(replace(job, choices=choices, facts=None, messages=messages), None)
+
+    def _constraint(self, own: OwnConstraint) -> _Compiled:
+        engine = self._loaded.job.constraint.engine
+        if engine is not None:
+            raise UsageError(
+                f'{own.kind} in "sfgen" cannot be followed by the engine {engine}', hint="Take the usual engine."
+            )
+        return self._constraints.of(own)
+
+    # ---- what is made once -----------------------------------------------------------------------------------------
+
+    def _compiled(self, own: OwnConstraint) -> _Compiled:
+        constraint = _read(own, self._loaded.job.constraint.schema)
+        choices = tuple(own.value) if own.kind == "choices" else None
+        facts = ConstraintFacts(choices=choices) if choices is not None else ConstraintFacts.of(constraint)
+        return _Compiled(Index(constraint, vocabulary_of(self._loaded.model)), facts)
+
+    def _size(self, compiled: _Compiled) -> int:
+        """The bytes of a constraint, about: masks are made while texts are written."""
+        from sfgen.automata import Dfa
+
+        constraint, masks, rest = compiled.index.constraint, _MASKS, _LARGE
+        if isinstance(constraint, Dfa):
+            masks, rest = min(_MASKS, len(constraint)), constraint.transitions.nbytes + _SMALL
+        return rest + masks * len(vocabulary_of(self._loaded.model)) // 8
+
+    def _banned(self, words: tuple[str, ...]) -> BannedWords:
+        """The words, compared as those of all records are."""
+        usual = self._loaded.job.banned
+        if usual is None:
+            return BannedWords(words)
+        return BannedWords(
+            words,
+            match=usual.match,
+            ignore_case=usual.ignore_case,
+            normalize=usual.normalize,
+            allow=usual.allow,
+        )
+
+
+def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Grammar:
+    """Make what a record's text must match.
+
+    Args:
+        own: How the record says it.
+        usual: The schema of all records, whose way of writing is kept.
+
+    Raises:
+        SfgenError: It is none.
+    """
+    from sfgen.automata import Dfa
+    from sfgen.language.source import GrammarSource
+    from sfgen.schema.json_schema import JsonSchema
+    from sfgen.schema.read import read_inline
+
+    value = own.value
+    if own.kind == "regex":
+        return Dfa.from_regex(value)
+    if own.kind == "choices":
+        return Dfa.from_choices(value)
+    if own.kind == "grammar":
+        return GrammarSource(value).grammar()
+    options = {} if usual is None else {key: item for key, item in usual.to_dict().items() if key != "schema"}
+    return JsonSchema(read_inline(value), **options)

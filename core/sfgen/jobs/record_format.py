@@ -1,0 +1,127 @@
+"""How records stand in a file: as JSON Lines, or as the rows of a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sfgen.printable import json_text
+
+_END = "\r\n"
+
+
+class RecordFormat(Protocol):
+    """Writes a record as a line, and reads it again. A line of a table may have newlines within quotes.
+
+    Attributes:
+        header: The first line of a file, without its newline; empty: there is none.
+        is_quoted: Whether what stands between two quotes has no end of a line in it.
+    """
+
+    @property
+    def header(self) -> str:
+        """See above."""
+
+    @property
+    def is_quoted(self) -> bool:
+        """See above."""
+
+    def line(self, record: Mapping[str, Any]) -> str:
+        """The line of a record, without its newline."""
+
+    def parsed(self, line: bytes) -> dict[str, Any]:
+        """The record of a line; empty if it is none."""
+
+    def as_read(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """A record as ``parsed`` would give it back."""
+
+    def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
+        """What a line begins with, as far as only these keys are known; a record may lack some of them."""
+
+
+class JsonLines:
+    """A JSON object on each line."""
+
+    header = ""
+    is_quoted = False
+
+    def line(self, record: Mapping[str, Any]) -> str:
+        """The line of a record, without its newline."""
+        return json_text(record)
+
+    def parsed(self, line: bytes) -> dict[str, Any]:
+        """The record of a line; empty if it is no JSON object."""
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def as_read(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """A record as ``parsed`` would give it back."""
+        return dict(record)
+
+    def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
+        """What a line begins with, as far as only these keys are known; a record may lack some of them."""
+        known = {name: record[name] for name in names if name in record}
+        return (json_text(known)[:-1] + (", " if known else "")).encode("utf-8", "backslashreplace")
+
+
+@dataclass(frozen=True)
+class CsvRows:
+    """A row for each record, with a cell for each column: RFC 4180, lines end with a newline alone.
+
+    A text stands in its cell as it is, anything else as JSON; a cell is empty where there is nothing.
+
+    Attributes:
+        columns: The names of the columns.
+    """
+
+    columns: tuple[str, ...]
+
+    is_quoted = True
+
+    @property
+    def header(self) -> str:
+        """The names of the columns, as a line."""
+        return _row(self.columns)
+
+    def line(self, record: Mapping[str, Any]) -> str:
+        """The line of a record, without its newline."""
+        return _row([_cell(record, column) for column in self.columns])
+
+    def parsed(self, line: bytes) -> dict[str, Any]:
+        """The cells of a line that are not empty, by the names of their columns; empty if it is no row."""
+        csv.field_size_limit(max(csv.field_size_limit(), len(line)))
+        try:
+            rows = list(csv.reader(io.StringIO(line.decode(), newline=""), strict=True))
+        except (csv.Error, UnicodeDecodeError):
+            return {}
+        if len(rows) != 1 or len(rows[0]) != len(self.columns):
+            return {}
+        return {column: cell for column, cell in zip(self.columns, rows[0], strict=True) if cell}
+
+    def as_read(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """A record as ``parsed`` would give it back."""
+        return self.parsed(self.line(record).encode("utf-8", "backslashreplace"))
+
+    def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
+        """What a line begins with, as far as only these columns are known; a record may lack some of them."""
+        return _row([*(_cell(record, name) for name in names), "…"])[:-1].encode("utf-8", "backslashreplace")
+
+
+def _cell(record: Mapping[str, Any], column: str) -> str:
+    value = record.get(column)
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json_text(value)
+
+
+def _row(cells: list[str] | tuple[str, ...]) -> str:
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator=_END).writerow(cells)  # quotes a cell with a part of it
+    return written.getvalue().removesuffix(_END)
