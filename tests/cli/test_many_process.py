@@ -234,7 +234,7 @@ def test_a_bar_with_rate_and_time_left_that_is_erased(folder: Path) -> None:
     del lines[0]["job"]  # is for who goes on with a file
     assert written(out) == lines
     text = _without_escapes(shown).decode()
-    assert re.search(rf"[1-9]\d* of {RECORDS} [\d.]+/s \d+:\d\d", text), text[-500:]
+    assert re.search(rf"[1-9]\d* of {RECORDS} [\d.]+/s \d+:\d\d [\d,]+ tokens/s · 1 failed", text), text[-500:]
     assert "line51:noJSON" in "".join(text.split())  # the path before it is long, and lines are broken
     assert _seen(shown)[-1] == f"sfgen: {RECORDS - 1} written, 1 failed"
     assert not any(f" of {RECORDS}" in row for row in _seen(shown))

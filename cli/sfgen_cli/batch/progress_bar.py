@@ -7,31 +7,35 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
+    from rich.progress import ProgressColumn, TaskID
 
-_RATE_SECONDS = 120.0  # the rate is that of so long a time before
+    from sfgen.jobs.run import Summary
+
+_RATE_SECONDS = 120.0  # a rate is that of so long a time before
+_WIDTH = 16
 
 
 @contextlib.contextmanager
-def bar(total: int | None, done: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr with rate and time left; it is erased at the end.
+def bar(total: int | None, summary: Summary) -> Iterator[Callable[[], None]]:
+    """A bar on stderr with texts, rates, time left, errors and rollbacks; it is erased at the end.
 
     Args:
-        total: The number of lines of the input; ``None`` if nobody knows it.
-        done: So many have been done before.
+        total: The number of texts; ``None`` if nobody knows it.
+        summary: What has been done, now and whenever the function is called.
 
     Yields:
-        A function that is told how many lines have been done.
+        A function that looks at the summary again.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     from sfgen_cli.live.screen import stderr_console
 
     columns: list[ProgressColumn] = [
-        BarColumn(),
+        BarColumn(_WIDTH),
         TextColumn("{task.completed:,}" + ("" if total is None else " of {task.total:,}"), markup=False),
-        _rate(),
+        _rate("/s", "/min"),
         TimeElapsedColumn() if total is None else TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[more]}", markup=False),
     ]
     shown = Progress(
         *columns,
@@ -42,21 +46,41 @@ def bar(total: int | None, done: int) -> Iterator[Callable[[int], None]]:
         speed_estimate_period=_RATE_SECONDS,
     )
     with shown:
-        task = shown.add_task("", total=total, completed=done)
-        yield lambda lines: shown.update(task, completed=lines)
+        texts = shown.add_task("", total=total, completed=summary.done, more="")
+        tokens = shown.add_task("", total=None, visible=False, more="")
+
+        def show() -> None:
+            shown.update(tokens, completed=summary.tokens)
+            shown.update(texts, completed=summary.done, more=_more(summary, _speed(tokens)))
+
+        def _speed(task: TaskID) -> float | None:
+            return next(each.speed for each in shown.tasks if each.id == task)
+
+        yield show
 
 
-def _rate() -> ProgressColumn:
+def _more(summary: Summary, speed: float | None) -> str:
+    """What is said behind the time, where there is something to say."""
+    rollbacks = f"{summary.rollbacks:,} rollback" + ("" if summary.rollbacks == 1 else "s")
+    parts = {
+        f"{speed or 0:,.0f} tokens/s": bool(speed),
+        f"{summary.failed + summary.kept_failed:,} failed": summary.failed + summary.kept_failed > 0,
+        rollbacks: summary.rollbacks > 0,
+    }
+    return " · ".join(part for part, is_said in parts.items() if is_said)
+
+
+def _rate(a_second: str, a_minute: str) -> ProgressColumn:
     from rich.progress import ProgressColumn, Task
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """Lines a second, or what is slower a minute."""
+        """Texts a second, or what is slower a minute."""
 
         def render(self, task: Task) -> Text:
             speed = task.speed
             if speed is None:
-                return Text("–/s")
-            return Text(f"{speed:,.1f}/s" if speed >= 1 else f"{speed * 60:,.1f}/min")
+                return Text(f"–{a_second}")
+            return Text(f"{speed:,.1f}{a_second}" if speed >= 1 else f"{speed * 60:,.1f}{a_minute}")
 
     return Rate()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.jobs.output import Output
     from sfgen.jobs.prompts import PromptFile
-    from sfgen.jobs.run import JobRun
+    from sfgen.jobs.run import JobRun, Summary
     from sfgen.jobs.texts import Outcome
 
 _NOT_JSON = "--input reads JSON Lines: an object on each line. Plain lines of text need --lines."
@@ -77,11 +77,13 @@ def run_many(request: Request, many: ManyOptions) -> None:
         try:
             with progress(quiet=quiet) as say:
                 if has_bar:
-                    say(f"counting the lines of {source.name}")
-                total = source.line_count() if has_bar else None
+                    say(f"counting the records of {source.name}")
+                count = source.record_count() if has_bar else None
                 loaded = _prepared(request, run, say, resume=many.resume)
             with (
-                _bar(total, run.summary.lines) if has_bar and loaded else contextlib.nullcontext(_show_nothing) as show
+                _bar(None if count is None else count * request.job.samples, run.summary)
+                if has_bar and loaded
+                else contextlib.nullcontext(_show_nothing) as show
             ):
                 run.told = lambda outcome: words.tell(outcome, show)
                 for _ in run.write(loaded):
@@ -180,13 +182,13 @@ def _has_room_for_a_bar(path: Path | None) -> bool:
     return not sys.stdout.isatty() and not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
 
 
-def _bar(total: int | None, done: int) -> contextlib.AbstractContextManager[Callable[[int], None]]:
+def _bar(total: int | None, summary: Summary) -> contextlib.AbstractContextManager[Callable[[], None]]:
     from sfgen_cli.batch.progress_bar import bar  # draws in what few runs need
 
-    return bar(total, done)
+    return bar(total, summary)
 
 
-def _show_nothing(lines: int) -> None:
+def _show_nothing() -> None:
     pass
 
 
@@ -205,14 +207,14 @@ class _Words:
     quiet: bool
     _is_told: bool = field(default=False)
 
-    def tell(self, outcome: Outcome, show: Callable[[int], None]) -> None:
+    def tell(self, outcome: Outcome, show: Callable[[], None]) -> None:
         """Tell of a record that was written: of a failure in words, of all by the bar."""
         if outcome.error is not None:
             note(f"sfgen: {self.run.source.name}, {outcome.slot.place}: {on_one_line(outcome.error.message)}")
             if not outcome.slot.prompt.is_object and not self._is_told:  # of use once
                 self._is_told = True
                 note(_NOT_JSON)
-        show(outcome.slot.prompt.line)
+        show()
 
     def tell_all(self, *, whole: bool) -> None:
         """The last line for people; ``whole``: the run was not cut off."""

@@ -122,20 +122,20 @@ class PromptFile:
             if record is not None:
                 yield record
 
-    def line_count(self) -> int | None:
-        """The number of lines of a regular file; ``None`` for what can be read once only. For before the reading."""
+    def record_count(self) -> int | None:
+        """The number of records of a regular file; ``None`` for what can be read once only. For before the reading.
+
+        Raises:
+            InputError: As ``records``.
+        """
         try:
             if not stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode):
                 return None
         except OSError:  # nothing that the system knows
             return None
-        count, last = 0, b"\n"
-        with self._told():
-            while chunk := self._stream.read(2**20):
-                count += chunk.count(b"\n")
-                last = chunk[-1:]
+        count = sum(1 for _ in self.records())
         self._stream.seek(0)
-        return count + (last != b"\n")
+        return count
 
     def is_typed(self) -> bool:
         """Whether somebody types it at a terminal."""

@@ -49,6 +49,8 @@ class Summary:
         lines: Lines of the input that are done with.
         written: Texts that this run has written.
         failed: Records, or samples of them, that this run has written an error for.
+        tokens: The tokens of what this run has written.
+        rollbacks: How often a part of that was taken back.
         kept: Texts and errors that an earlier run has written.
         kept_failed: Those of them that are errors.
     """
@@ -56,8 +58,15 @@ class Summary:
     lines: int = 0
     written: int = 0
     failed: int = 0
+    tokens: int = 0
+    rollbacks: int = 0
     kept: int = 0
     kept_failed: int = 0
+
+    @property
+    def done(self) -> int:
+        """Texts and errors that are in the output."""
+        return self.written + self.failed + self.kept
 
 
 class FillsPlaces(Protocol):
@@ -217,6 +226,8 @@ class JobRun:
         self.summary.lines = outcome.slot.prompt.line
         if outcome.error is None:
             self.summary.written += 1
+            self.summary.tokens += outcome.tokens
+            self.summary.rollbacks += outcome.rollbacks
         else:
             self.summary.failed += 1
         if self.told is not None:

@@ -30,11 +30,15 @@ class Outcome:
         slot: The place.
         record: What stands there; empty while it is not known.
         error: Why it is no text.
+        tokens: How many tokens the text has.
+        rollbacks: How often a part of it was taken back.
     """
 
     slot: Slot
     record: dict[str, Any] = field(default_factory=dict)
     error: SfgenError | None = None
+    tokens: int = 0
+    rollbacks: int = 0
 
 
 class Texts:
@@ -129,6 +133,7 @@ class Texts:
         if not isinstance(step, Finished):
             return False
         text.outcome.record = self._lines.written(text.outcome.slot, text.job, step.result, seconds)
+        text.outcome.tokens, text.outcome.rollbacks = len(step.result.token_ids), len(step.result.rollbacks)
         return True
 
     def _fail(self, outcome: Outcome, error: SfgenError) -> None:
