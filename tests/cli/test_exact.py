@@ -60,7 +60,8 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 def test_many_prompts_in_batches_and_after_a_cut_are_the_same(sfgen: Sfgen, tmp_path: Path) -> None:
     (tmp_path / "prompts").write_text("Date: \nA person: \n", encoding="utf-8")
-    common = ["gen", "-r", PATTERN, *EXACT, "--seed", "5", "-n", "2", "--lines", "--input", str(tmp_path / "prompts")]
+    many = ["--lines", "--fields", "all", "--input", str(tmp_path / "prompts")]
+    common = ["gen", "-r", PATTERN, *EXACT, "--seed", "5", "-n", "2", *many]
 
     def written(name: str, *more: str) -> list[dict[str, Any]]:
         assert sfgen(*common, "--output", str(tmp_path / name), *more).code == 0
