@@ -133,6 +133,7 @@ def _inputs(folder: Path, count: int) -> None:
 def test_many_prompts_and_batches(sfgen: Sfgen, here: Path) -> None:
     _inputs(here, 6)
     options = ["gen", "--grammar", "sql.gbnf", "--input", "prompts.jsonl", "--seed", "1", "-m", "uniform"]
+    options += ["--fields", "all"]
     one = sfgen(*options).records
     assert [GRAMMAR.accepts(record["text"]) for record in one] == [True] * 6
     assert {record["grammar"] for record in one} == {"sql.gbnf"}
@@ -151,7 +152,7 @@ def test_a_run_goes_on_with_the_same_grammar_only(sfgen: Sfgen, here: Path) -> N
     (here / "sql.gbnf").write_text(SELECT.replace("WHERE", "HAVING"), encoding="utf-8")
     done = sfgen(*options, "--output", "part.jsonl", "--resume")
     assert done.code == 1
-    assert "is not of this run: its options" in done.err
+    assert "is not of this run: its grammar." in done.err
 
 
 # ---- views and traces ------------------------------------------------------------------------------------------------

@@ -195,6 +195,7 @@ def _inputs(folder: Path, count: int) -> None:
 def test_many_prompts_and_batches(sfgen: Sfgen, here: Path) -> None:
     _inputs(here, 6)
     options = ["gen", "--schema", "person.json", "--input", "prompts.jsonl", "--seed", "1", "-m", "uniform"]
+    options += ["--fields", "all"]
     one = sfgen(*options).records
     assert [JsonSchema(PERSON).validate(record["value"]) for record in one] == [[]] * 6
     assert {record["schema"] for record in one} == {"person.json"}
@@ -218,7 +219,7 @@ def test_killed_and_resumed_it_goes_on_to_the_same_end(sfgen: Sfgen, here: Path)
     (here / "person.json").write_text(json.dumps({**PERSON, "required": ["name"]}), encoding="utf-8")
     done = sfgen(*options, "--output", str(killed), "--resume")
     assert done.code == 1
-    assert "is not of this run: its options" in done.err
+    assert "is not of this run: its schema." in done.err
 
 
 # ---- views and traces ------------------------------------------------------------------------------------------------

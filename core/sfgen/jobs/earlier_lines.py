@@ -188,10 +188,19 @@ def _sides(was: dict[str, Any], now: dict[str, Any], key: str) -> tuple[str, str
 
 
 def _flat(facts: dict[str, Any]) -> dict[str, Any]:
-    """Facts with the options among them."""
-    options = facts.get("options")
-    rest = {key: value for key, value in facts.items() if key != "options"}
-    return {**rest, **{key: value for key, value in options.items() if key not in rest}} if options else rest
+    """Facts with the options among them.
+
+    >>> _flat({"schema": "a.json", "options": {"max_tokens": 9, "schema": {"spacing": "any"}, "template": "05f2"}})
+    {'schema': 'a.json', 'max_tokens': 9, 'schema.spacing': 'any', 'template.digest': '05f2'}
+    """
+    flat = {key: value for key, value in facts.items() if key != "options"}
+    for key, value in facts.get("options", {}).items():
+        if key not in ("schema", "grammar", "template"):  # these are names of files, and here is what is in them
+            flat[key] = value
+        else:
+            inner = value if isinstance(value, dict) else {"digest": value}
+            flat |= {f"{key}.{name}": each for name, each in inner.items()}
+    return flat
 
 
 def _whole(value: object) -> int | None:
