@@ -88,7 +88,7 @@ Ray = Annotated[
         "--ray",
         metavar="ADDRESS",
         help="Let the workers be actors of a cluster of Ray at HOST:PORT. [bold]auto[/] finds the one that this "
-        "machine is part of, [bold]local[/] begins one here. Needs the extra sfgen\\[ray].",
+        "machine is part of, [bold]local[/] begins one here. Ray is installed by the extra of that name.",
         rich_help_panel=_MANY,
     ),
 ]
