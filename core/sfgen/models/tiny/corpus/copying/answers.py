@@ -130,18 +130,18 @@ def answers(random: Random) -> Pair:
     """Two to six facts and a question about most of them, one after the other, each with its answer."""
     found = scene(Words(random), random.choice((2, 3, 3, 4, 4, 5, 6)))
     layout = random.choice(("\n{question} ", "\n{question} ", "\nQ: {question}\nA: ", " {question} ", "\n{question}\n"))
-    text, spans = _joint(random).join(found.sentences), []
-    order = random.sample(found.drawn, max(2, len(found.drawn) - random.randint(0, 1)))
+    text = _joint(random).join(found.sentences)
+    spans: list[tuple[int, int]] = []
     end = random.choice(("", "", "."))
-    for number, pair in enumerate(order):
+    asked: list[tuple[str, str]] = []
+    for pair in random.sample(found.drawn, max(2, len(found.drawn) - random.randint(0, 1))):
         key = random.choice("abbb")
-        text += layout.format(question=_asked(random, found.fact, key, pair))
-        written = pair[key] + end
-        if number == len(order) - 1:
-            return Pair(text, written, tuple(spans))
+        asked.append((layout.format(question=_asked(random, found.fact, key, pair)), pair[key] + end))
+    for question, written in asked[:-1]:
+        text += question
         spans.append((len(text), len(text) + len(written)))
         text += written
-    raise AssertionError
+    return Pair(text + asked[-1][0], asked[-1][1], tuple(spans))
 
 
 def answer_sentence(random: Random) -> Pair:

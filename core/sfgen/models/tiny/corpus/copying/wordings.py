@@ -1,4 +1,4 @@
-"""Ways to say a fact and to ask for it beyond those of ``told_facts``: frames around clauses, other words, two in one."""
+"""Ways to say a fact and to ask for it beyond those of ``told_facts``: other words, frames, two in one."""
 
 from __future__ import annotations
 
