@@ -10,7 +10,7 @@ from sfgen.models.tiny.corpus.grammar import with_articles
 from .pair import Pair
 from .relations import drawn_fact
 from .told_facts import FACTS, Fact
-from .wordings import MORE_SECOND, MORE_TOLD, QUESTION_FRAMES, told_in_sentences
+from .wordings import MORE_SECOND, MORE_SENTENCES, MORE_TOLD, QUESTION_FRAMES, told_in_sentences
 from .words import Words
 
 
@@ -77,7 +77,7 @@ def _worded(random: Random, place: int | None) -> tuple[Fact, tuple[str, ...]]:
     else:
         fact = FACTS[place]
         own = [_clause(template) for template in fact.told]
-        clauses = (*own, *own, *MORE_TOLD[place])
+        clauses = (*own, *own, *MORE_TOLD[place], *MORE_SENTENCES[place])
         fact = fact._replace(second=(*fact.second, *fact.second, *MORE_SECOND[place]))
     if random.random() < 0.6:
         clauses = tuple(random.choices(clauses, k=2))

@@ -113,7 +113,7 @@ _DONE: dict[str, tuple[str, ...]] = {
         "send {receiver} {total}",
         "transfer {total} to the account of {receiver}",
         "let {receiver} have {total}",
-        "give {total} to {receiver}",
+        "hand over {total} to {receiver}",
         "move {total} over to {receiver}",
         "settle the {total} that I owe {receiver}",
         "hand {receiver} {total} from my account",

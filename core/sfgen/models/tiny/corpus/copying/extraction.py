@@ -137,7 +137,9 @@ def _template(random: Random) -> str:
     if draw < 0.3:
         template = random.choice(TEMPLATES[random.choice(_SUBJECTS)])
     else:
-        template = composed(random) if draw < 0.55 else phrased(random)
+        template = composed(random) if draw < 0.5 else phrased(random)
+    if random.random() < 0.25:
+        template = template.replace("{count}", "{few}", 1).replace("{stock}", "{few_left}", 1)
     if random.random() < 0.08 and template.startswith(("{", "The ", "Our ")) and template.count(".") == 1:
         clause = template.removesuffix(".")
         return framed(random, clause if clause.startswith("{") else clause[:1].lower() + clause[1:])

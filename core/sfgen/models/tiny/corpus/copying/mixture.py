@@ -24,10 +24,10 @@ PAIRS: dict[str, tuple[Callable[[Random], Pair], int]] = {
     "note_answer": (note_answer, 50),
     "listing": (listing, 50),
     "label": (label, 70),
-    "answer": (answer, 120),
-    "answers": (answers, 120),
+    "answer": (answer, 170),
+    "answers": (answers, 150),
     "answer_sentence": (answer_sentence, 20),
-    "either_or": (either_or, 70),
+    "either_or": (either_or, 100),
     "filled_gap": (filled_gap, 40),
     "yes_or_no": (yes_or_no, 50),
     "query": (query, 60),
@@ -40,7 +40,7 @@ MOST_DRAWS = 12
 """How often a text of prose is drawn again that says something twice: who reads none, writes none."""
 REPLACED_SHARE = 0.35
 """The share of the prose in which one common word is replaced everywhere."""
-FREE_SHARE = 330
+FREE_SHARE = 380
 """The share of texts without a prompt: small talk, stories and all else that ``corpus.KINDS`` names."""
 
 

@@ -57,7 +57,7 @@ _RULES: dict[str, tuple[str, ...]] = {
         *("the film", "the concert", "the book", "the service", "the soup", "the room", "the music", "the staff"),
     ),
     "sort": ("day", "film", "story", "shop", "place", "hotel", "meal", "concert", "idea", "town", "game"),
-    "is": ("is", "is", "was", "was", "looks", "seems", "turned out"),
+    "is": ("is", "is", "has been", "looks", "seems", "turned out"),
     "much": ("", "", "", "very ", "really ", "so ", "just ", "simply "),
     "good": (
         *("good", "great", "wonderful", "excellent", "perfect", "lovely", "beautiful", "fantastic", "amazing", "fine"),
@@ -75,6 +75,9 @@ _RULES: dict[str, tuple[str, ...]] = {
         "I would buy it again",
         "we had a good time",
         "ten points",
+        "it is my favourite",
+        "everybody likes it",
+        "I want more of it",
         "well done",
     ),
     "so_bad": (
@@ -83,6 +86,9 @@ _RULES: dict[str, tuple[str, ...]] = {
         "I want my money back",
         "we had a bad time",
         "no points",
+        "take it away",
+        "nobody likes it",
+        "I cannot bear it",
         "a waste of time",
     ),
     "thanks": ("Many thanks!", "Well done!", "Bravo!", "How nice!", "Hurrah!"),

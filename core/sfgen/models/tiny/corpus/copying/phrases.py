@@ -154,6 +154,9 @@ RULES: dict[str, tuple[str, ...]] = {
         "{company}<in_city> <belonged> {name}<in_year>.",
         "{company} is led by {name}, a(n) {job}<in_city>.",
         "{name}<in_city> <leads> {company}.",
+        "{name} <leads> {company}.",
+        "{name}, aged {age}, <leads> {company}.",
+        "{name} and the firm {company} are at home in {city}.",
         "{name}, who <leads> {company}, <lives> {city}.",
         "{name}, the {job} of {company}, <lives> {city}.",
         "At {company}<in_city> {name} is the {job}.",
@@ -177,6 +180,11 @@ RULES: dict[str, tuple[str, ...]] = {
     "pet": (
         "{owner} <keeps> a(n) {animal} <named> {pet}.",
         "{owner} <keeps> {pet}, a(n) {animal}<in_city>.",
+        "{owner}'s {animal} <named> {pet} <does>.",
+        "{owner} <keeps> a(n) {animal}. Its name is {pet}.",
+        "{owner} <keeps> a(n) {animal}, and {pet} is its name.",
+        "{owner} is the name of the man with the {animal} {pet}.",
+        "{pet} is the name that {owner} gave to the {animal}.",
         "The {animal} of {owner} is <named> {pet}.",
         "{pet} is the {animal} of {owner}<in_city>.",
         "{pet}, the {animal}, lives with {owner}.",
@@ -188,6 +196,7 @@ RULES: dict[str, tuple[str, ...]] = {
         "A(n) {animal}, {pet}, was given to {owner}.",
         "{owner} and {pet} the {animal} live in {city}.",
     ),
+    "does": ("sleeps", "is ill", "ran away", "eats a lot"),
     "keeps": ("has", "feeds", "keeps", "bought", "found", "loves", "walks with", "brought home", "lives with"),
     "named": ("called", "named", "by the name of", "that is called", "which they call", "with the name"),
     "book": (
@@ -205,12 +214,18 @@ RULES: dict[str, tuple[str, ...]] = {
         "{author} is the author of {book}, {pages} pages.",
         'Have you read "{book}"? It is {author} who wrote it.',
         'I borrowed "{book}" ({year}) from {name}.',
+        '"{book}", which {author} <writes><in_year>, <made> {price}.',
+        '"{book}", which <made> {price}, was written by {author}.',
+        '"{book}", on {pages} pages, is what {author} <writes>.',
+        'The book "{book}", which {name} gave me, has {pages} pages.',
+        'The book that {author} <writes> is called "{book}".',
         '"{book}", of which {author} sold {count} copies, <came_out> {year}.',
     ),
+    "made": ("made", "costs", "is sold for", "brought in"),
     "a_book": ("a book by", "a novel of", "the first book of", "written by", "a story told by", "a work of"),
     "came_out": ("came out in", "was printed in", "dates from", "appeared in", "is from", "was finished in"),
     "pages_long": ("{pages} pages", "{pages} pages long", "{year}, {pages} pages"),
-    "writes": ("finished", "read", "printed", "sold", "is reading", "published", "translated", "presented", "wrote"),
+    "writes": ("finished", "read", "printed", "sold", "is reading", "published", "translated", "presented"),
     "event": (
         "<The_event> <will_be> {date}<at_time>.",
         "<The_event><in_place> <begins> {time}.",
@@ -289,7 +304,7 @@ RULES: dict[str, tuple[str, ...]] = {
 GRAMMAR = Grammar(RULES)
 SUBJECTS = ("person", "order", "firm", "pet", "book", "event", "trip", "weather", "message")
 """Symbols that write a template."""
-_SHARES = (10, 9, 5, 3, 4, 4, 4, 3, 4)
+_SHARES = (10, 9, 9, 6, 8, 4, 4, 4, 4)
 
 
 def phrased(random: Random) -> str:

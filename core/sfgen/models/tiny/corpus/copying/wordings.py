@@ -173,6 +173,108 @@ MORE_TOLD: tuple[tuple[str, ...], ...] = (
 )
 """Clauses of each of ``told_facts.FACTS``, in its order, that say it in other words."""
 
+MORE_SENTENCES: tuple[tuple[str, ...], ...] = (
+    (
+        "Go to the {b} if you look for {a}.",
+        "Meet {a} in the {b}!",
+        "Look, {a} is coming out of the {b}.",
+        "If you want {a}, try the {b}.",
+        "Where {a} is? In the {b}.",
+        "We all went to the {b}, even {a}.",
+        "To the {b}, {a}!",
+        "You can talk to {a} in the {b}.",
+    ),
+    (
+        "{a}, at home in {b}, is my friend.",
+        "Letters to {a} go to {b}.",
+        "{b}: that is where {a} lives.",
+        "Greetings from {b}, {a}.",
+        "Go to {b} to see {a}.",
+        "What would {b} be without {a}?",
+        "They brought {a} home to {b}.",
+        "{a} of {b} is here.",
+    ),
+    (
+        "Ask {a} for the {b}.",
+        "Here, {a}, take the {b}!",
+        "We sold the {b} to {a}.",
+        "Look at {a} with the {b}.",
+        "Nobody but {a} has the {b}.",
+        "Please return the {b} to {a}.",
+        "The {b} is not mine; it is {a}'s.",
+        "The {b} is now in the hands of {a}.",
+    ),
+    (
+        "{a}, the {b}, is here.",
+        "Here comes the {b}, {a}.",
+        "Ask {a}, our {b}.",
+        "{a}? A good {b}.",
+        "This is {a}, a(n) {b}.",
+        "You need a(n) {b}? Call {a}.",
+        "{a} wanted to be a(n) {b} and is one.",
+        "The new {b} we have is {a}.",
+    ),
+    (
+        "{a}, aged {b}, smiled.",
+        "{a} ({b}) came, too.",
+        "Here comes {a}, {b} years old.",
+        "Happy birthday, {a}, you are {b}!",
+        "{a}? {b} years old.",
+        "After {b} years {a} knows life.",
+        "{b} years ago {a} was born.",
+        "Little {a} has reached {b}.",
+    ),
+    (
+        "What a {b} {a}!",
+        "See the {b} {a} there?",
+        "Take the {a}, the {b} one.",
+        "Paint the {a} {b}!",
+        "{b} is a good colour for the {a}.",
+        "The {a}? It is {b}.",
+        "Here is the {a} in {b}.",
+        "I lost a {a}; it was {b}.",
+    ),
+    (
+        "What a {b} {a}!",
+        "So {b} is this {a}!",
+        "The {a}? Much too {b}.",
+        "Is the {a} not {b}?",
+        "Be careful, the {a} is {b}!",
+        "I do not like the {a}, it is so {b}.",
+        "They made the {a} {b}.",
+        "The {a} has turned {b}.",
+    ),
+    (
+        "Pay {b} and take the {a}.",
+        "The {a} for {b}: take it!",
+        "With {b} the {a} is yours.",
+        "Who gives me {b} for the {a}?",
+        "{b} buys you the {a}.",
+        "The {a}? That makes {b}.",
+        "Take {b} with you when you buy the {a}.",
+        "At {b} the {a} is cheap.",
+    ),
+    (
+        "{a} has news for {b} in a letter.",
+        "A letter from {a} reached {b}.",
+        "Dear {b}, many greetings, {a}.",
+        "Did {b} read what {a} wrote?",
+        "To {b} from {a}, with love.",
+        "Every week {a} sends {b} a page.",
+    ),
+    (
+        "Look for the {a} in the {b}.",
+        "Go to the {b} and bring me the {a}.",
+        "Put the {a} back in the {b}!",
+        "The {a}? It stands in the {b}.",
+        "You can see the {a} in the {b}.",
+        "The {b} is empty but for the {a}.",
+        "Take the {a} out of the {b}.",
+        "There it is, the {a} in the {b}!",
+    ),
+)
+"""Whole sentences of each that say it."""
+
 MORE_SECOND: tuple[tuple[str, ...], ...] = (
     ("Where is {a} now?", "Tell me where {a} is.", "Do you know where {a} is?", "Where has {a} gone?"),
     ("In which town does {a} live?", "Where is the home of {a}?", "Tell me where {a} lives.", "{a} lives where?"),
@@ -239,13 +341,20 @@ def framed(random: Random, clause: str) -> str:
     return random.choice(FRAMES).format(clause=clause, Clause=capital(clause))
 
 
+def is_sentence(text: str) -> bool:
+    """Whether a clause has its end."""
+    return text.endswith((".", "!", "?"))
+
+
 def told_in_sentences(random: Random, clauses: list[str]) -> list[str]:
-    """Clauses as sentences; sometimes two are in one."""
+    """Clauses, some of which are sentences already, as sentences; sometimes two are in one."""
     found: list[str] = []
     rest = list(clauses)
     while rest:
         clause = rest.pop(0)
-        if rest and random.random() < 0.2:
+        if is_sentence(clause):
+            found.append(clause)
+        elif rest and random.random() < 0.2 and not is_sentence(rest[0]):
             other = rest.pop(0)
             found.append(
                 random.choice(_JOINED).format(first=clause, First=capital(clause), second=other, Second=capital(other))
