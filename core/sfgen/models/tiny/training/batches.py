@@ -20,7 +20,7 @@ ROW_LENGTH = 256
 """Tokens of a row that are read; one more is foreseen."""
 WAITING = 12
 """Documents among which the next one of a row is chosen, so that it fits."""
-PROMPT_WEIGHT = 0.1
+PROMPT_WEIGHT = 0.03
 LEAST_ANSWER = 16
 MOST_WEIGHT = 5.0
 """A shorter answer counts as if it had so many tokens, but no token more than this: else records drown choices."""

@@ -34,13 +34,13 @@ PAIRS: dict[str, tuple[Callable[[Random], Pair], int]] = {
     "call": (call, 70),
 }
 """Name of a kind to the function that writes a pair of it, and its share."""
-PROSE = ("exchange", "dialogue", "story", "fact", "paragraph", "letter", "instruction")
+PROSE = ("exchange", "dialogue", "story", "fact", "paragraph", "musing", "letter", "instruction")
 """The kinds of free text in which a word may be replaced."""
 MOST_DRAWS = 12
 """How often a text of prose is drawn again that says something twice: who reads none, writes none."""
 REPLACED_SHARE = 0.35
 """The share of the prose in which one common word is replaced everywhere."""
-FREE_SHARE = 380
+FREE_SHARE = 650
 """The share of texts without a prompt: small talk, stories and all else that ``corpus.KINDS`` names."""
 
 
