@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[Callable[[Random], str], int]] = {
     "story": (stories.story, 20),
     "fact": (facts.fact, 14),
     "paragraph": (sentences.paragraph, 12),
-    "musing": (musings.musing, 24),
+    "musing": (musings.musing, 44),
     "letter": (letters.letter, 4),
     "instruction": (instructions.instruction, 2),
     "person": (records.person, 10),

@@ -138,7 +138,7 @@ def _template(random: Random) -> str:
         template = random.choice(TEMPLATES[random.choice(_SUBJECTS)])
     else:
         template = composed(random) if draw < 0.5 else phrased(random)
-    if random.random() < 0.25:
+    if random.random() < 0.5:
         template = template.replace("{count}", "{few}", 1).replace("{stock}", "{few_left}", 1)
     if random.random() < 0.08 and template.startswith(("{", "The ", "Our ")) and template.count(".") == 1:
         clause = template.removesuffix(".")

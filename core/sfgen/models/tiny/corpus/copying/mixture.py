@@ -23,7 +23,7 @@ PAIRS: dict[str, tuple[Callable[[Random], Pair], int]] = {
     "note_record": (note_record, 60),
     "note_answer": (note_answer, 50),
     "listing": (listing, 50),
-    "label": (label, 70),
+    "label": (label, 120),
     "answer": (answer, 170),
     "answers": (answers, 150),
     "answer_sentence": (answer_sentence, 20),
