@@ -21,7 +21,7 @@ from sfgen.models.tiny.corpus.copying.mixture import pairs
 from sfgen.models.tiny.corpus.copying.pair import Pair
 from sfgen.models.tiny.corpus.copying.words import Words
 from sfgen.models.tiny.training import __main__ as training
-from sfgen.models.tiny.training import batches, optimizer, score
+from sfgen.models.tiny.training import batches, calibrate, optimizer, score
 from sfgen.models.tiny.training.tokenizer import BEGIN, END, VOCABULARY_SIZE, train_tokenizer
 
 SENTENCE = "Ada Lovelace, 36, is a mathematician in London."
@@ -158,6 +158,23 @@ class TestNetwork:
         loaded: Any = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
         assert torch.allclose(found, loaded(input_ids=torch.tensor([tokens])).logits[0], atol=1e-4)
         assert np.allclose(found.numpy(), TinyModel(tmp_path).session().extend_all(tokens), atol=1e-4)
+
+    def test_calibrating_divides_the_scores(self, tokenizer: Any, tmp_path: Path) -> None:
+        import torch
+
+        from sfgen.models.tiny.model import TinyModel
+        from sfgen.models.tiny.training.network import save
+        from sfgen.models.tiny.training.transformer import Llama, Shape
+
+        torch.manual_seed(2)
+        model = Llama(Shape(tokens=VOCABULARY_SIZE, size=32, inner=48, layers=2, heads=2))
+        save({name: value.clone() for name, value in model.named_parameters()}, model.shape, tokenizer, tmp_path)
+        tokens = TinyModel(tmp_path).encode(SENTENCE)
+        before = TinyModel(tmp_path).session().extend_all(tokens)
+        calibrate.main([str(tmp_path), "1.25"])
+        after = TinyModel(tmp_path).session().extend_all(tokens)
+        assert np.abs(before).max() > 0.1
+        assert np.allclose(before, np.asarray(after) * 1.25, atol=1e-3)
 
     def test_what_does_not_count_teaches_nothing(self) -> None:
         import torch

@@ -40,7 +40,7 @@ MOST_DRAWS = 12
 """How often a text of prose is drawn again that says something twice: who reads none, writes none."""
 REPLACED_SHARE = 0.35
 """The share of the prose in which one common word is replaced everywhere."""
-FREE_SHARE = 650
+FREE_SHARE = 750
 """The share of texts without a prompt: small talk, stories and all else that ``corpus.KINDS`` names."""
 
 
