@@ -279,7 +279,9 @@ class TestCopying:
         schema = sfgen.JsonSchema("name, age int, job, city")
         assert sfgen.generate(model, sentence, index=sfgen.Index(schema, model.vocabulary)).value == record
 
-    @pytest.mark.parametrize(("item", "least"), [("records", 0.8), ("queries", 0.9), ("calls", 0.85), ("choices", 0.75)])
+    @pytest.mark.parametrize(
+        ("item", "least"), [("records", 0.8), ("queries", 0.9), ("calls", 0.85), ("choices", 0.75)]
+    )
     def test_what_its_docstring_says(self, model: TinyModel, item: str, least: float) -> None:
         source = Words(Random(f"{item} 1"), held_back=True)
         tried = [bench.ITEMS[item](model, source) for _ in range(40)]
