@@ -20,6 +20,7 @@ from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS, KINDS, check_prompts
 from sfgen.models.tiny.corpus.grammar import Grammar
 from sfgen.models.tiny.corpus.held_back import HELD_BACK, held_back
 from sfgen.models.tiny.corpus.knowledge import ANIMALS, COUNTRIES, JOBS, THINGS
+from sfgen.models.tiny.corpus.plots import PLOTS
 from sfgen.models.tiny.corpus.surroundings import OPPOSITES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -199,6 +200,13 @@ class TestWhatItSays:
             opened = re.search(r"(His|Her) name was ([A-Z][a-z]+)\. (?:([A-Z][a-z]+) )?", text)
             if opened and opened[3] in ("He", "She"):
                 assert (opened[1], opened[3]) in (("His", "He"), ("Her", "She"))
+
+    def test_some_stories_have_parts_of_several_plots(self) -> None:
+        firsts = [[part[0] for part in parts] for parts in PLOTS.values()]
+        assert len({len(parts) for parts in firsts}) == 1  # so that a part can take another's place
+        begun = re.compile("One evening .* at (his|her) door\\.|found a letter under the door")
+        mixed = [text for text in written("story", 1_000) if len(begun.findall(text)) == 1 and "packed a" in text]
+        assert mixed
 
     def test_people_are_json(self) -> None:
         texts = written("person", 600)

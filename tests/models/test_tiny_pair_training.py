@@ -21,7 +21,7 @@ from sfgen.models.tiny.corpus.copying.mixture import pairs
 from sfgen.models.tiny.corpus.copying.pair import Pair
 from sfgen.models.tiny.corpus.copying.words import Words
 from sfgen.models.tiny.training import __main__ as training
-from sfgen.models.tiny.training import batches, optimizer, score
+from sfgen.models.tiny.training import batches, calibrate, optimizer, score
 from sfgen.models.tiny.training.tokenizer import BEGIN, END, VOCABULARY_SIZE, train_tokenizer
 
 SENTENCE = "Ada Lovelace, 36, is a mathematician in London."
@@ -72,7 +72,22 @@ class TestBatches:
         begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
         given, written = ids(tokenizer, SENTENCE), ids(tokenizer, '{"age": 36}')
         assert document.tokens == [begin, *given, *written, end]
-        assert document.weights == [0.0, *[batches.PROMPT_WEIGHT] * len(given), *[1.0] * len(written), 1.0]
+        each = batches.LEAST_ANSWER / (len(written) + 1)
+        assert 1 < each < batches.MOST_WEIGHT
+        assert document.weights == [0.0, *[batches.PROMPT_WEIGHT] * len(given), *[each] * (len(written) + 1)]
+
+    def test_earlier_answers_count_as_the_last_one(self, tokenizer: Any) -> None:
+        prompt = "Ann has 3. Who has 3? Ann\nWhat has she? "
+        document = batches.encoded(tokenizer, Pair(prompt, "3" * 40, ((22, 25),)), None)
+        assert prompt[22:25] == "Ann"
+        counting = [
+            tokenizer.decode([token])
+            for token, weight in zip(document.tokens, document.weights, strict=True)
+            if weight > batches.PROMPT_WEIGHT
+        ]
+        assert counting == [*(tokenizer.decode([token]) for token in ids(tokenizer, "Ann")), *"3" * 40, ""]
+        assert max(document.weights) == batches.MOST_WEIGHT
+        assert document.weights[-1] == 1  # of a long answer
 
     @given(step=st.integers(0, 10**6))
     def test_rows(self, tokenizer: Any, step: int) -> None:
@@ -111,6 +126,12 @@ def test_learning_rate_rises_stays_and_falls() -> None:
     assert 0 < rates[-1] < 0.01 * level
 
 
+def test_learning_rate_rises_again_where_the_optimizer_knows_nothing() -> None:
+    rates = [optimizer.learning_rate(step, 10_000, 3_000) for step in range(3_000, 3_300)]
+    assert rates[:200] == [optimizer.learning_rate(step, 10_000) for step in range(200)]
+    assert rates[0] < 0.02 * rates[-1]
+
+
 def test_random_tokens_become_fewer() -> None:
     shares = [training.repeated_share(step) for step in range(0, 3_000, 100)]
     assert shares == sorted(shares, reverse=True)
@@ -137,6 +158,23 @@ class TestNetwork:
         loaded: Any = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
         assert torch.allclose(found, loaded(input_ids=torch.tensor([tokens])).logits[0], atol=1e-4)
         assert np.allclose(found.numpy(), TinyModel(tmp_path).session().extend_all(tokens), atol=1e-4)
+
+    def test_calibrating_divides_the_scores(self, tokenizer: Any, tmp_path: Path) -> None:
+        import torch
+
+        from sfgen.models.tiny.model import TinyModel
+        from sfgen.models.tiny.training.network import save
+        from sfgen.models.tiny.training.transformer import Llama, Shape
+
+        torch.manual_seed(2)
+        model = Llama(Shape(tokens=VOCABULARY_SIZE, size=32, inner=48, layers=2, heads=2))
+        save({name: value.clone() for name, value in model.named_parameters()}, model.shape, tokenizer, tmp_path)
+        tokens = TinyModel(tmp_path).encode(SENTENCE)
+        before = TinyModel(tmp_path).session().extend_all(tokens)
+        calibrate.main([str(tmp_path), "1.25"])
+        after = TinyModel(tmp_path).session().extend_all(tokens)
+        assert np.abs(before).max() > 0.1
+        assert np.allclose(before, np.asarray(after) * 1.25, atol=1e-3)
 
     def test_what_does_not_count_teaches_nothing(self) -> None:
         import torch
@@ -222,7 +260,7 @@ class TestTraining:
         import torch
         from safetensors.torch import load_file
 
-        monkeypatch.setattr(training, "learning_rate", lambda step, steps: 1e-3)  # it depends on the steps
+        monkeypatch.setattr(training, "learning_rate", lambda step, steps, first: 1e-3)  # it depends on the steps
         self.run(tmp_path / "whole", 8)
         self.run(tmp_path / "parts", 4)
         self.run(tmp_path / "parts", 8)
@@ -232,6 +270,22 @@ class TestTraining:
         assert {value.dtype for value in whole.values()} == {torch.float16}
         steps = [json.loads(line)["step"] for line in (tmp_path / "parts" / "log.jsonl").read_text().splitlines()]
         assert steps == [4, 8]
+
+    def test_it_begins_from_weights(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        import torch
+        from safetensors.torch import load_file
+
+        self.run(tmp_path / "first", 4)
+        weights = tmp_path / "first" / "weights"
+        monkeypatch.setattr(training, "learning_rate", lambda step, steps, first: 0.0)  # so that they stay
+        self.run(tmp_path / "second", 12, "--from-weights", str(weights), "--from-step", "4", "--stop", "8")
+        self.run(tmp_path / "second", 12, "--from-weights", "nowhere", "--from-step", "0")  # there is a checkpoint
+        found, right = (load_file(path / "model.safetensors") for path in (tmp_path / "second" / "weights", weights))
+        assert all(torch.equal(found[name], right[name]) for name in right)
+        assert (tmp_path / "second" / "tokenizer.json").read_text() == (weights / "tokenizer.json").read_text()
+        steps = [json.loads(line)["step"] for line in (tmp_path / "second" / "log.jsonl").read_text().splitlines()]
+        assert steps == [8, 12]
+        assert torch.load(tmp_path / "second" / "checkpoint.pt")["first_step"] == 4
 
     def test_another_seed_gives_other_weights(self, tmp_path: Path) -> None:
         for name, seed in (("first", "1"), ("second", "2")):

@@ -15,17 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen.models.tiny.corpus import KINDS, check_prompts_absent, corpus
-from sfgen.models.tiny.corpus.copying.answers import FACTS, HELD_BACK_TOLD
 from sfgen.models.tiny.corpus.copying.calls import TOOLS
 from sfgen.models.tiny.corpus.copying.held_back import HELD_BACK_PAIRS
 from sfgen.models.tiny.corpus.copying.labels import LABELS
-from sfgen.models.tiny.corpus.copying.mixture import PAIRS, PROSE, pairs
+from sfgen.models.tiny.corpus.copying.mixture import PAIRS, PROSE, free_text, pairs, repeats
 from sfgen.models.tiny.corpus.copying.pair import Pair
+from sfgen.models.tiny.corpus.copying.phrases import phrased
 from sfgen.models.tiny.corpus.copying.queries import HELD_BACK as HELD_BACK_QUERIES
 from sfgen.models.tiny.corpus.copying.queries import TEMPLATES as QUERIES
 from sfgen.models.tiny.corpus.copying.slots import SLOTS
 from sfgen.models.tiny.corpus.copying.substitutes import SUBSTITUTES, common_word, without
 from sfgen.models.tiny.corpus.copying.templates import HELD_BACK, TEMPLATES
+from sfgen.models.tiny.corpus.copying.told_facts import FACTS, HELD_BACK_TOLD
 from sfgen.models.tiny.corpus.copying.words import HELD_BACK_WORDS, Words, is_held_back
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -45,6 +46,7 @@ MONTHS = [
     "December",
 ]
 NEGATED = re.compile(r"\b(not|no longer|single)\b")
+FACT_KINDS = ("answer", "answers", "answer_sentence", "either_or", "filled_gap", "yes_or_no")
 RECORDS = ("extraction", "note_record", "listing", "call")
 seeds = st.integers(0, 2**32)
 
@@ -101,6 +103,17 @@ class TestAnswersStandInTheirPrompts:
     def test_sentences_that_answer(self, seed: int) -> None:
         pair = PAIRS["answer"][0](Random(seed))
         assert pair.answer.removesuffix(".") in pair.prompt
+
+    @given(seed=seeds)
+    def test_answers_to_several_questions(self, seed: int) -> None:
+        """Each stands among the facts, before the first question is asked."""
+        pair = PAIRS["answers"][0](Random(seed))
+        assert pair.answered
+        told = pair.prompt[: pair.answered[0][0]]
+        earlier = [pair.prompt[first:last] for first, last in pair.answered]
+        for number, text in enumerate((*earlier, pair.answer)):
+            assert text == text.strip()
+            assert text.removesuffix(".").lower() in told.lower(), (number, pair)  # a noun may open a sentence
 
     @given(kind=st.sampled_from(sorted(HELD_BACK_PAIRS)), seed=seeds)
     def test_of_the_evaluation(self, kind: str, seed: int) -> None:
@@ -164,6 +177,23 @@ def rows_of(pair: Pair) -> list[Any]:
     return connection.execute(pair.answer).fetchall()
 
 
+HELD_BACK_OF: dict[tuple[str, ...], list[str]] = {
+    ("extraction",): [text for group in HELD_BACK.values() for text in group],
+    FACT_KINDS: [text for _, group in HELD_BACK_TOLD for text in group],
+    ("label",): [text for labels in LABELS for group in labels.held_back.values() for text in group],
+    ("call",): [text for tool in TOOLS for text in tool.held_back],
+    ("query",): [question for question, _ in HELD_BACK_QUERIES],
+}
+"""Kinds of pairs to the held-back templates of what they tell."""
+
+
+def as_pattern(template: str) -> str:
+    """A regular expression for what a template can become, and the end of its sentence."""
+    parts = re.split(r"(\{[a-z]+\}|a\(n\))", template)
+    made = "".join("an?" if part == "a(n)" else r"[^\n]+?" if part[:1] == "{" else re.escape(part) for part in parts)
+    return made if template[-1] in ".!?" else rf"{made}(?:$|\n)"
+
+
 @pytest.fixture(scope="module")
 def training_text() -> list[str]:
     return [pair.prompt + pair.answer for pair in islice(pairs(Random(1)), 20_000)] + corpus(1, 5_000)
@@ -192,9 +222,38 @@ class TestHeldBack:
         for place, templates in HELD_BACK_TOLD:
             assert not set(templates) & set(FACTS[place].told)
 
+    @pytest.mark.parametrize("kinds", HELD_BACK_OF)
+    def test_no_prompt_has_a_sentence_of_one(self, kinds: tuple[str, ...]) -> None:
+        """However it was put together: a slot may be anything that does not end a sentence."""
+        sentence = re.compile("|".join(rf"(?:^|[.!?:] |\n|- ){as_pattern(text)}" for text in HELD_BACK_OF[kinds]))
+        for kind in kinds:
+            random = Random(11)
+            for _ in range(2_000):
+                prompt = PAIRS[kind][0](random).prompt
+                found = [match[0] for match in sentence.finditer(prompt)]
+                assert all(re.search(r"\w[.!?;:] [A-Z]", text) for text in found), (found, prompt)
+
+    def test_the_oracle_of_templates_can_say_no(self) -> None:
+        assert re.search(as_pattern("{a} became a(n) {b}."), "Ada became an engineer.")
+        assert not re.search(as_pattern("{a} became a(n) {b}."), "Ada is an engineer.")
+
     def test_no_demonstration_prompt(self, training_text: list[str]) -> None:
         for text in training_text:
             check_prompts_absent(text)
+
+
+class TestProse:
+    @pytest.mark.parametrize(
+        ("text", "twice"),
+        [("One day it was late. It was late, one day.", True), ("It was late. It was early.", False), ("", False)],
+    )
+    def test_what_repeats(self, text: str, twice: bool) -> None:
+        assert repeats(text) == twice
+
+    @pytest.mark.parametrize("kind", PROSE)
+    def test_hardly_any_repeats(self, kind: str) -> None:
+        random = Random(1)
+        assert sum(repeats(free_text(random, kind)) for _ in range(300)) <= 9
 
 
 class TestSubstitutes:
@@ -236,6 +295,12 @@ class TestSame:
     def test_pairs_hardly_repeat(self) -> None:
         texts = [pair for pair in islice(pairs(Random(5)), 4_000) if pair.prompt]
         assert len(set(texts)) > 0.97 * len(texts)
+
+    @given(seed=seeds)
+    def test_phrases_name_each_slot_once(self, seed: int) -> None:
+        slots = re.findall(r"\{([a-z_]+)\}", phrased(Random(seed)))
+        assert len(slots) == len(set(slots)) > 1
+        assert set(slots) <= set(SLOTS)
 
     def test_slots_are_known(self) -> None:
         named = {slot for group in TEMPLATES.values() for text in group for slot in re.findall(r"\{([a-z]+)\}", text)}

@@ -28,7 +28,7 @@ from sfgen.protocols import Model
 
 FRESH_SEED = 1_000_000
 """Documents of this seed were neither in the tokenizer's nor in the model's training text."""
-PERPLEXITY = {"fresh": 1.98, "sentence": 5.4, "small_talk": 5.3, "story": 7.7, "record": 4.4}
+PERPLEXITY = {"fresh": 1.87, "sentence": 4.9, "small_talk": 4.8, "story": 7.2, "record": 4.3}
 """Bounds on the perplexity per token: a tenth above what the committed weights have on these very documents."""
 WORD = re.compile(r"[A-Za-z]+")
 PERSON = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'
@@ -279,7 +279,9 @@ class TestCopying:
         schema = sfgen.JsonSchema("name, age int, job, city")
         assert sfgen.generate(model, sentence, index=sfgen.Index(schema, model.vocabulary)).value == record
 
-    @pytest.mark.parametrize(("item", "least"), [("records", 0.6), ("queries", 0.8), ("calls", 0.8), ("choices", 0.45)])
+    @pytest.mark.parametrize(
+        ("item", "least"), [("records", 0.8), ("queries", 0.9), ("calls", 0.85), ("choices", 0.75)]
+    )
     def test_what_its_docstring_says(self, model: TinyModel, item: str, least: float) -> None:
         source = Words(Random(f"{item} 1"), held_back=True)
         tried = [bench.ITEMS[item](model, source) for _ in range(40)]

@@ -98,7 +98,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "contest": (
         (
             "One day the king was looking for the best <work> in the land.",
-            "One day in <month> there was a great feast in <land>, and a prize for the best <work>.",
+            "One day in <month> they held a great feast in <land>, with a prize for the best <work>.",
         ),
         (
             "The prize was a(n) <thing_quality> <prize>.",

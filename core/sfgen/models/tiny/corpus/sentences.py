@@ -201,5 +201,5 @@ GRAMMAR = Grammar(RULES, _RULES)
 
 
 def paragraph(random: Random) -> str:
-    """One to four sentences."""
-    return " ".join(GRAMMAR.write(random, "sentence") for _ in range(random.choice((1, 1, 2, 3, 4))))
+    """One to three sentences, more often one."""
+    return " ".join(GRAMMAR.write(random, "sentence") for _ in range(random.choice((1, 1, 1, 1, 1, 2, 2, 3))))

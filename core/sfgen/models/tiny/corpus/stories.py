@@ -24,6 +24,8 @@ _RULES: dict[str, tuple[str, ...]] = {
     "elder": ("mother", "father", "grandmother", "grandfather", "aunt", "uncle", "teacher"),
 }
 GRAMMAR = Grammar(RULES, _RULES)
+MIXED_SHARE = 0.35
+"""The share of the stories whose parts are those of different plots: who has read them expects less, and more."""
 _SWIM_OR_BUZZ = {"whale", "dolphin", "shark", "octopus", "bee", "ant", "spider", "butterfly"}
 _BEASTS = tuple(animal.name for animal in ANIMALS if animal.name not in _SWIM_OR_BUZZ)
 
@@ -50,7 +52,9 @@ def story(random: Random) -> str:
     known = cast(random)
     plot = random.choice(tuple(PLOTS))
     parts = list(PLOTS[plot])
-    if plot in SHORT_PLOTS and random.random() < 0.4:
+    if random.random() < MIXED_SHARE:
+        parts = [random.choice(others) for others in zip(*PLOTS.values(), strict=False)]
+    elif plot in SHORT_PLOTS and random.random() < 0.4:
         parts = [parts[0], parts[1], parts[-1]]
     templates = [random.choice(part) for part in parts]
     if random.random() < 0.5:

@@ -46,20 +46,23 @@ def train_step(state: State, rows: Rows, rate: float, loss: Callable[..., torch.
     return float(found.detach())
 
 
-def begun(directory: Path, seed: int) -> tuple[Any, State]:
-    """Tokenizer and state of a directory; where there are none, new ones."""
+def begun(directory: Path, seed: int, weights: Path | None = None, step: int = 0) -> tuple[Any, State]:
+    """Tokenizer and state of a directory; where there are none, those of the weights of a step, or new ones."""
     import torch
 
     from .transformer import Llama, Shape
 
     directory.mkdir(parents=True, exist_ok=True)
+    if weights and not (directory / "tokenizer.json").exists():
+        save_tokenizer(load_tokenizer(weights), directory, length=LENGTH)
     if not (directory / "tokenizer.json").exists():
         source = islice(pairs(Random(f"{seed} tokenizer")), TOKENIZER_DOCUMENTS)
         save_tokenizer(train_tokenizer(pair.prompt + pair.answer for pair in source), directory, length=LENGTH)
     tokenizer = load_tokenizer(directory)
     torch.manual_seed(seed)
     state = State(Llama(Shape(tokens=tokenizer.get_vocab_size())))
-    state.load(directory)
+    if not state.load(directory) and weights:
+        state.begin_from(weights, step)
     return tokenizer, state
 
 
@@ -80,6 +83,8 @@ def main(arguments: list[str] | None = None) -> None:
         "--steps", type=int, default=60_000, help="all steps, of which the last fifth slows down (default: %(default)s)"
     )
     add("--stop", type=int, metavar="STEP", help="stop there, to go on later, perhaps with other settings")
+    add("--from-weights", type=Path, metavar="DIR", help="where there is no checkpoint: begin from these weights")
+    add("--from-step", type=int, default=0, metavar="STEP", help="the step they were made at (default: %(default)s)")
     add("--rows", type=int, default=16, help="rows of a step, of 256 tokens each (default: %(default)s)")
     add("--seed", type=int, default=0, help="of text and weights (default: %(default)s)")
     add("--threads", type=int, default=1, help="processor threads (default: %(default)s)")
@@ -96,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     torch.set_num_threads(options.threads)
     computed: Callable[..., torch.Tensor] = torch.compile(loss) if options.compile else loss
-    tokenizer, state = begun(options.directory, options.seed)
+    tokenizer, state = begun(options.directory, options.seed, options.from_weights, options.from_step)
     started, losses = time.process_time(), []
     last = min(options.steps, options.stop or options.steps)
     while state.step < last:
@@ -108,7 +113,7 @@ def main(arguments: list[str] | None = None) -> None:
             rows=options.rows,
             repeated=repeated_share(state.step),
         )
-        rate = learning_rate(state.step, options.steps)
+        rate = learning_rate(state.step, options.steps, state.first_step)
         losses.append(train_step(state, rows, rate, computed, bfloat16=not options.float32))
         if state.step % 25 == 0:
             print(f"step {state.step} loss {sum(losses[-25:]) / 25:.3f}", flush=True)

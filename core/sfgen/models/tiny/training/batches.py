@@ -20,7 +20,10 @@ ROW_LENGTH = 256
 """Tokens of a row that are read; one more is foreseen."""
 WAITING = 12
 """Documents among which the next one of a row is chosen, so that it fits."""
-PROMPT_WEIGHT = 0.1
+PROMPT_WEIGHT = 0.03
+LEAST_ANSWER = 16
+MOST_WEIGHT = 5.0
+"""A shorter answer counts as if it had so many tokens, but no token more than this: else records drown choices."""
 CUT_SHARE = 0.15
 """The share of texts that are cut in two at any character, and tokenised apart: a prompt may end there."""
 
@@ -92,15 +95,30 @@ def documents(tokenizer: Any, random: Random, repeated: float) -> Iterator[Docum
 def encoded(tokenizer: Any, pair: Pair, random: Random | None) -> Document:
     """A pair as token ids; with a source of chance its answer may be cut in two."""
     begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
-    given = tokenizer.encode(pair.prompt, add_special_tokens=False).ids
-    written = [
-        number
-        for piece in (pieces(pair.answer, random) if random else [pair.answer])
-        for number in tokenizer.encode(piece, add_special_tokens=False).ids
-    ]
-    tokens = [begin, *given, *written, end]
-    weights = [0.0, *[PROMPT_WEIGHT] * len(given), *[1.0] * (len(written) + 1)]
+    tokens, weights = [begin], [0.0]
+
+    def add(text: str, weight: float | None) -> None:
+        found = tokenizer.encode(text, add_special_tokens=False).ids
+        tokens.extend(found)
+        weights.extend([_answer_weight(len(found)) if weight is None else weight] * len(found))
+
+    place = 0
+    for first, last in pair.answered:
+        add(pair.prompt[place:first], PROMPT_WEIGHT)
+        add(pair.prompt[first:last], None)
+        place = last
+    add(pair.prompt[place:], PROMPT_WEIGHT)
+    before = len(tokens)
+    for piece in pieces(pair.answer, random) if random else [pair.answer]:
+        add(piece, 1.0)
+    tokens.append(end)
+    weights[before:] = [_answer_weight(len(tokens) - before)] * (len(tokens) - before)
     return Document(tokens, weights)
+
+
+def _answer_weight(count: int) -> float:
+    """How much each of the tokens of an answer counts."""
+    return min(MOST_WEIGHT, max(1.0, LEAST_ANSWER / max(1, count)))
 
 
 def pieces(text: str, random: Random) -> list[str]:

@@ -25,6 +25,7 @@ class State:
         optimizer: Of its weights.
         mean: The running mean of the weights (Polyak and Juditsky 1992); it foresees better than the last ones.
         step: How many steps were taken. With the seed it says which batch is next, so no other chance is kept.
+        first_step: The step before which the optimizer knew nothing: 0, or that of the weights it began from.
     """
 
     def __init__(self, model: Llama) -> None:
@@ -33,7 +34,7 @@ class State:
         self.mean: dict[str, torch.Tensor] = {
             name: parameter.detach().clone() for name, parameter in model.named_parameters()
         }
-        self.step = 0
+        self.step = self.first_step = 0
 
     def count_step(self) -> None:
         """Take the weights into their mean, after a step."""
@@ -56,6 +57,7 @@ class State:
                 "mean": self.mean,
                 "optimizer": self.optimizer.state_dict(),
                 "step": self.step,
+                "first_step": self.first_step,
             },
             partial,
         )
@@ -74,8 +76,24 @@ class State:
                 parameter.copy_(found["model"][name])
         self.mean = found["mean"]
         self.optimizer.load_state_dict(found["optimizer"])
-        self.step = found["step"]
+        self.step, self.first_step = found["step"], found["first_step"]
         return True
+
+    def begin_from(self, weights: Path, step: int) -> None:
+        """Begin from weights that were made into a transformers directory after a step; the optimizer knows nothing.
+
+        Raises:
+            KeyError: The directory is of a transformer of another shape.
+        """
+        import torch
+        from safetensors.torch import load_file
+
+        found = load_file(weights / "model.safetensors")
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(found[name])
+                self.mean[name].copy_(parameter)
+        self.step = self.first_step = step
 
 
 def log(directory: Path, **values: object) -> None:

@@ -54,8 +54,8 @@ class Optimizer:
             part.load_state_dict(state)
 
 
-def learning_rate(step: int, steps: int) -> float:
-    """Up in a line, level, and down in a line in the last fifth (Hu et al. 2024)."""
-    up = (step + 1) / WARM_UP_STEPS
+def learning_rate(step: int, steps: int, first_step: int = 0) -> float:
+    """Up in a line from the first step on, level, and down in a line in the last fifth (Hu et al. 2024)."""
+    up = (step + 1 - first_step) / WARM_UP_STEPS
     down = (steps - step) / (LAST_PART * steps)
     return LEARNING_RATE * max(0.0, min(1.0, up, down))

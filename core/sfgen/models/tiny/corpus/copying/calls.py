@@ -6,6 +6,7 @@ import json
 from random import Random
 from typing import NamedTuple
 
+from .call_wordings import requested
 from .extraction import filled
 from .pair import Pair
 from .slots import Leaf
@@ -232,7 +233,8 @@ def call(random: Random) -> Pair:
     """A request, sometimes under a list of tools, and the call."""
     source = Words(random)
     tool = random.choice(TOOLS)
-    text, name, arguments, names = called(source, tool, random.choice(tool.requests))
+    template = random.choice(tool.requests) if random.random() < 0.45 else requested(random, tool.names[0])
+    text, name, arguments, names = called(source, tool, template)
     if random.random() < 0.35:
         listed = [f"{name}({', '.join(names.values())})"]
         for other in random.sample([one for one in TOOLS if one is not tool], random.randint(1, 3)):

@@ -196,8 +196,11 @@ def composed(random: Random) -> str:
         if not _slots(clause) & _slots(" ".join((named, *chosen))):
             chosen.append(clause)
     text = named
-    if len(chosen) > 2 and random.random() < 0.4:
+    if len(chosen) > 2 and random.random() < 0.3:
         return f"{named} {', '.join(chosen[:-1])} and {chosen[-1]}."
+    if len(chosen) > 1 and random.random() < 0.25:
+        which = "who" if "He" in subject.again else "which"
+        return f"{named}, {which} {' and '.join(chosen[:-1])}, {chosen[-1]}."
     while chosen:
         if len(chosen) > 1 and random.random() < 0.5:
             first, second = chosen.pop(), chosen.pop()

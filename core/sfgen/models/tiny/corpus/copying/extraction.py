@@ -12,8 +12,10 @@ from sfgen.models.tiny.corpus.grammar import with_articles
 
 from .composed import composed
 from .pair import Pair
+from .phrases import phrased
 from .slots import SLOTS, Leaf
 from .templates import DISTRACTIONS, TEMPLATES
+from .wordings import framed
 from .words import Words
 
 _SLOT = re.compile(r"\{([a-z]+)\}")
@@ -41,6 +43,10 @@ _REQUESTS = (
 )
 
 
+_LOWER = ("{product}", "{sky}", "{few", "{event}")
+"""Slots of words in lower case, which have a capital letter where they open a sentence."""
+
+
 class Sentence(NamedTuple):
     """A sentence whose slots are filled.
 
@@ -63,7 +69,7 @@ def filled(source: Words, template: str) -> Sentence:
         return text
 
     text = with_articles(_SLOT.sub(fill, template))
-    return Sentence(text[:1].upper() + text[1:] if template.startswith("{product}") else text, values)
+    return Sentence(text[:1].upper() + text[1:] if template.startswith(_LOWER) else text, values)
 
 
 def keys_of(random: Random, slots: list[str]) -> dict[str, str]:
@@ -107,11 +113,11 @@ def extraction(random: Random) -> Pair:
     """A sentence, or some of one kind or of two, and what they say as JSON."""
     source = Words(random)
     draw = random.random()
-    template = composed(random) if draw < 0.35 else random.choice(TEMPLATES[random.choice(_SUBJECTS)])
-    if 0.35 < draw < 0.42:
+    template = _template(random)
+    if draw < 0.07:
         return _several(source, template)
     sentence = filled(source, template)
-    if 0.42 < draw < 0.52:
+    if 0.07 < draw < 0.17:
         sentence = _with_another(source, sentence)
     keys = keys_of(random, chosen_slots(random, sentence.values))
     value: Any = record_of(sentence, keys, strings=random.random() < 0.05)
@@ -123,6 +129,21 @@ def extraction(random: Random) -> Pair:
     return Pair(
         random.choice(_REQUESTS) + around(random, sentence.text) + random.choice(SEPARATORS), written(random, value)
     )
+
+
+def _template(random: Random) -> str:
+    """A template that was written out, that was put together, or that a grammar wrote; at times inside a frame."""
+    draw = random.random()
+    if draw < 0.3:
+        template = random.choice(TEMPLATES[random.choice(_SUBJECTS)])
+    else:
+        template = composed(random) if draw < 0.5 else phrased(random)
+    if random.random() < 0.5:
+        template = template.replace("{count}", "{few}", 1).replace("{stock}", "{few_left}", 1)
+    if random.random() < 0.08 and template.startswith(("{", "The ", "Our ")) and template.count(".") == 1:
+        clause = template.removesuffix(".")
+        return framed(random, clause if clause.startswith("{") else clause[:1].lower() + clause[1:])
+    return template
 
 
 def _with_another(source: Words, sentence: Sentence) -> Sentence:

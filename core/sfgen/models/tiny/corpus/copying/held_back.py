@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from .answers import FACTS, HELD_BACK_TOLD, told, with_pair
+from .answers import told, with_pair
 from .calls import TOOLS, called
 from .extraction import Sentence, filled, keys_of
 from .labels import LABELS
@@ -13,6 +13,7 @@ from .pair import Pair
 from .queries import HELD_BACK as HELD_BACK_QUERIES
 from .queries import asked
 from .templates import HELD_BACK as HELD_BACK_TEMPLATES
+from .told_facts import FACTS, HELD_BACK_TOLD
 from .words import Words
 
 

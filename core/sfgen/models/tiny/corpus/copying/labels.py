@@ -6,6 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from .extraction import filled
+from .opinions import opinion
 from .pair import Pair
 from .words import Words
 
@@ -266,7 +267,9 @@ def label(random: Random) -> Pair:
     """A text and its label."""
     labels = random.choice(LABELS)
     right = random.choice(list(labels.texts))
-    text = filled(Words(random), random.choice(labels.texts[right])).text
+    source = Words(random)
+    opinions = "positive" in labels.texts and random.random() < 0.7
+    text = filled(source, opinion(random, right) if opinions else random.choice(labels.texts[right])).text
     if random.random() < 0.2:
-        text += " " + filled(Words(random), random.choice(labels.texts[right])).text
+        text += " " + filled(source, random.choice(labels.texts[right])).text
     return Pair(shown(random, labels, text), right)

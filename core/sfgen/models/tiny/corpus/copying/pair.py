@@ -11,7 +11,9 @@ class Pair(NamedTuple):
     Attributes:
         prompt: What is read. It counts little in training: nobody can foresee an invented name.
         answer: What is written after it, to the end of the document.
+        answered: Where earlier answers stand in the prompt: first character, and the one after the last.
     """
 
     prompt: str
     answer: str
+    answered: tuple[tuple[int, int], ...] = ()

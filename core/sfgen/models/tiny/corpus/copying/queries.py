@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from .pair import Pair
+from .query_wordings import composed_query
 from .words import Words
 
 _TEXT_COLUMNS = (
@@ -112,7 +113,8 @@ def asked(source: Words, template: tuple[str, str]) -> tuple[str, str]:
 
 def query(random: Random) -> Pair:
     """A table, a question, its SQL."""
-    question, answer = asked(Words(random), random.choice(TEMPLATES))
+    template = random.choice(TEMPLATES) if random.random() < 0.4 else composed_query(random)
+    question, answer = asked(Words(random), template)
     return Pair(
         question + random.choice(("\n", "\n", "\nSQL: ", " ", "", "\n\n")), answer + random.choice(("", "", ";"))
     )

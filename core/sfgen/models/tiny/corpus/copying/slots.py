@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from sfgen.models.tiny.corpus.dates import clock, day
 from sfgen.models.tiny.corpus.lexicon import MONTHS, WEEKDAYS, words
 
-from .words import Words
+from .words import NUMBER_WORDS, Words
 
 Leaf: TypeAlias = str | int | float | bool
 
@@ -72,6 +72,12 @@ def _count(source: Words) -> Filled:
     return Filled(*source.number())
 
 
+def _in_letters(source: Words) -> Filled:
+    """A number in letters."""
+    value = source.random.randint(2, 12)
+    return Filled(NUMBER_WORDS[value - 2], value)
+
+
 def _decimal(source: Words) -> Filled:
     value = source.random.randint(1, 99) + source.random.randint(1, 9) / 10
     return Filled(str(value), value)
@@ -123,9 +129,11 @@ SLOTS: dict[str, Slot] = {
     "customer": Slot(_copied(Words.name), ("customer", "customer", "buyer", "client", "ordered_by")),
     "product": Slot(_copied(Words.product), ("product", "product", "item", "article", "thing", "what")),
     "count": Slot(_count, ("quantity", "quantity", "count", "pieces", "how_many")),
+    "few": Slot(_in_letters, ("quantity", "count", "amount", "number", "pieces", "how_many")),
     "price": Slot(_money, ("price", "price", "price", "cost", "amount", "costs")),
     "total": Slot(_money, ("total", "total", "amount", "sum", "price")),
     "stock": Slot(_count, ("stock", "in_stock", "stock", "available", "left")),
+    "few_left": Slot(_in_letters, ("stock", "in_stock", "stock", "available", "left")),
     "colour": Slot(_copied(Words.colour), ("colour", "color", "colour")),
     "material": Slot(_copied(Words.material), ("material", "made_of", "material")),
     "paid": Slot(

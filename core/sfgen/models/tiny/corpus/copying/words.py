@@ -66,7 +66,7 @@ _TOWN_ENDS = words(
 )
 _JOB_ENDS = words("er er er ist ist ian or maker keeper smith monger wright")
 _ACCENTS = {"a": "áàäâãå", "e": "éèêë", "i": "íîï", "o": "óòöôø", "u": "úùûü", "n": "ñ", "c": "çč", "s": "š", "z": "ž"}
-_NUMBER_WORDS = words("two three four five six seven eight nine ten eleven twelve")
+NUMBER_WORDS = words("two three four five six seven eight nine ten eleven twelve")
 _FIRMS = words("Ltd Inc GmbH AG Foods Books Labs Systems Motors Bank Travel Media Energy Press Group Works Brothers")
 _STREETS = words("Street Road Lane Avenue Square Hill Court Way Drive Close")
 _NOUNS = (*(thing.name for thing in THINGS), *(food.name for food in FOODS))
@@ -229,8 +229,8 @@ class Words:
     def number(self) -> tuple[str, int]:
         """A small whole number as it is written, sometimes in letters, and the number."""
         if self.random.random() < 0.15:
-            word = self.random.choice(_NUMBER_WORDS)
-            return word, _NUMBER_WORDS.index(word) + 2
+            word = self.random.choice(NUMBER_WORDS)
+            return word, NUMBER_WORDS.index(word) + 2
         value = self.random.randint(1, self.random.choice((9, 99, 999, 9999)))
         return str(value), value
 
