@@ -35,35 +35,38 @@ class ActorTexts:
                 hint="Take fewer of them: perhaps the memory does not suffice for several models.",
             )
         try:
-            self._loaded = load(assignment.job)
-            self._loaded.load_weights()
+            loaded = load(assignment.job)
+            loaded.load_weights()
         except SfgenError as error:
             self._asked("refuse", error)
             raise
         self._asked("loaded")
+        self._known: dict[tuple[int, int], Outcome] = {}  # of the block
+        # One for all blocks: it keeps the constraints that records have of their own.
+        self._texts = Texts(loaded, assignment.lines, None, self._take)
 
     def fill(self, slots: Sequence[Slot]) -> list[Outcome]:
         """What comes of some places, in their order."""
-        known: dict[tuple[int, int], Outcome] = {}
+        known = self._known
+        known.clear()
         deaths = self._asked("deaths", [slot.key for slot in slots], self._process, default=[0] * len(slots))
         for slot, count in zip(slots, deaths, strict=True):  # what may have killed a process is made alone, and first
             if count >= MOST_DEATHS:
                 error = GenerationError("the process that made it has died, and a second one, too")
                 known[slot.key] = Outcome(slot, self._assignment.lines.failed(slot, error.message), error)
             elif count:
-                self._fill([slot], 1, known)
-        self._fill([slot for slot in slots if slot.key not in known], self._assignment.batch_size, known)
+                self._fill([slot], 1)
+        self._fill([slot for slot in slots if slot.key not in known], self._assignment.batch_size)
         return [known[slot.key] for slot in slots]
 
-    def _fill(self, slots: Sequence[Slot], at_once: int, known: dict[tuple[int, int], Outcome]) -> None:
-        def take(outcome: Outcome) -> None:
-            known[outcome.slot.key] = outcome
-            if self._journal is not None:
-                self._journal.done.remote([outcome.slot.key])  # nobody waits: at worst a place is made alone once
-
-        texts = Texts(self._loaded, self._assignment.lines, None, take)
-        for _ in texts.steps(self._announced(slots), at_once):
+    def _fill(self, slots: Sequence[Slot], at_once: int) -> None:
+        for _ in self._texts.steps(self._announced(slots), at_once):
             pass
+
+    def _take(self, outcome: Outcome) -> None:
+        self._known[outcome.slot.key] = outcome
+        if self._journal is not None:
+            self._journal.done.remote([outcome.slot.key])  # nobody waits: at worst a place is made alone once
 
     def _announced(self, slots: Iterable[Slot]) -> Iterator[Slot]:
         for slot in slots:
