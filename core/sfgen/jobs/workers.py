@@ -19,20 +19,15 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import IO
 
-from sfgen.errors import GenerationError, ModelError, SfgenError
+from sfgen.errors import ModelError, SfgenError
 from sfgen.jobs.assignment import Assignment, Ready
+from sfgen.jobs.deaths import MOST_DEATHS, MOST_FAILED_STARTS, give_up
 from sfgen.jobs.in_order import InOrder
 from sfgen.jobs.lines import Slot
 from sfgen.jobs.texts import Outcome
 
 COMMAND = (sys.executable, "-m", "sfgen.jobs.worker")
 """What starts a worker."""
-
-_MOST_DEATHS = 2
-"""A place in whose making so many processes have died is given up."""
-
-_MOST_FAILED_STARTS = 3
-"""So many processes in a row may die before they have loaded their model."""
 
 
 @dataclass(eq=False)
@@ -193,22 +188,18 @@ class Workers:
         self.deaths += 1
         if not worker.is_ready:
             self._failed_starts += 1
-            if self._failed_starts >= _MOST_FAILED_STARTS:
+            if self._failed_starts >= MOST_FAILED_STARTS:
                 raise ModelError(
                     f"a process that was to load the model has died ({_how(worker.process)}), and others after it",
                     hint="Take fewer of them, or none: perhaps the memory does not suffice for several models.",
                 )
         for slot in worker.given.values():
             self._deaths[slot.key] += 1
-            if self._deaths[slot.key] < _MOST_DEATHS:
+            if self._deaths[slot.key] < MOST_DEATHS:
                 self._again.append(slot)
             else:
-                self._give_up(slot, _how(worker.process))
+                self._order.add(give_up(slot, self._assignment.lines, _how(worker.process)))
         self._start()
-
-    def _give_up(self, slot: Slot, how: str) -> None:
-        error = GenerationError(f"the process that made it has died, and a second one, too ({how})")
-        self._order.add(Outcome(slot, self._assignment.lines.failed(slot, error.message), error))
 
     def _give(self) -> None:
         """Give each worker what it can take: what has killed one is given alone, to one that has nothing else."""

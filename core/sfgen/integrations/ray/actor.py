@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sfgen.errors import GenerationError, ModelError, SfgenError
-from sfgen.integrations.ray.journal import MOST_DEATHS
+from sfgen.errors import ModelError, SfgenError
 from sfgen.jobs.assignment import Assignment
+from sfgen.jobs.deaths import MOST_DEATHS, give_up
 from sfgen.jobs.lines import Slot
 from sfgen.jobs.loaded import load
 from sfgen.jobs.texts import Outcome, Texts
@@ -52,8 +52,7 @@ class ActorTexts:
         deaths = self._asked("deaths", [slot.key for slot in slots], self._process, default=[0] * len(slots))
         for slot, count in zip(slots, deaths, strict=True):  # what may have killed a process is made alone, and first
             if count >= MOST_DEATHS:
-                error = GenerationError("the process that made it has died, and a second one, too")
-                known[slot.key] = Outcome(slot, self._assignment.lines.failed(slot, error.message), error)
+                known[slot.key] = give_up(slot, self._assignment.lines)
             elif count:
                 self._fill([slot], 1)
         self._fill([slot for slot in slots if slot.key not in known], self._assignment.batch_size)

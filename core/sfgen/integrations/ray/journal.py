@@ -13,15 +13,10 @@ from typing import Any, TypeAlias
 
 from sfgen import arguments
 from sfgen.errors import SfgenError
+from sfgen.jobs.deaths import MOST_FAILED_STARTS
 
 Key: TypeAlias = tuple[int, int]
 """The line and the sample of a place."""
-
-MOST_DEATHS = 2
-"""A place in whose making so many processes have died is given up."""
-
-_MOST_FAILED_STARTS = 3
-"""So many processes in a row may die before they have loaded their model."""
 
 
 @dataclass
@@ -41,7 +36,7 @@ class Journal:
     def start(self) -> bool:
         """A process begins to load the model; false where too many have died so: it should give up."""
         self._starts += 1
-        return self._starts <= _MOST_FAILED_STARTS and self.refusal is None
+        return self._starts <= MOST_FAILED_STARTS and self.refusal is None
 
     def loaded(self) -> None:
         """A process has loaded it."""
