@@ -41,7 +41,9 @@ def markers_of(item: pytest.Item) -> set[str]:
             found.add("published")
         fixtures = item._fixtureinfo.name2fixturedefs.values()
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        found |= uses_of([item.function, *(definitions[-1].func for definitions in fixtures)], parameters)
+        methods = [getattr(item.cls, name) for name in item.function.__code__.co_names if hasattr(item.cls, name)]
+        functions = [item.function, *methods, *(definitions[-1].func for definitions in fixtures)]
+        found |= uses_of(functions, parameters)
     elif isinstance(item, pytest.DoctestItem):
         text = Path(item.path).read_text(encoding="utf-8")
         found |= (

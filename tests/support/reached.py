@@ -17,10 +17,11 @@ from typing import Any
 _TESTS = str(Path(__file__).parents[1]) + os.sep
 
 USES = {
-    # A file is made executable to be run; `svg` runs Graphviz.
-    "process": {"subprocess", "multiprocessing", "forkpty", "ProcessPoolExecutor", "chmod", "svg"},
-    # Tokenizers are read by transformers.
+    # A file is made executable to be run; `svg` runs Graphviz; each worker of a job is a process.
+    "process": {"subprocess", "multiprocessing", "forkpty", "ProcessPoolExecutor", "chmod", "svg", "workers"},
+    # Tokenizers are read by transformers, which the training writes them with.
     "torch": {
+        "training",
         *("torch", "transformers", "TransformersModel", "load_tokenizer"),
         *("load_vocabulary", "from_tokenizer", "from_pretrained"),
     },
@@ -74,11 +75,13 @@ def _in_code(function: FunctionType) -> tuple[set[str], set[FunctionType]]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """All names in code, that of inner functions included."""
+    """All names in code, that of inner functions and those of keyword arguments included."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
+        elif isinstance(constant, tuple):  # the names of keyword arguments stand in one
+            yield from (name for name in constant if isinstance(name, str) and name.isidentifier())
 
 
 def _functions(value: object, depth: int = 2) -> Iterator[FunctionType]:
