@@ -30,10 +30,18 @@ _FOLDERS = {
 """By pattern of the path: the markers of all that is there."""
 
 
+def is_left_out(path: Path) -> bool:
+    """Whether all tests of a file have a marker; the path is that from the root of the repository."""
+    return bool(_of_folder(path.as_posix()))
+
+
+def _of_folder(path: str) -> set[str]:
+    return {marker for pattern, markers in _FOLDERS.items() if fnmatch(path, pattern) for marker in markers}
+
+
 def markers_of(item: pytest.Item) -> set[str]:
     """The markers of a test: of its folder, of what its code uses, and of the programs that it is skipped without."""
-    file = item.nodeid.partition("::")[0]
-    found = {marker for pattern, markers in _FOLDERS.items() if fnmatch(file, pattern) for marker in markers}
+    found = _of_folder(item.nodeid.partition("::")[0])
     if any(is_of_a_program(str(mark.kwargs.get("reason"))) for mark in item.iter_markers("skipif")):
         found.add("program")
     if isinstance(item, pytest.Function):
