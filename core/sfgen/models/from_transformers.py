@@ -77,7 +77,7 @@ class LoadedModel:
         self.is_plain = type(network).__module__.startswith("transformers.models.") and is_on_one_device(network)
 
     def network(self) -> Any:
-        """The model of transformers.
+        """Return the model of transformers.
 
         Raises:
             ModelError: It is in training mode.

@@ -23,7 +23,7 @@ _FORM = 'A conversation is a list of {"role": "user", "content": "…"}.'
 
 
 def user_message(content: str) -> Message:
-    """The message of a user."""
+    """Return a message of the user."""
     return {"role": "user", "content": content}
 
 
@@ -65,12 +65,18 @@ def check_conversation(messages: Sequence[Message]) -> None:
 
 
 def is_conversation(prompt: object) -> bool:
-    """Whether a prompt is messages, and not a text or token ids."""
+    """Tell whether a prompt is messages, rather than text or token ids."""
     return isinstance(prompt, Sequence) and not isinstance(prompt, str | bytes) and isinstance(_first(prompt), Mapping)
 
 
 def chat_ids(model: Model, messages: Iterable[Message]) -> Sequence[int]:
-    """The token ids of a conversation in a model's chat template, up to where the answer begins.
+    """Tokenize a conversation with a model's chat template.
+
+    It ends where the answer begins.
+
+    Args:
+        model: The model.
+        messages: Each with a ``role`` and a ``content``.
 
     Raises:
         UsageError: The messages are of another form, or the model has no chat template or not all of the roles.
@@ -90,7 +96,11 @@ def chat_ids(model: Model, messages: Iterable[Message]) -> Sequence[int]:
 
 
 def prompt_of(model: Model, prompt: Prompt) -> str | Sequence[int]:
-    """A prompt as it is; of messages the tokens that the model's chat template makes of them.
+    """Return a prompt as text or token ids.
+
+    Args:
+        model: The model, whose chat template is used for messages.
+        prompt: Text and token ids are returned as they are.
 
     Raises:
         SfgenError: As ``chat_ids``.

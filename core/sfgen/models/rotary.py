@@ -18,7 +18,7 @@ from typing import Any
 
 
 class Rotary:
-    """Watches the length of one sequence.
+    """An observer of the length of one sequence.
 
     Args:
         model: The transformers model that reads it.
@@ -31,14 +31,15 @@ class Rotary:
         self._growing = [module for module in model.modules() if _grows(module)] if "dynamic" in kinds else []
 
     def ends(self, start: int, stop: int) -> list[int]:
-        """The lengths at which reading pauses if no token's scores may depend on what follows it.
+        """Return the lengths at which reading must pause.
 
-        In one forward pass all positions are turned for the length of the whole: a text is read up to the border of
-        ``longrope`` and then beyond it, and beyond the border of ``dynamic`` one token at a time.
+        So no token's scores depend on what follows it. In one forward pass all positions are turned for the length of
+        the whole: a text is read up to the border of ``longrope`` and then beyond it, and beyond the border of
+        ``dynamic`` one token at a time.
 
         Args:
-            start: How many tokens were read before.
-            stop: How many are read then.
+            start: The tokens read before.
+            stop: The tokens read afterwards.
 
         Returns:
             Ascending, the last one ``stop``.
@@ -66,7 +67,10 @@ class Rotary:
 
 
 def depends_on_length(config: Any) -> bool:
-    """Whether a model's rotary positions are turned otherwise in a long text, so that two texts cannot share a pass."""
+    """Tell whether rotary frequencies depend on the text's length.
+
+    Two texts then cannot share a pass.
+    """
     return any(kind in ("longrope", "dynamic") for kind, _ in _kinds(config.get_text_config(decoder=True)))
 
 

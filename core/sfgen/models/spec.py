@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model that is named and not loaded; the fields are the arguments of ``sfgen.load_model``, where they are told.
+    """A model that is named and not loaded.
+
+    The fields are the arguments of ``sfgen.load_model``.
 
     Raises:
-        ModelError: No name, or no name of a device or type.
-        UsageError: Another argument of another kind.
+        ModelError: ``name`` is not a text, or there is no such device or type.
+        UsageError: Another argument is of a wrong kind.
 
     >>> ModelSpec("uniform").load().name
     'uniform'
@@ -45,7 +47,7 @@ class ModelSpec:
         arguments.flag("offline", self.offline)
 
     def check(self, *, chat: bool = False) -> None:
-        """Refuse a model that cannot be used, as far as that is known without torch and transformers.
+        """Refuse an unusable model without importing torch or transformers.
 
         Args:
             chat: Whether a chat template is needed.
@@ -61,7 +63,11 @@ class ModelSpec:
         check_model(self.name, device=self.device, dtype=self.dtype, chat=chat, offline=self.offline)
 
     def load(self) -> Model:
-        """Load it; its weights may be read when they are first needed. Errors are those of ``load_model``."""
+        """Load the model; its weights may be read when first needed.
+
+        Raises:
+            SfgenError: As ``load_model``.
+        """
         from sfgen.models import load_model
 
         return load_model(**asdict(self))

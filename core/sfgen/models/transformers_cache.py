@@ -54,19 +54,15 @@ class Past:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether several tokens may be read in one go after others.
-
-        The recurrences of Mamba, Falcon-Mamba and Jamba are continued exactly only one token at a time; what another
-        cache does is not known, and one token at a time is what every model is made for.
-        """
+        """Whether one forward pass may read several tokens after others."""
         return self.value is None or (bool(self._layers()) and not self._snapshots)
 
     def keep(self, value: Any, count: int) -> None:
-        """Take what the model gave back after it read ``count`` more tokens.
+        """Take the cache that the model returned after a forward pass.
 
         Args:
             value: A cache of transformers, or ``None`` from a model that keeps nothing.
-            count: The number of tokens read.
+            count: The tokens read in the pass.
         """
         if value is None:
             self.clear()
@@ -84,7 +80,10 @@ class Past:
                 del self._snapshots[list(self._snapshots)[1]]
 
     def rewind(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens, or more of them where those cannot be told apart."""
+        """Forget all but the first ``length`` tokens, or more.
+
+        It forgets all back to the last length at which the cache can be restored.
+        """
         if length >= self.length:
             return
         self._goes_back = True

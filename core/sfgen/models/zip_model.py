@@ -1,6 +1,6 @@
 """A compressor as a language model: the text that compresses best after FILE is the likeliest.
 
-After a source document's ``ZipModel``: the score of a character is minus the compressed length of FILE, prompt, text
+After the ``ZipModel`` of Louf, Klett and Simpson 2023: the score of a character is minus the compressed length of FILE, prompt, text
 and that character, times log 256 a byte, so in nats. It is a very bad language model, and it comes along with any text
 file. Five things are done otherwise than there:
 
@@ -50,7 +50,7 @@ _HINT = "zip:FILE takes a text file in UTF-8."
 
 
 class ZipModel:
-    """The compression model of a text.
+    """A compression model of a text.
 
     A token is one character: each that the text holds, the most frequent first, and each printable one of ASCII that it
     does not hold, which costs at least eight bits more (the compressor reads an escape before it). Upper and lower case
@@ -105,11 +105,13 @@ class ZipModel:
 
     @classmethod
     def from_file(cls, file: str | Path) -> ZipModel:
-        """The model ``zip:FILE``; the file is UTF-8 of at most 4 MB.
+        """Read the model ``zip:FILE`` from a text file.
+
+        The file is UTF-8 of at most 4 MB.
 
         Raises:
             UsageError: No file is named.
-            ModelError: It cannot be read, is empty, too long, or no UTF-8.
+            ModelError: It cannot be read, is empty, too long, or not UTF-8.
         """
         arguments.path("file", file, error=ModelError)
         if not str(file):
@@ -139,10 +141,10 @@ class ZipModel:
         return f"ZipModel({self.name!r})"
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a prompt, and a space behind it unless it ends in white space.
+        """Tokenize a prompt, adding a space unless it ends in white space.
 
-        The space is the source document's: prompt and answer are joined by one, and neither needs to bring it. An empty
-        prompt is the place before the first character of the model's text.
+        The space joins prompt and answer, as in Louf, Klett and Simpson 2023, so neither needs to bring it. An empty prompt is the
+        position before the first character of the model's text.
 
         Raises:
             InputError: A character that is neither in the model's text nor printable ASCII.
@@ -162,7 +164,7 @@ class ZipModel:
             ) from None
 
     def encode_inside(self, text: str) -> list[int]:
-        """The token ids of a text that stands in another one: its characters, and nothing else.
+        """Tokenize a text inside another one: its characters, nothing else.
 
         Raises:
             KeyError: A character that the model cannot read.
@@ -170,7 +172,7 @@ class ZipModel:
         return [self._ids[character] for character in arguments.text("text", text)]
 
     def session(self) -> ZipSession:
-        """A new, empty session."""
+        """Return a new, empty session."""
         return ZipSession(self._streams, self._codes)
 
 
@@ -190,13 +192,21 @@ class ZipSession:
         self._prompt_length, self._prompt = 0, streams
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens; minus the length that each token would add now, in nats, float32 ``[len(vocabulary)]``."""
+        """Read tokens and return the scores of the next token.
+
+        Returns:
+            Minus the compressed length that each token would add, in nats, float32 ``[len(vocabulary)]``.
+        """
         self._read(token_ids)
         self._keep_prompt()
         return self._scores()
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens one after the other; the scores after each, float32 ``[len(token_ids), len(vocabulary)]``."""
+        """Read tokens one after the other and return all their scores.
+
+        Returns:
+            Float32 ``[len(token_ids), len(vocabulary)]``.
+        """
         scores = []
         for token in token_ids:
             self._read([token])
@@ -205,7 +215,10 @@ class ZipSession:
         return np.stack(scores)
 
     def rewind(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens. Those after the prompt are read again."""
+        """Forget all but the first ``length`` tokens.
+
+        Those after the prompt are read again.
+        """
         if length >= len(self._tokens):
             return
         if length < self._prompt_length:

@@ -129,10 +129,14 @@ class Context:
         return scores
 
     def cut(self, row: int, length: int) -> int:
-        """Forget all but the first ``length`` tokens of a row; all of them where less cannot be forgotten.
+        """Forget all but the first ``length`` tokens of a row.
 
-        What has no cells of its own for each token (a recurrent state) cannot be cut, nor can a sliding window that has
-        moved on over cells that are in use again.
+        It forgets all of them where less cannot be forgotten: a recurrent state has no cell for each token and cannot
+        be cut, nor can a sliding window that has moved on over cells that are in use again.
+
+        Args:
+            row: The number of the row.
+            length: The tokens to keep.
 
         Returns:
             How many tokens it holds now: ``length``, or 0.
@@ -150,7 +154,15 @@ class Context:
         self._lib.llama_memory_clear(self._memory, False)
 
     def copy_row(self, row: int, other: Context) -> bool:
-        """Copy what a row holds into the same row of another context, which is empty; false if that cannot be done."""
+        """Copy the content of a row into another context.
+
+        Args:
+            row: The number of the row in both contexts.
+            other: The context to copy to, in which the row is empty.
+
+        Returns:
+            Whether it was copied; not every model's state can be.
+        """
         lib = self._lib
         size = lib.llama_state_seq_get_size(self._pointer, row)
         state = (ctypes.c_uint8 * size)()

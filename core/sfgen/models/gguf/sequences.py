@@ -43,7 +43,7 @@ class Sequences:
             self._pool.give_back(context)
 
     def length(self, row: int) -> int:
-        """How many tokens a row has read."""
+        """Return the number of tokens that a row has read."""
         return len(self._tokens[row])
 
     def read(self, rows: Mapping[int, Sequence[int]], *, everywhere: bool = False) -> dict[int, Scores]:
@@ -79,7 +79,12 @@ class Sequences:
         return {row: np.stack(found[row]) for row in rows}
 
     def rewind(self, row: int, length: int) -> None:
-        """Forget all but the first ``length`` tokens of a row."""
+        """Forget all but the first tokens of a row.
+
+        Args:
+            row: The number of the row.
+            length: The tokens to keep.
+        """
         del self._tokens[row][length:]
         if self._context is not None and self._held[row] > length:
             self._held[row] = self._context.cut(row, length)
