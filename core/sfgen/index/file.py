@@ -52,11 +52,16 @@ _OF_THE_WRITER = {"sfgen", "checksum"}  # what may differ in two files of the sa
 
 
 def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write ``index``, with the rows of all its states, to ``path``.
+    """Write an index to a file, with the masks of all states.
+
+    Args:
+        index: The index.
+        path: The file.
+        force: Whether a file with other content is replaced.
 
     Raises:
-        IndexFileError: The place cannot be written, or it holds something other than this very index and ``force``
-            is false.
+        IndexFileError: The file cannot be written, or it holds something other than this very index and ``force`` is
+            false.
     """
     place = arguments.path("path", path, error=IndexFileError)
     arguments.flag("force", force)
@@ -99,11 +104,20 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kind:
-    """Read an index. The file stays open for its rows, as long as the index is there.
+    """Read an index from a file.
+
+    The file stays open for its masks, as long as the index is in use.
+
+    Args:
+        path: The file.
+        vocabulary: The tokens that the index was saved for.
+        kind: The class of the index.
 
     Raises:
-        IndexFileError: No such file, not an index, damaged, of another format version, or made for another vocabulary.
-            A damaged row is told when it is first asked for.
+        IndexNotFound: There is no such file.
+        OtherVocabulary: It was made for another vocabulary.
+        UnusableIndex: It is damaged or of another format version. A damaged mask is noticed when it is first needed.
+        IndexFileError: It is not an index, or cannot be read.
     """
     arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
     file = OpenFile(arguments.path("path", path, error=IndexFileError))
@@ -139,7 +153,11 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
 
 
 def pattern_of(path: str | PathLike[str]) -> str | None:
-    """The pattern that a saved index was made from, if it was made from one."""
+    """Return the pattern of a saved index, if it has one.
+
+    Raises:
+        IndexFileError: The file is not an index, is damaged, or cannot be read.
+    """
     return _read(OpenFile(arguments.path("path", path, error=IndexFileError)))[0].pattern
 
 

@@ -110,7 +110,7 @@ class Header(NamedTuple):
 
     @property
     def pattern(self) -> str | None:
-        """The pattern that the index was made from, if it was made from one."""
+        """The pattern that the index was made from; ``None``: another constraint."""
         as_json = self.metadata.get("pattern_as_json")
         return self.metadata.get("pattern") if as_json is None else str(json.loads(as_json))
 
@@ -127,17 +127,26 @@ def _encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
 
 
 def sealed(metadata: Mapping[str, str], sizes: Sizes, arrays: Iterable[bytes | memoryview]) -> bytes:
-    """The bytes of a header with the checksum over it and the small arrays (in the order of the file)."""
+    """Encode a header with its checksum.
+
+    Args:
+        metadata: The string map, without the checksum.
+        sizes: The sizes of the arrays.
+        arrays: All but the masks, in the order of the file; the checksum covers them.
+    """
     open_header = _encode({**metadata, "checksum": _NO_CHECKSUM}, sizes)
     checksum = _digest(open_header, arrays)
     return open_header.replace(_CHECKSUM % _NO_CHECKSUM.encode(), _CHECKSUM % checksum.encode())
 
 
 def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
-    """The header of an index file and all arrays but the rows, if it is one, and all of it is there.
+    """Read and check the header of an index file and its arrays.
+
+    The masks are not read.
 
     Raises:
-        IndexFileError: It is no index, of another format version, cut off, or damaged.
+        UnusableIndex: It is of another format version, cut off, or damaged.
+        IndexFileError: It is not an index.
     """
     encoded = _header_bytes(file)
     try:

@@ -15,9 +15,10 @@ from sfgen.errors import IndexFileError, IndexNotFound, UnusableIndex
 
 
 class OpenFile:
-    """A file that stays open as long as somebody has it. Safe to share between threads, and with a forked process.
+    """A file that stays open while it is in use.
 
-    Who writes another file in its place, as ``save`` does, does not touch what is read here.
+    Threads and a forked process may share it. Another file that takes its place, as ``save`` writes one, does not
+    change what is read here.
 
     Args:
         path: The file.
@@ -50,10 +51,15 @@ class OpenFile:
         self.own_path = own if os.path.exists(own) else str(path)
 
     def read(self, offset: int, length: int) -> bytes:
-        """So many bytes from a place on.
+        """Read bytes at an offset.
+
+        Args:
+            offset: Of the first byte.
+            length: The number of bytes.
 
         Raises:
-            IndexFileError: They are no longer there, or cannot be read.
+            UnusableIndex: The file was cut short while it was in use.
+            IndexFileError: It cannot be read.
         """
         pieces = []
         while length:

@@ -14,7 +14,7 @@ class Steps(ABC):
 
     @abstractmethod
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Read a token.
 
         Raises:
             UsageError: The token is not allowed here.
@@ -22,14 +22,16 @@ class Steps(ABC):
 
     @abstractmethod
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps.
+        """Undo the last ``count`` steps.
 
         Raises:
             UsageError: Fewer steps than that were taken.
         """
 
     def validate(self, token_ids: Sequence[int]) -> int:
-        """How many of these tokens, from the first on, may follow one after the other.
+        """Return how many of these tokens, from the first on, may follow.
+
+        The guide does not move.
 
         Raises:
             UsageError: They are no list of token ids.

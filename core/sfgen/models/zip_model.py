@@ -1,8 +1,8 @@
 """A compressor as a language model: the text that compresses best after FILE is the likeliest.
 
-After the ``ZipModel`` of Louf, Klett and Simpson 2023: the score of a character is minus the compressed length of FILE, prompt, text
-and that character, times log 256 a byte, so in nats. It is a very bad language model, and it comes along with any text
-file. Five things are done otherwise than there:
+After the ``ZipModel`` of Louf, Klett and Simpson 2023: the score of a character is minus the compressed length of FILE,
+prompt, text and that character, times log 256 a byte, so in nats. It is a very bad language model, and it comes along
+with any text file. Five things are done otherwise than there:
 
 * The state of the compressor is copied for each character (``zlib.compressobj().copy()``), not made again from FILE.
 * The length is counted in bits. zlib's comes in whole bytes, which most characters share. But with fixed codes the byte
@@ -143,8 +143,8 @@ class ZipModel:
     def encode(self, text: str) -> list[int]:
         """Tokenize a prompt, adding a space unless it ends in white space.
 
-        The space joins prompt and answer, as in Louf, Klett and Simpson 2023, so neither needs to bring it. An empty prompt is the
-        position before the first character of the model's text.
+        The space joins prompt and answer, as in Louf, Klett and Simpson 2023, so neither needs to bring it. An empty
+        prompt is the position before the first character of the model's text.
 
         Raises:
             InputError: A character that is neither in the model's text nor printable ASCII.

@@ -33,12 +33,15 @@ JOINED = np.uint32(0xFFFFFFFD)
 
 
 def walking_table(transitions: NDArray[np.int32], goal: NDArray[np.bool_] | None, more: int = 0) -> UInt32:
-    """The table of an automaton, uint32 ``[states + 1, classes + more]``.
+    """Build the table of an automaton.
 
     Args:
         transitions: Next state, int32 ``[states, classes]``; -1 is no transition.
         goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
-        more: How many columns the kinds take.
+        more: The number of columns for kinds of characters.
+
+    Returns:
+        Uint32 ``[states + 1, classes + more]``.
 
     >>> table = walking_table(np.array([[1, -1], [-1, 0]], dtype=np.int32), np.array([True, False]))
     >>> (table & OFFSET).tolist(), (table >> 31).tolist()
