@@ -265,7 +265,7 @@ class OtherVocabulary(UnusableIndex):
 
 
 class BannedWordsError(SfgenError):
-    """A list of banned words without any, or with an empty word."""
+    """A list without banned words, or with an empty word."""
 
 
 class NothingBanned(BannedWordsError):

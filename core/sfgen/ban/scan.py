@@ -173,12 +173,12 @@ class _FoldedText:
 
 
 def scan(text: str | bytes, words: BannedWords | Iterable[str], *, prompt: str | bytes = "") -> list[Match]:
-    """All banned matches that end in ``text``, for checking a text that is finished.
+    """Find all banned matches that end in a finished text.
 
     It is read twice: by itself, and after its prompt; see :mod:`sfgen.ban.seam`.
 
     Args:
-        text: What was generated. Bytes that are no UTF-8 count as U+FFFD.
+        text: What was generated. Bytes that are not UTF-8 count as U+FFFD.
         words: What is banned: a ``BannedWords``, or a list of words.
         prompt: The text before it. It can bound a banned word or begin it, and an allowed one.
 

@@ -53,10 +53,10 @@ class Forced:
     """The bytes that must follow a position.
 
     Args:
-        data: The bytes, up to the next choice or the first place of an end.
-        sure: How many of the bytes are left without half a character and white space at their end; all of them where
-            the text ends with them.
-        merging: What could merge with text that is still to be chosen: an index into those that are left, and the
+        data: The bytes, up to the next choice or the first position where the text may end.
+        sure: The length of ``data`` without half a character and white space at its end; all of it where the text ends
+            with it.
+        merging: What could merge with text that is still to be chosen: an index into the first ``sure`` bytes, and the
             tokens that begin there, run past their end and are allowed; ``None`` for more tokens than are ever tried.
     """
 
@@ -80,12 +80,13 @@ class _Memo:
 
 
 class FastForward:
-    """What must follow, as tokens. For any number of texts of a source and a model, also from several threads.
+    """The jump-forward tokens of a source and a model.
 
-    What is found is remembered as long as source and model live, for the next ``FastForward`` as well.
+    Any number of texts and threads may share it. What is found is remembered as long as source and model live, for the
+    next ``FastForward`` as well.
 
     Args:
-        source: What the text must match; where the guides come from.
+        source: What the text must match; the source of the guides.
         model: Whose tokens; anything with ``vocabulary`` and ``encode`` (see ``sfgen.decoding.retokenize``).
 
     >>> from sfgen import Dfa, Index
@@ -108,11 +109,15 @@ class FastForward:
         self._memo = _memo(source, model)
 
     def tokens(self, guide: Guide, tail: Sequence[int]) -> Ids:
-        """The tokens that the text must go on with, as the tokenizer would write them; ``()`` where none is sure.
+        """Return the tokens that must follow, as the tokenizer writes them.
 
         Args:
-            guide: Where the text stands. After the tokens that are given, it can still be completed within its limit.
+            guide: The position of the text. After the tokens that are returned, it can still be completed within its
+                limit.
             tail: The last tokens before, those of the prompt included; at most ``TAIL`` of them are looked at.
+
+        Returns:
+            Token ids; ``()`` where none is certain.
         """
         memo, position = self._memo, guide.position
         try:

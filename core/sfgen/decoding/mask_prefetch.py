@@ -19,7 +19,9 @@ Made = TypeVar("Made")
 
 
 def is_worth_it(guide: Guide, clean: Guide | None) -> bool:
-    """Whether masks are to be made where ``guide`` stands, and it is sure that the model is asked there.
+    """Tell whether the next mask takes long and will be needed.
+
+    That is so where a forward pass is certain.
 
     Args:
         guide: What may follow.
@@ -30,7 +32,13 @@ def is_worth_it(guide: Guide, clean: Guide | None) -> bool:
 
 
 def begin(make: Callable[[], Made]) -> Future[Made]:
-    """Call ``make`` in the thread beside; the caller does not touch what it uses until the result is there."""
+    """Call a function in the prefetch thread.
+
+    The caller does not touch what the function uses until the result is there.
+
+    Args:
+        make: The function.
+    """
     return _executor().submit(make)
 
 

@@ -2,7 +2,7 @@
 
 Nothing in the file is executed. When an index is loaded, its header, automaton and tables are read, which takes
 milliseconds however many rows there are, and everything that is used without another look is checked: a row is read
-and checked when its state is first asked for (see ``sfgen.index.stored_rows``). The checksums tell damage; they are no
+and checked when its state is first needed (see ``sfgen.index.stored_rows``). The checksums tell damage; they are no
 signature. Of a file that somebody made up, the automaton is believed: such a file may forbid tokens, and may not belong
 to its pattern, but what is generated from it is what its automaton accepts.
 """

@@ -1,4 +1,4 @@
-"""The token ids of packed rows; those of the rows that were asked for last are kept."""
+"""The token ids of token masks; those of the masks that were used last are cached."""
 
 from __future__ import annotations
 

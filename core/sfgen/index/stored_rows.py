@@ -1,4 +1,4 @@
-"""The rows of a saved index, each read from the file, and looked at, when it is first asked for."""
+"""The masks of a saved index, each read from the file, and checked, when it is first needed."""
 
 from __future__ import annotations
 

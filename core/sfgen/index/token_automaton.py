@@ -1,6 +1,6 @@
 """An automaton seen through a vocabulary: which tokens each state allows, where they lead, and the way to the end.
 
-Masks are made when a state is first asked for and kept; equal masks are stored once. The next state is found by walking
+Masks are made when a state is first visited and kept; equal masks are stored once. The next state is found by walking
 the bytes of the token, so no table of transitions is kept.
 """
 
@@ -43,7 +43,7 @@ class TokenAutomaton:
     Attributes:
         dfa: The automaton.
         vocabulary: The tokens.
-        masks: The row of each state that was asked for, read-only; ``None`` for the others. For guides.
+        masks: The mask of each state that was needed so far, read-only; ``None`` for the others. For guides.
 
     Raises:
         UsageError: The automaton accepts no text at all.

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _BLOCK = 64
-"""So many tokens of a pass the kernel takes at a time."""
+"""Tokens of a pass that the kernel takes at a time."""
 
 
 def is_misread(count: int, device: Any) -> bool:

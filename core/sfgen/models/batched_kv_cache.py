@@ -18,7 +18,7 @@ import torch
 from transformers import DynamicCache, DynamicLayer
 
 _GROWTH = 4
-"""Lanes that are too short get room for all they need and one part in so many more, so that this is rare."""
+"""Lanes that are too short grow to all that they need and a fourth more, so that this is rare."""
 _LEAST_GROWTH = 32
 
 

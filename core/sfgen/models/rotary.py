@@ -8,7 +8,7 @@ trained on, and leave that in the model itself, where the next text would find i
   transformers does for Phi-3.
 * ``dynamic`` widens the frequencies with each token beyond the border. As in ``generate()``, keys that are in the cache
   stay as they are: the scores are those of a text written token by token, not those of the same text read at once.
-  The model is set back before each question, so that no text sees how long another one was.
+  The model is set back before each forward pass, so that no text sees how long another one was.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ KNOWN = frozenset({
 })  # fmt: skip
 """Architectures that were tried: each is in the tests. Some of their configurations are left out all the same."""
 _PASS = 32
-"""A pass takes about as long as so many tokens more in another."""
+"""A pass takes about as long as N tokens more in another."""
 _PASS_ON_GPU = 256
-"""The same on a GPU of NVIDIA, which can do so many operations in the time in which it reads one weight."""
+"""The same on a GPU of NVIDIA, where N operations take about the time of reading one weight."""
 MANY = 1024
 """More tokens in one pass bring no more speed, only a need for memory."""
 

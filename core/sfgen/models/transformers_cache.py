@@ -6,8 +6,8 @@ A cache is a list of layers, and each kind of layer is taken back in its own way
 full attention         keys and values of every token: the end is cut off
 sliding window         the same, as long as the window before the cut is still there; a margin of tokens beyond it
                        is kept for this
-recurrent states       hold the whole past in one: the states after the first question (the prompt) are kept as a
-                       copy, and from the first rewind on those after the last questions; the tokens between the
+recurrent states       hold the whole past in one: the states after the first pass (the prompt) are kept as a
+                       copy, and from the first rewind on those after the last passes; the tokens between the
                        copy and the cut are read again
 without a cache layer  nothing to do
 =====================  =========================================================================================
@@ -21,9 +21,9 @@ import copy
 from typing import Any
 
 MARGIN = 256
-"""So many tokens beyond a sliding window are kept: the furthest that a rewind goes without reading the text again."""
+"""Tokens kept beyond a sliding window: the furthest that a rewind goes without reading the text again."""
 SNAPSHOTS = 8
-"""After so many questions the recurrent states are kept, besides those after the first."""
+"""The recurrent states after the last N passes are kept, besides those after the first."""
 
 _FULL = {"DynamicLayer", "DynamicIndexedLayer", "LinearAttentionAndFullAttentionLayer"}
 _SLIDING = {"DynamicSlidingWindowLayer", "LinearAttentionAndSlidingWindowAttentionLayer"}

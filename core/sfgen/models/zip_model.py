@@ -41,8 +41,8 @@ _LIMIT = 4 << 20  # bytes of FILE: 250 passages, 40 MB of compressors for each s
 WINDOW = 32768 - 263  # how far zlib looks back: its window, less what it keeps free for the longest match
 _SHORT = 4  # characters of the short context
 _END = 0  # the id of the end token
-_SINGLE = 0x7E  # so many tokens are one byte for the compressor
-_CHARACTERS = 16 << 14  # so many are three, which bounds the alphabet
+_SINGLE = 0x7E  # the number of tokens that are one byte for the compressor
+_CHARACTERS = 16 << 14  # the number of those that are three, which bounds the alphabet
 _BEGIN = bytes.fromhex("7e7e7e7f7e7f7f7f")  # before FILE; long enough for zlib to find it again, and without a repeat
 _ESCAPE = b"\x7f"  # before a character that FILE does not hold, so that it costs more than one that FILE holds
 _MARK = b"\xff"  # where the text ends, for the count of bits
@@ -260,7 +260,7 @@ class _Stream:
 
     @classmethod
     def after(cls, passage: bytes) -> _Stream:
-        """A compressor that has nothing but a passage to look back to."""
+        """A compressor that has only a passage to look back to."""
         # Fixed codes: what a character costs is then a matter of the matches alone, and does not change with the text.
         # (Codes made for each block predict worse, measured on English: 3.75 bits a character against 3.56.) Level 6
         # predicts as level 9 does, in half the time; a copy takes less time with the memory of level 6 than with more.

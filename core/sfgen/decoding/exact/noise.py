@@ -36,7 +36,7 @@ def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
 
 
 def with_maximum(perturbed: Float64, largest: float, maximum: float) -> Float64:
-    """Condition independent Gumbel variables on their maximum; see Kool and others 2019, appendix B.3.
+    """Condition Gumbel variables on their maximum (Kool et al. 2019, B.3).
 
     Args:
         perturbed: Log-probabilities plus standard Gumbel noise, float64 ``[n]``; some of all variables.

@@ -18,12 +18,12 @@ MAX_PASSES = 10_000
 """Prefixes that are scored for one text, if nothing else is said."""
 
 KEPT = 64
-"""So many children of a prefix are kept at first; the others are worked out anew if they are needed."""
+"""The children of a prefix that are kept at first; the others are computed anew if they are needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A prefix with one token more, or a text that ends.
+    """A prefix with one more token, or a text that ends.
 
     Attributes:
         token: The token, or ``END``.
@@ -53,7 +53,7 @@ class Children:
     is_all: bool = True
 
     def beside(self, child: Child) -> Children:
-        """These and another one, the last."""
+        """Return these and another child, appended."""
         return Children(
             np.append(self.tokens, np.int32(child.token)),
             np.append(self.values, child.value),
@@ -61,7 +61,10 @@ class Children:
         )
 
     def best(self, most: int) -> Children:
-        """The ``most`` of them with the largest values, and what equals the last of these; values fall.
+        """Return the children with the largest values, in falling order.
+
+        Args:
+            most: How many; others with the value of the last are kept, too.
 
         >>> children = Children(np.array([7, 8, 9], dtype=np.int32), np.array([-3.0, -1.0, -2.0]), np.zeros(3))
         >>> children.best(2).tokens.tolist(), children.best(2).is_all, children.best(3).tokens.tolist()
@@ -104,12 +107,15 @@ class Prefix:
 
     @property
     def needs_more(self) -> bool:
-        """Whether the next child is not among those that are kept."""
+        """Whether the next child is not kept."""
         return self.taken == len(self.children.tokens)
 
     @property
     def bound(self) -> float:
-        """What the value of the next child is at most; it is just that if the child is kept."""
+        """An upper bound of the next child's value.
+
+        It is that value if the child is kept.
+        """
         return float(self.children.values[self.taken - self.needs_more])
 
     @property
@@ -125,7 +131,10 @@ class Prefix:
 
 
 class Frontier:
-    """The open prefixes, the one with the best next child first; of equals the longest, then the first that came."""
+    """A priority queue of the open prefixes.
+
+    The one with the best next child comes first; of equals the longest, then the first that came.
+    """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, int, Prefix]] = []

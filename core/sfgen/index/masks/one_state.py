@@ -24,7 +24,9 @@ from sfgen.vocabulary.shapes import COLUMNS
 
 
 class TrieWalk:
-    """A walk of a token trie through an automaton; threads may share it.
+    """A walk of a token trie through an automaton.
+
+    Threads may share it.
 
     Args:
         dfa: The automaton.

@@ -9,9 +9,9 @@ from sfgen.models.gguf.context import Context
 from sfgen.models.gguf.loaded import LoadedModel
 
 FIRST_CELLS = 1024
-"""A context for one row has at least so many cells, where the model can read so many."""
+"""The fewest cells of a context for one row, where the model can read that much."""
 _KEPT = 2
-"""So many contexts are kept."""
+"""The number of contexts that are kept."""
 
 
 class Pool:

@@ -23,7 +23,8 @@ WAITING = 12
 PROMPT_WEIGHT = 0.03
 LEAST_ANSWER = 16
 MOST_WEIGHT = 5.0
-"""A shorter answer counts as if it had so many tokens, but no token more than this: else records drown choices."""
+"""A shorter answer counts as one of ``LEAST_ANSWER`` tokens, but no token more than ``MOST_WEIGHT``: else records drown
+choices."""
 CUT_SHARE = 0.15
 """The share of texts that are cut in two at any character, and tokenised apart: a prompt may end there."""
 
