@@ -4,9 +4,9 @@
 all of a usual list, over a stream in which separators are bytes of their own (see :mod:`sfgen.ban.matcher`).
 
 :class:`GapTrie` finds entries that contain literal punctuation. There, a gap between two words swallows any run of
-non-word characters while the very same characters may also be literal (``c++ ++c``), so the set of partial matches
-is not told by the longest one, as failure links need. It is followed as a set of trie nodes instead, never more than
-the trie has nodes that fit the end of the text.
+non-word characters while the very same characters may also be literal (``c++ ++c``), so the set of partial matches is
+not told by the longest one, as failure links need. It is followed as a set of trie nodes instead, never more than the
+trie has nodes that fit the end of the text.
 """
 
 from __future__ import annotations

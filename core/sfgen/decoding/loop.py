@@ -423,7 +423,7 @@ class Loop:
         return max(self.thought_release.length, self.release.length)
 
     def _settled(self, ban: Ban) -> int:
-        """Up to where the text before the block can be released: chosen anew, its first token may go on with the end."""
+        """Up to where the text before the block can be released: its first token, drawn anew, may go on with it."""
         before = self.path.data[: self.path.places[ban.strategy.start].offset]
         start, marker = self.text.start, self.text.marker
         if marker is not None and (start is None or len(before) < start):

@@ -1,7 +1,7 @@
 """What happens when a banned match is complete: where the text goes back to, and how it chooses there anew.
 
-A *block* is the text since the ban was last at rest (no partial match left). Its nodes form a search
-tree of all that was tried since then, with the model's scores, so that no node needs a second forward pass.
+A *block* is the text since the ban was last at rest (no partial match left). Its nodes form a search tree of
+all that was tried since then, with the model's scores, so that no node needs a second forward pass.
 
 * :class:`Resample` draws the block again from its start, by rejection sampling (von Neumann 1951) that learns: each
   token's probability is multiplied by the share of what follows it that is not yet known to be banned. With ``R`` the
@@ -9,8 +9,8 @@ tree of all that was tried since then, with the model's scores, so that no node 
   exact draw from the model under the condition that the block is clean: a wrong ``R`` (too little is known) costs
   another round, but never changes what comes out. That is per block and not per text: the model may write itself into
   a corner that it would have avoided if it had known, and no strategy here looks further than the block.
-* :class:`FirstToken` is the rule of Clay 2024: the token that holds the first byte of the match is forbidden
-  at its place. Cheap, but a forbidden ``t`` takes with it every innocent word that begins so.
+* :class:`FirstToken` is the rule of Clay 2024: the token that holds the first byte of the match is forbidden there.
+  Cheap, but a forbidden ``t`` takes with it every innocent word that begins so.
 * :class:`LastToken` (``mask``) never completes a match: only the last token is chosen again. No rollback, but the text
   is driven to where a match nearly is (``talk`` becomes *talking* or *talkk*).
 

@@ -29,10 +29,10 @@ COMMAND = (sys.executable, "-m", "sfgen.jobs.worker")
 """What starts a worker."""
 
 _MOST_DEATHS = 2
-"""A place in whose making so many processes have died is given up."""
+"""A slot is given up when N processes have died over it."""
 
 _MOST_FAILED_STARTS = 3
-"""So many processes in a row may die before they have loaded their model."""
+"""The most processes in a row that may die before they have loaded their model."""
 
 
 @dataclass(eq=False)
