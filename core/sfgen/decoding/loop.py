@@ -350,8 +350,8 @@ class Loop:
 
         While there is a partial match, nothing of the block is safe, not even what lies before the match: a rollback
         chooses anew from the block's start, and another token could complete an earlier match that the present one has
-        put an end to. The same holds for a partial match of a stop string, since a match may be complete if the text ends
-        there.
+        put an end to. The same holds for a partial match of a stop string, since a match may be complete if the text
+        ends there.
         """
         end = self.text.open_from
         if self.ban is None:

@@ -21,16 +21,7 @@ _Key = tuple[int, bytes]
 
 
 class RowTracker:
-    """Finds where each row stands, from call to call.
-
-    A call belongs to the same texts as the call before if each of its rows is one of those rows with one more token.
-    Else new texts begin, and all that is there is their prompt. Two cases are not clear by themselves:
-
-    * Rows that go on with a prompt that was there before, but are not longer than what was written last: texts that
-      begin anew in the middle of the old ones, or candidates that were thrown away (assisted generation). It is an
-      error.
-    * Texts that begin with exactly what the last call of ``generate`` returned: they count as the same texts, which go
-      on.
+    """A tracker of each row's position, from call to call.
 
     Args:
         rule: Where the guides come from.
@@ -49,10 +40,10 @@ class RowTracker:
         self._rows: dict[_Key, BatchRow] = {}  # of the last call
 
     def rows(self, input_ids: Tensor) -> list[BatchRow]:
-        """Where each row stands; equal rows are one object.
+        """Return the state of each row; equal rows are one object.
 
         Args:
-            input_ids: int ``[rows, length]``: the prompts, padded to one length on either side, and what was written.
+            input_ids: Int ``[rows, length]``: the prompts, padded to one length on either side, and what was written.
 
         Raises:
             UsageError: It cannot be told whether a new text begins.

@@ -95,7 +95,7 @@ class _Slot:
 
 
 class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  # type: ignore[misc]
-    """Makes vLLM write what each request asks for in its ``extra_args``.
+    """A vLLM logits processor for the constraints in ``extra_args``.
 
     Args:
         vllm_config: vLLM's configuration.
@@ -141,21 +141,27 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
     # ---- the first model runner ------------------------------------------------------------------------------------
 
     def is_argmax_invariant(self) -> bool:
-        """Greedy search, too, depends on it."""
+        """Return false: masks change greedy search, too."""
         return False
 
     def update_state(self, batch_update: Any) -> None:
-        """Follow the requests of the batch; a prompt that is given as embeddings counts as empty."""
+        """Follow the requests of the batch.
+
+        A prompt that is given as embeddings counts as empty.
+        """
         if batch_update is not None:
             added = [(index, params, prompt or [], output) for index, params, prompt, output in batch_update.added]
             batch_update = replace(batch_update, added=added)
         super().update_state(batch_update)
 
     def new_req_logits_processor(self, params: Any) -> Any:
-        """What masks the scores of one request; ``None`` if it asks for nothing.
+        """Return the function that masks the scores of one request.
 
         Args:
             params: vLLM's ``SamplingParams``.
+
+        Returns:
+            ``None`` if the request has no constraint.
         """
         request = self._asked(params)
         if request is None:
@@ -183,7 +189,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
             sampling_params: vLLM's ``SamplingParams``.
 
         Returns:
-            Whether it asks for something.
+            Whether it has a constraint.
         """
         request = self._asked(sampling_params)
         self._slots.pop(req_idx, None)

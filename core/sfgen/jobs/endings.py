@@ -17,7 +17,7 @@ def is_gzip(file: Path) -> bool:
 
 
 def is_csv(file: Path) -> bool:
-    """Tell whether a file is a table, compressed or not, by its name.
+    """Tell by its name whether a file is a table, even compressed.
 
     >>> is_csv(Path("a.CSV")), is_csv(Path("a.csv.gz")), is_csv(Path("a.jsonl"))
     (True, True, False)

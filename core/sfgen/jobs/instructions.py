@@ -62,7 +62,9 @@ class Instructions:
 
     @classmethod
     def of(cls, value: object) -> Instructions:
-        """Read the value of ``sfgen`` in a record; its constraint is not compiled.
+        """Read the value of ``sfgen`` in a record.
+
+        Its constraint is not compiled.
 
         Raises:
             UsageError: It is of another form; says where and what is wanted.

@@ -34,7 +34,9 @@ _KEPT = 12  # hexadecimal digits of a digest
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot in the output: one sample of a record, or its fault.
+    """A slot in the output: one sample of a record.
+
+    A record with a fault has one slot, too.
 
     Attributes:
         prompt: The record of the input.

@@ -29,7 +29,7 @@ class PromptRecord:
         prompt: The prompt; ``None``: it has none.
         id: Its ``id`` under that key, any JSON value; empty if it has none.
         fault: Why it has no prompt.
-        is_object: False where its line is no JSON object: perhaps all lines are plain text.
+        is_object: False where its line is not a JSON object: perhaps all lines are plain text.
         input: Its other keys, under the key ``input``; empty if it has none.
         own: What it says of how it is done; ``None``: nothing.
     """

@@ -61,7 +61,7 @@ class JsonLines:
         return json_text(record)
 
     def parsed(self, line: bytes) -> dict[str, Any]:
-        """Read the record of a line; empty if it is not a JSON object."""
+        """Read the record of a line; empty if not an object."""
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):

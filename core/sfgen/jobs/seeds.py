@@ -38,7 +38,7 @@ def sampler_of(first: Sampler, *, line: int = FIRST_LINE, sample: int = FIRST_SA
 
 
 def first_seed(seed: int, *, line: int, sample: int, samples: int) -> int | None:
-    """Return the seed S of a run from the seed of one text.
+    """Return the seed S of a run from a text's seed.
 
     Args:
         seed: The seed of the text.

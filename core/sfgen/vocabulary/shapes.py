@@ -58,12 +58,16 @@ LABELS, BYTE_KINDS = 22, 3
 COLUMNS = LABELS + BYTE_KINDS
 """The columns that a walking table has for them: where the characters lead, and of one byte also where most of them."""
 
-DENSE = 8  # the tokens of a shape are also kept as a row, where they are more than a row has groups of so many words
+DENSE = (
+    8  # the tokens of a shape are also kept as a mask, where there are more of them than groups of N words in a mask
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shapes:
-    """The trie of the shapes of a token trie; every array is read-only. ``n`` is the number of nodes.
+    """The trie of the shapes of a token trie.
+
+    Every array is read-only. ``n`` is the number of nodes.
 
     Attributes:
         labels: ``uint8[n]``, the kind: one of ``KINDS``, or the byte.
@@ -108,7 +112,10 @@ _lock = threading.Lock()
 
 
 def shapes_of(trie: TokenTrie) -> Shapes:
-    """The shapes of a token trie, made once. It takes some milliseconds."""
+    """Return the shapes of a token trie, made once.
+
+    It takes some milliseconds.
+    """
     with _lock:
         shapes = _known.get(trie)
         if shapes is None:
