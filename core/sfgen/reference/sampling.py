@@ -1,6 +1,7 @@
 """Algorithms 1 and 2 of Willard and Louf 2023: tokens from a language model, freely and with a mask.
 
-Both stop after L tokens, whether or not the text is complete, as theirs do; the decode loop of sfgen never cuts a match.
+Both stop after L tokens, whether or not the text is complete, as theirs do; the decode loop of sfgen never cuts a
+match.
 """
 
 from __future__ import annotations
