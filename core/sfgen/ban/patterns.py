@@ -34,7 +34,7 @@ _Spans: TypeAlias = tuple[tuple[int, int], ...]
 """End and start of matches, in ascending order; no end comes twice."""
 
 _State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""What a pattern knows at one place, but for offsets: the states of the context (-1: no match can begin any more), of
+"""What a pattern knows at a position, but for offsets: the states of the context (-1: no match can begin any more), of
 the threads, and of the matches that wait for what follows."""
 
 
@@ -183,7 +183,7 @@ class _Configuration:
 
 
 class _Place(NamedTuple):
-    """One pattern at one place of a text.
+    """One pattern at one position of a text.
 
     Args:
         configuration: What it knows but for offsets.

@@ -74,7 +74,7 @@ def _by_re(pattern: str, text: str, wanted: list[Wanted], seconds: float) -> lis
 
     @cache
     def ending(end: int) -> re.Pattern[str]:
-        """The pattern, with the end of its match at this place at the earliest."""
+        """The pattern, with the end of its match at this position at the earliest."""
         tail = re_tree(f"(?!(?s:.){{{len(text) - end + 1}}})")
         longer = tree[:]
         for item in tail:

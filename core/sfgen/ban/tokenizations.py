@@ -167,7 +167,7 @@ class Routes:
                 tokens.pop()
 
     def _before(self, ends: list[tuple[int, int]], length: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-        """The tokens that can be the last of ``length`` tokens that end at one of the places, by id.
+        """The tokens that can be the last of ``length`` tokens that end at one of the positions, by id.
 
         Args:
             ends: Pairs (number of a spelling, place in it).

@@ -1,7 +1,7 @@
 """Several texts at once: their loops run in lock-step, and one forward pass answers all of them.
 
 A round advances every loop to its next request, passing its events on, and then runs one forward pass for all rows that
-wait. A row that is over leaves its place to the next loop, if there is one, and what it has read: where the next prompt
+wait. A row that is over is taken by the next loop, if there is one, with what it has read: where the next prompt
 begins like the one before, with the same instructions or examples, that much is not read again.
 """
 
@@ -171,7 +171,7 @@ class _Waiting(Generic[Told]):
     is_over: bool = False
 
     def fill(self, running: dict[int, _Row[Told]], rows: int) -> None:
-        """Begin a round: give the free places to the next loops, as far as there are any."""
+        """Begin a round: give the free rows to the next loops, as far as there are any."""
         self.is_empty = False
         for place in range(rows):
             if self.is_empty or self.is_over:
@@ -180,7 +180,7 @@ class _Waiting(Generic[Told]):
                 self.begin(running, place)
 
     def begin(self, running: dict[int, _Row[Told]], place: int) -> None:
-        """Give a place to the next loop, if there is one."""
+        """Give a row to the next loop, if there is one."""
         if self.is_empty or self.is_over:
             return
         try:

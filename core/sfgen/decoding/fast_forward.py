@@ -1,4 +1,4 @@
-"""Jump-forward tokens: those that must come next, for which no model need be asked.
+"""Jump-forward tokens: those that must come next, which need no forward pass.
 
 Where a guide leaves no choice, the bytes up to the next choice are known. As tokens they are written as the
 tokenizer would write them, so that the model reads what it has learned to read, and that is not the end of it: a token
@@ -6,9 +6,9 @@ that a tokenizer puts there may begin in the known bytes and run on into text th
 with the keys ``orderId`` and ``orderName``, the bytes ``order`` are forced, but a tokenizer that has ``orderId`` as one
 token never writes ``order`` there. So the last tokens are held back as far as what follows could merge with them:
 
-    For each place in the forced bytes and each token that begins there, runs past their end and is allowed by the
+    For each position in the forced bytes and each token that begins there, runs past their end and is allowed by the
     guide: if the tokenizer ends the bytes up to its end with that token, only those tokens are kept that both
-    spellings have in common.
+    tokenizations have in common.
 
 It is held back, too, what white space is at the end (tokenizers cut it by what comes after it), and half a character.
 Where the text ends with the forced bytes, nothing is held back.
@@ -42,7 +42,7 @@ _MOST_BYTES = 512
 """How many forced bytes are looked at together."""
 
 MOST_SPELLINGS = 1000
-"""How many spellings are tried for a run; a place with more tokens than are left is held back."""
+"""How many tokenizations are tried for a run; a position with more tokens than are left is held back."""
 
 MOST_KEPT = 20_000
 """How much is remembered for a source and a model."""
@@ -196,7 +196,7 @@ class FastForward:
         canonical, places = self._canonical, []
         for place, merging in forced.merging:
             before = forced.data[:place]
-            # The tokenizer writes these before a token that begins at the place.
+            # The tokenizer writes these before a token that begins at the position.
             found = canonical.after(tail, before[: whole_length(before)]) if before else ()
             places.append((0 if found is None else _common(found, tokens), before, merging))
         kept, left = len(tokens), MOST_SPELLINGS

@@ -184,7 +184,7 @@ class Loop:
         return (yield from self._take(node, chosen, forced, probability))
 
     def _open(self) -> Generator[Ask | AskAgain, Scores | None, Node]:
-        """The place of the next token, with what may stand there; the model may be asked while that is found out."""
+        """The node of the next token, with its allowed tokens; the forward pass may run while they are found."""
         if not self.text.takes_time():
             return self.text.find_allowed()
         finding = mask_prefetch.begin(self.text.find_allowed)

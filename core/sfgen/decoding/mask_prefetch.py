@@ -1,8 +1,8 @@
 """Masks that are made while the model reads.
 
-What may stand at a place depends on the guide's state alone, not on the scores. So where a mask is not made yet and
-takes its time, a thread beside makes it, and the model is asked meanwhile; the kernels that make masks let other
-threads run. One thread serves all texts.
+What may stand at a position depends on the guide's state alone, not on the scores. So where a mask is not made yet and
+takes its time, a thread makes it during the forward pass; the kernels that make masks let other threads run. One thread
+serves all texts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The path: the generated tokens as a stack of nodes, each with what is known of the place before its token.
+"""The search tree, and the path in it: the generated tokens as a stack of nodes, one before each token.
 
 The nodes are those of a trie of everything that was tried since the block's start (see ``sfgen.decoding.strategies``):
 the path is one branch of it, and a node keeps its children, the branches beside it, for as long as a rollback may come

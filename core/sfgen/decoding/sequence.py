@@ -1,7 +1,7 @@
 """The text of one sequence while it is written, with all that walks along with it: guide, ban, stop strings.
 
-Here is what may stand at the next place, and what happens to guide and ban when a token is taken or taken back. Which
-token it is and when to go back is the business of the loop and of the ban's strategy.
+Here is what may stand at the next position, and what happens to guide and ban when a token is taken or taken back.
+Which token it is and when to go back is the business of the loop and of the ban's strategy.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Text:
         )
 
     def _forced(self) -> int | None:
-        """The token that must stand at the next place; ``None`` where there may be a choice."""
+        """The token that must stand at the next position; ``None`` where there may be a choice."""
         if self.forward is not None and not self._coming:
             tail = [*self.prompt_ids[-TAIL:], *self.path.token_ids[-TAIL:]][-TAIL:]
             tokens = self.forward.tokens(self.guide, tail)

@@ -1,7 +1,7 @@
-"""What a model would have written at some place, and what the mask made of it: for views, and only when one observes.
+"""The likeliest tokens at a position, before and after the mask: for views, and only when somebody observes.
 
-A softmax over all tokens is what the loop otherwise never needs. It is taken once for each answer of the model; what
-may stand at a place can change after that, when banned words rule tokens out.
+A softmax over all tokens is what the loop otherwise never needs. It is taken once for each forward pass; what
+may stand at a position can change after that, when banned words rule tokens out.
 """
 
 from __future__ import annotations

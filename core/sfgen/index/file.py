@@ -1,7 +1,7 @@
 """Saved indexes: a safetensors file of arrays, and a header that says what they belong to.
 
 Nothing in the file is executed. When an index is loaded, its header, automaton and tables are read, which takes
-milliseconds however many rows there are, and everything that is used without another look is checked: a row is read
+milliseconds however many masks there are, and everything that is used without another look is checked: a mask is read
 and checked when its state is first needed (see ``sfgen.index.stored_rows``). The checksums tell damage; they are no
 signature. Of a file that somebody made up, the automaton is believed: such a file may forbid tokens, and may not belong
 to its pattern, but what is generated from it is what its automaton accepts.
@@ -166,7 +166,7 @@ def pattern_of(path: str | PathLike[str]) -> str | None:
 
 @dataclass(frozen=True)
 class _MadeRows:
-    """The different rows of an index that was made: what ``StoredRows`` is for one that was loaded."""
+    """The different masks of an index that was made: what ``StoredRows`` is for one that was loaded."""
 
     row_of_state: Int32
     counts: Int32
@@ -226,7 +226,7 @@ def _as_written(name: str, array: NDArray[np.generic]) -> memoryview:
 
 
 def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
-    """Whether a file holds an index of which all this is true. Its rows are known by their checksums."""
+    """Whether a file holds an index of which all this is true. Its masks are known by their checksums."""
     try:
         header, others = _read(OpenFile(path))
     except IndexFileError:
@@ -239,7 +239,7 @@ def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
 
 
 def _read(file: OpenFile) -> tuple[Header, Arrays]:
-    """The header and all arrays but the rows, checked."""
+    """The header and all arrays but the masks, checked."""
     header, arrays = read_whole(file)
     if not _fit_together(arrays, header.sizes):
         raise _unfit(file)

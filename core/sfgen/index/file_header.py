@@ -76,7 +76,7 @@ class Sizes(NamedTuple):
 
     @property
     def words(self) -> int:
-        """The number of 32-bit words of a row."""
+        """The number of 32-bit words of a mask."""
         return (self.tokens + 31) // 32
 
     @property

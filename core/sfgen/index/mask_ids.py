@@ -11,9 +11,9 @@ from sfgen import arguments
 from sfgen.protocols import Int32, Mask
 
 KEPT = 8 << 20
-"""Bytes of ids that are kept: eight rows that allow every token of the largest vocabularies, or thousands of others."""
+"""Bytes of ids that are cached: eight masks that allow all tokens of the largest vocabularies, or thousands of others."""
 
-_ENTRY = 512  # bytes of what is kept beside the ids of a row
+_ENTRY = 512  # bytes of what is kept beside the ids of a mask
 
 
 def tokens_of_row(row: Mask) -> Int32:

@@ -1,7 +1,8 @@
 """A file that is read here and there while it is in use.
 
-It is read, not mapped into memory. A row of a map takes as long as one that is read (some 15 µs for 32 KB), but where
-somebody cuts a mapped file short, the next look at it kills the process; and what was checked of a map can change.
+It is read, not mapped into memory. A mask of a mapped file takes as long as one that is read (some 15 µs for 32 KB),
+but where somebody cuts a mapped file short, the next look at it kills the process; and what was checked of a map can
+change.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class Statistics:
         transitions: Text tokens that may follow, summed over the states that are reached.
         accepting: The states in which the text may end.
         forced_runs: The texts that must follow once they have begun, each once; of at least one whole character.
-        nbytes: Memory that the automaton and the rows of all states take.
+        nbytes: Memory that the automaton and the masks of all states take, in bytes.
     """
 
     states: int

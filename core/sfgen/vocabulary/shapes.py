@@ -80,9 +80,9 @@ class Shapes:
             itself has none.
         nodes: ``int32``.
         dense: ``int32[n]``, where in ``rows`` the tokens of the node are; -1 for a few, which are not there.
-        rows: ``uint32[m, words]``, packed rows; the last one is that of all tokens.
+        rows: ``uint32[m, words]``, token masks; the last one is that of all tokens.
         no_shapes: ``uint8[n]``, zero: that no shape is allowed.
-        no_tokens: ``uint32[words]``, zero: the packed row of that.
+        no_tokens: ``uint32[words]``, zero: the mask of that.
 
     >>> from sfgen.vocabulary import Vocabulary
     >>> shapes = shapes_of(Vocabulary([b"a", b"to", b"We", b"be", b"b1", "ä".encode(), b"a\\xc3"]).trie)
