@@ -11,7 +11,7 @@ from sfgen import arguments
 from sfgen.protocols import Int32, Mask
 
 KEPT = 8 << 20
-"""Bytes of ids that are cached: eight masks that allow all tokens of the largest vocabularies, or thousands of others."""
+"""Bytes of ids that are cached: of eight masks of all tokens in the largest vocabularies, or of thousands of others."""
 
 _ENTRY = 512  # bytes of what is kept beside the ids of a mask
 
