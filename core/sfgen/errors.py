@@ -53,7 +53,7 @@ _LONGEST_REASON = 200  # characters of somebody else's message that are shown
 
 
 class SfgenError(Exception):
-    """The root of the tree.
+    """The base of all errors that a user of sfgen can cause.
 
     Args:
         message: One line that names what was wrong.
@@ -78,7 +78,7 @@ class SfgenError(Exception):
 
 
 class UsageError(SfgenError):
-    """Options or arguments that have no meaning, alone or together."""
+    """Arguments that have no meaning, alone or together."""
 
     exit_code = 2
 
@@ -89,7 +89,7 @@ class PatternError(SfgenError):
     Args:
         reason: What was wrong, in one line.
         pattern: The whole pattern.
-        position: Code-point offset into the pattern at which the trouble starts; ``None`` if it has no one place.
+        position: Code-point offset into the pattern at which the trouble starts; ``None`` if it has no one position.
         hint: What to write instead.
     """
 
@@ -132,18 +132,18 @@ class SchemaTooLarge(SchemaError):
 
 
 class ErrorInText(SfgenError):
-    """Something wrong at one place of a text of several lines.
+    """An error at one position of a text of several lines.
 
     Args:
         reason: What was wrong, in one line.
         text: The whole text.
-        position: Code-point offset into it at which the trouble starts; ``None`` if it has no one place.
+        position: Code-point offset into it at which the trouble starts; ``None`` if it has no one position.
         hint: What to write instead.
-        origin: The name of the file that it stands in; ``None`` if there is none.
+        origin: The name of the file that it stands in; ``None``: there is none.
 
     Attributes:
-        line: The line of the position, from 1 on; ``None`` if it has no one place.
-        column: The character of the line, from 1 on; ``None`` if it has no one place.
+        line: The line of the position, from 1; ``None`` if it has no one position.
+        column: The character of the line, from 1; ``None`` if it has no one position.
     """
 
     what: ClassVar[str]
@@ -197,7 +197,7 @@ class IndexFileError(SfgenError):
 
 
 class IndexNotFound(IndexFileError):
-    """There is no saved index where one was to be read.
+    """A saved index that does not exist.
 
     Args:
         path: Where it was sought.
@@ -244,7 +244,7 @@ class OtherVocabulary(UnusableIndex):
         path: The file.
         kind: What is saved in it.
         saved: The number of tokens and the fingerprint of the vocabulary that it was made for.
-        given: Those of the vocabulary at hand.
+        given: The same of the vocabulary at hand.
     """
 
     def __init__(
@@ -269,7 +269,7 @@ class BannedWordsError(SfgenError):
 
 
 class NothingBanned(BannedWordsError):
-    """A list of banned words without a word in it."""
+    """A list of banned words that is empty."""
 
     exit_code = 2
 
@@ -308,7 +308,7 @@ class ForeignOutput(OutputError):
 
 
 class GraphvizMissing(SfgenError):
-    """Graphviz, which draws pictures, is not installed."""
+    """The error that Graphviz, which draws pictures, is not installed."""
 
     def __init__(self) -> None:
         super().__init__(

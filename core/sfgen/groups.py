@@ -27,7 +27,7 @@ class Group:
     Attributes:
         name: Its name.
         start: Its first character, counted from the start of the text; ``None`` if it took no part.
-        end: The character behind its last one; ``None`` if it took no part.
+        end: The character after its last one; ``None`` if it took no part.
         is_repeated: Whether it stands in a repeated block: there is one for each repetition, in order.
     """
 

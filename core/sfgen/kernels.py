@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 
 class ArrayType(NamedTuple):
-    """An array as a kernel takes it: contiguous.
+    """The type of a contiguous array in a kernel's signature.
 
     Args:
         item: The type of its numbers.

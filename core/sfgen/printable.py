@@ -17,7 +17,10 @@ _DRIVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\uf
 
 
 def json_text(value: Any) -> str:
-    """Write a value as JSON on one line."""
+    """Write a value as JSON on one line.
+
+    What some readers take for the end of a line, and what drives a terminal, is escaped as JSON escapes it.
+    """
     return _DRIVING.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False))
 
 

@@ -56,7 +56,7 @@ class Tokens(Protocol):
 
 
 class Session(Protocol):
-    """One sequence inside a model: it remembers what it has read."""
+    """One sequence inside a model, with what it has read."""
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
         """Read tokens and return the scores of the next token.
@@ -69,7 +69,7 @@ class Session(Protocol):
         """
 
     def rewind(self, length: int) -> None:
-        """Forget everything after the first ``length`` tokens read."""
+        """Forget all but the first ``length`` tokens."""
 
 
 @runtime_checkable
@@ -147,7 +147,7 @@ class Batch(Protocol):
         """
 
     def rewind(self, row: int, length: int) -> None:
-        """Forget all that a row read after its first ``length`` tokens.
+        """Forget all but the first ``length`` tokens of a row.
 
         Args:
             row: The number of the row.
@@ -308,7 +308,7 @@ class Guide(Protocol):
         """
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps.
+        """Undo the last ``count`` steps.
 
         Raises:
             UsageError: Fewer steps than that were taken.

@@ -179,7 +179,7 @@ def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
 
 
 class Unit(NamedTuple):
-    """One folded character."""
+    """One folded character with its kind."""
 
     character: str
     kind: int  # MARK is not resolved

@@ -52,13 +52,13 @@ class Readings:
         self._branches = [_Branch(automata.threads(position), NON_WORD)]
 
     def step(self, units: Sequence[Unit], others: Sequence[Unit], start: int, before: int, end: int) -> Sequence[Found]:
-        """Read a character.
+        """Read one character.
 
         Args:
-            units: What it is folded to; not empty.
+            units: Its folded characters; not empty.
             others: Further ways to read it.
-            start: Where it begins.
-            before: The end of the character before.
+            start: Where it begins, in bytes.
+            before: Where the character before ends.
             end: Where it ends.
 
         Returns:

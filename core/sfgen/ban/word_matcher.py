@@ -86,14 +86,14 @@ class WordThreads:
         self._threads: Threads = {}
 
     def step(self, unit: Unit, kind: int, previous: int, start: int, before: int, end: int) -> Sequence[Found]:
-        """Read a folded character.
+        """Read one folded character.
 
         Args:
             unit: The character.
             kind: Its kind.
             previous: The kind of the one before; ``NON_WORD`` at the start of the text.
-            start: Where the original character begins.
-            before: The end of the folded character before.
+            start: Where the original character begins, in bytes.
+            before: Where the folded character before ends.
             end: Where the original character ends.
 
         Returns:

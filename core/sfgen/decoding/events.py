@@ -169,7 +169,7 @@ class PrefixScored:
 
 @dataclass(frozen=True, slots=True)
 class RolledBack:
-    """Tokens were taken back.
+    """Tokens were rolled back.
 
     Attributes:
         position: Index of the first token that was taken back; all from there on were.
@@ -205,7 +205,7 @@ class RolledBack:
 
     @property
     def text(self) -> str:
-        """The bytes as text; bytes that are no UTF-8 are replaced."""
+        """The bytes as text; bytes that are not UTF-8 are replaced."""
         return self.data.decode("utf-8", "replace")
 
 
@@ -261,7 +261,7 @@ class ThoughtReleased:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end, with the result.
+    """The end of the text, with the result.
 
     Attributes:
         result: What came out.
@@ -294,7 +294,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """How likely a token of the text was.
+    """The log-probabilities of one token of the text.
 
     Attributes:
         model: The natural logarithm of the model's probability of it: temperature 1, among all tokens. ``None`` for

@@ -54,7 +54,7 @@ class Node:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing is known that makes any token here less likely."""
+        """Whether no token here is known to lead to banned text."""
         return self.ruled_out is None and all(child.log_clean == 0.0 for child in self.children.values())
 
     def all_allowed(self) -> Int32:

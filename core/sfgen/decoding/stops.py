@@ -17,7 +17,10 @@ from sfgen.errors import UsageError
 
 @dataclass(frozen=True)
 class StopStrings:
-    """Some stop strings, as UTF-8; none of them is empty.
+    """The stop strings of a text, as UTF-8; none is empty.
+
+    Args:
+        strings: They.
 
     >>> stops = StopStrings.of(["\\n\\n", "\\nEND"])
     >>> stops.find(b"one\\ntwo\\n\\nthree"), stops.open_from(b"one\\nEN"), stops.open_from(b"one")

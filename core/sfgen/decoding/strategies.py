@@ -225,10 +225,11 @@ class _AtOnePlace(Strategy):
 
 
 class FirstToken(_AtOnePlace):
-    """Forbid the token in which the match begins; see the module.
+    """A strategy that forbids the token in which the match begins.
 
-    The rule forbids more than is banned, and may so forbid everything. Then the block begins anew without it: the last
-    token of a match is forbidden, and the token before where nothing else is left.
+    It is the rule of Clay 2024; see the module. The rule forbids more than is banned, and may so forbid everything.
+    Then the block begins anew without it: the last token of a match is forbidden, and the token before where nothing
+    else is left.
     """
 
     def __init__(self, sampler: Sampler) -> None:
@@ -260,7 +261,7 @@ class FirstToken(_AtOnePlace):
 
 
 class LastToken(_AtOnePlace):
-    """Choose the last token again; see the module."""
+    """A strategy that chooses the last token again; see the module."""
 
     is_silent = True
 

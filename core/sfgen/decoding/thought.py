@@ -64,7 +64,7 @@ def marker_of(
 
 @dataclass(frozen=True)
 class ThoughtBefore:
-    """A thought before the text of a constraint.
+    """The thought before the text of a constraint, with its limits.
 
     Attributes:
         marker: What stands between them.

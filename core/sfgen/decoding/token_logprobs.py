@@ -19,10 +19,10 @@ from sfgen.protocols import Scores
 
 
 class TokenLogprobs:
-    """The log-probabilities of one text.
+    """The log-probabilities of the tokens of one text.
 
     Args:
-        path: The tokens, as they are chosen and taken back.
+        path: The tokens, as they are chosen and rolled back.
     """
 
     def __init__(self, path: Path) -> None:

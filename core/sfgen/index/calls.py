@@ -228,7 +228,7 @@ class CallsGuide(Steps):
 
     @property
     def is_finished(self) -> bool:
-        """Whether an end token was taken."""
+        """Whether an end token was read."""
         return self._ended
 
     def describe(self) -> str:

@@ -63,7 +63,13 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 class Sizes(NamedTuple):
-    """How large the arrays are.
+    """The sizes of the arrays of a saved index.
+
+    Attributes:
+        states: The number of states.
+        classes: The number of byte classes.
+        tokens: The number of token ids.
+        rows: The number of different masks.
 
     >>> Sizes(states=3, classes=2, tokens=33, rows=1).shapes["rows"]
     (1, 2)
@@ -90,13 +96,13 @@ class Sizes(NamedTuple):
 
     @property
     def places(self) -> dict[str, tuple[int, int]]:
-        """Where each array begins and ends, in bytes after the header."""
+        """The first byte of each array after the header, and its end."""
         lengths = [prod(self.shapes[name]) * NUMPY_DTYPES[dtype].itemsize for name, dtype in DTYPES.items()]
         return dict(zip(DTYPES, pairwise(accumulate(lengths, initial=0)), strict=True))
 
 
 class Header(NamedTuple):
-    """A header that was read.
+    """The header of a saved index.
 
     Attributes:
         metadata: The string map.

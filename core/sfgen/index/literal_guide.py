@@ -34,8 +34,8 @@ class LiteralPosition:
     """A position inside a literal.
 
     Attributes:
-        rest: What of the literal is still to come.
-        behind: The position of the guide behind it.
+        rest: The bytes of the literal that are still to come.
+        behind: The position of the guide after it.
     """
 
     rest: bytes

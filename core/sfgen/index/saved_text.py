@@ -53,20 +53,20 @@ class SavedText:
 
     @property
     def format(self) -> str:
-        """The format by its name."""
+        """The name of the format, with its version."""
         return f"sfgen-{self.kind}-{self.version}"
 
     def save(self, fields: Mapping[str, str], vocabulary: Tokens, path: str | PathLike[str], *, force: bool) -> None:
-        """Write a file.
+        """Write a constraint to a file.
 
         Args:
-            fields: What is told, by its keys.
-            vocabulary: What it is to be used with.
+            fields: The fields of this kind, by its keys.
+            vocabulary: The tokens that it is used with.
             path: The file.
-            force: Whether a file that holds something else is replaced.
+            force: Whether a file with other content is replaced.
 
         Raises:
-            IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
+            IndexFileError: The file cannot be written, or it holds something else and ``force`` is false.
         """
         place = arguments.path("path", path, error=IndexFileError)
         arguments.flag("force", force)

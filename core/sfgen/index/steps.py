@@ -10,7 +10,10 @@ from sfgen.errors import UsageError
 
 
 class Steps(ABC):
-    """A part of every guide: see ``sfgen.protocols.Guide``."""
+    """A mixin of every guide that counts the tokens it can read.
+
+    See ``sfgen.protocols.Guide``.
+    """
 
     @abstractmethod
     def advance(self, token_id: int) -> None:

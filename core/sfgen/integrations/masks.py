@@ -74,6 +74,8 @@ class Caps:
 def masked(scores: Tensor, caps: Sequence[Tensor | None]) -> Tensor:
     """Replace the scores of what is not allowed by minus infinity.
 
+    They are a new tensor: ``generate(..., output_logits=True)`` returns the old one.
+
     Args:
         scores: float ``[rows, width]``.
         caps: For each row a cap ``[width]``; ``None``: everything is allowed.

@@ -110,7 +110,7 @@ class RequestText:
 
 
 class EndedText:
-    """A text that ends where it begins.
+    """A text that ends at once.
 
     Args:
         ends: The mask of the end tokens.

@@ -23,6 +23,15 @@ _Key = tuple[int, bytes]
 class RowTracker:
     """A tracker of each row's position, from call to call.
 
+    A call belongs to the same texts as the call before if each of its rows is one of those rows with one more token.
+    Else new texts begin, and all that is there is their prompt. Two cases are not clear by themselves:
+
+    * Rows that go on with a prompt that was there before, but are not longer than what was written last: texts that
+      begin anew in the middle of the old ones, or candidates that were thrown away (assisted generation). It is an
+      error.
+    * Texts that begin with exactly what the last call of ``generate`` returned: they count as the same texts, which go
+      on.
+
     Args:
         rule: Where the guides come from.
     """
@@ -68,7 +77,7 @@ class RowTracker:
 
     @property
     def prompt_length(self) -> int:
-        """The ids of a row that are its prompt."""
+        """The length of the prompts, in tokens with padding."""
         return 0 if self._prompts is None else self._prompts.shape[1]
 
     def _after(self, parent: BatchRow, token_id: int, *, fork: bool) -> BatchRow:

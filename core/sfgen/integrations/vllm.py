@@ -120,13 +120,13 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Refuse a request whose arguments mean nothing.
+        """Refuse a request whose constraint cannot be used.
 
         Args:
             sampling_params: vLLM's ``SamplingParams``.
 
         Raises:
-            ValueError: They mean nothing; the message is that of sfgen.
+            ValueError: Its arguments mean nothing; the message is that of sfgen.
         """
         try:
             request = ConstraintRequest.read(sampling_params.extra_args)
@@ -201,8 +201,8 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         """Mask the scores of a batch, in place.
 
         Args:
-            logits: float ``[rows, tokens]``.
-            context: Of the second model runner, which row belongs to which slot.
+            logits: Float ``[rows, tokens]``.
+            context: Of the second model runner: which row belongs to which slot.
         """
         if context is None:
             masked: Tensor = super().apply(logits)

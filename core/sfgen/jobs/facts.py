@@ -114,7 +114,7 @@ class ConstraintFacts:
 
     @property
     def has_values(self) -> bool:
-        """Whether a finished text stands for a value."""
+        """Whether a finished text stands for a value, as JSON does."""
         return self.schema is not None or (self.template is not None and self.template.has_values)
 
     @cached_property

@@ -49,11 +49,11 @@ class Fields:
 
     @classmethod
     def of(cls, given: str | Iterable[str] | None) -> Fields:
-        """Read a choice.
+        """Read a choice of keys.
 
         Args:
-            given: The names, as a list or with commas between them; ``"all"``; ``None``: the usual ones. One behind a
-                dot is a key within: ``value.age``.
+            given: The names, as a list or with commas between them; ``"all"``; ``None``: the usual ones. A dot leads to
+                a key within: ``value.age``.
 
         Raises:
             UsageError: There is no such key, or none is named.

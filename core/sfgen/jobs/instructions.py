@@ -36,7 +36,7 @@ class OwnConstraint:
 
     @property
     def value(self) -> Any:
-        """It, as it stands in the record."""
+        """The constraint as it stands in the record."""
         return json.loads(self.written)
 
 

@@ -139,7 +139,7 @@ class Job:
 
     @property
     def model_name(self) -> str:
-        """What records call the model."""
+        """The name of the model in records."""
         return self.spec.name if self.spec is not None else str(getattr(self.model, "name", type(self.model).__name__))
 
     @property

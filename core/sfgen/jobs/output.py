@@ -41,7 +41,7 @@ class Kept:
     """A sink for records that stay with the caller."""
 
     def append(self, line: str) -> None:
-        """Keep nothing: each record is handed on when it is made."""
+        """Drop the line: each record is passed on when it is made."""
 
 
 class OutputFile:

@@ -29,7 +29,7 @@ class PromptSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name of the source, for people."""
 
     def records(self) -> Iterator[PromptRecord]:
         """Yield the records, each as soon as it is there."""

@@ -26,11 +26,11 @@ class RecordFormat(Protocol):
 
     @property
     def header(self) -> str:
-        """See above."""
+        """The first line of a file; empty: there is none."""
 
     @property
     def is_quoted(self) -> bool:
-        """See above."""
+        """Whether text between two quotes may contain newlines."""
 
     def line(self, record: Mapping[str, Any]) -> str:
         """Return the line of a record, without its newline."""

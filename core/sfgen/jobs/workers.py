@@ -69,12 +69,12 @@ class _Read:
 
 
 class Workers:
-    """Makes the texts of some places in several processes.
+    """The processes that make the texts of some slots.
 
     Args:
         assignment: What each of them does.
         count: How many there are.
-        order: Takes what came of each place.
+        order: Takes the outcome of each slot.
         command: What starts such a process.
 
     Attributes:
@@ -102,7 +102,7 @@ class Workers:
         self._handed_on = 0  # of them
 
     def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
-        """Fill all places; yields when something has come of it.
+        """Fill all slots; yield whenever an outcome has come.
 
         Raises:
             SfgenError: The processes cannot begin.

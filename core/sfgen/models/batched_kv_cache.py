@@ -23,14 +23,14 @@ _LEAST_GROWTH = 32
 
 
 class BatchedKvCache:
-    """The keys and values of every layer.
+    """A key-value cache of several texts, a lane for each.
 
     Args:
         layers: The number of the model's layers.
 
     Attributes:
         value: The cache that the model is given.
-        positions: Of the tokens of the pass that has begun: ``[texts, tokens]``.
+        positions: Of the tokens of the pass that has begun, int64 ``[texts, tokens]``.
     """
 
     def __init__(self, layers: int) -> None:
@@ -42,7 +42,7 @@ class BatchedKvCache:
     def begin(
         self, lanes: Sequence[int], starts: Sequence[int], counts: Sequence[int], width: int, device: Any
     ) -> None:
-        """Say where the next forward pass writes.
+        """Set where the next forward pass writes.
 
         Args:
             lanes: The lane of each text that is read, ascending.

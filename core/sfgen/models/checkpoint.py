@@ -24,10 +24,10 @@ from sfgen.vocabulary.pretrained import (
 
 
 class Checkpoint:
-    """The files of a transformers causal language model: see ``sfgen.models.transformers_model.NetworkSource``.
+    """A ``NetworkSource`` of model files in a directory or on the hub.
 
-    The tokenizer and the configuration are read at once; the weights at their first use, so that an impossible
-    request fails before minutes of loading.
+    See ``sfgen.models.transformers_model``. The tokenizer and the configuration are read at once; the weights at their
+    first use, so that an impossible request fails before minutes of loading.
 
     Args:
         name: A directory, or the id of a model on the hub.

@@ -32,7 +32,7 @@ def threads_for(parameters: int) -> int:
 
 
 class CpuThreads:
-    """Bounds the threads that torch uses while a model reads.
+    """A bound on torch's threads during forward passes.
 
     Args:
         model: A model of torch.

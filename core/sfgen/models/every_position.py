@@ -25,14 +25,14 @@ def positions_at_a_time(model: Any) -> int:
 
 
 def parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iterator[Scores]:
-    """Score hidden states, some positions after the other.
+    """Score hidden states, N positions at a time.
 
     The last position is scored by itself, as where no other is wanted, so that its scores are those to the last bit.
 
     Args:
         hidden: A tensor ``[1, positions, size]``.
         lm_head: The output layer.
-        at_a_time: How many positions at most are scored at a time.
+        at_a_time: The most positions that are scored at a time.
 
     Yields:
         Scores on the host, float32 ``[some positions, rows of the output layer]``.

@@ -31,7 +31,7 @@ def checked_messages(messages: object) -> tuple[Message, ...]:
     """Check the form of some messages.
 
     Raises:
-        UsageError: Something else than a list, or a message of another form; says where, as a JSON path.
+        UsageError: It is not a list, or a message is of another form; says where, as a JSON path.
 
     >>> checked_messages([{"role": "user", "content": "Hi!"}])
     ({'role': 'user', 'content': 'Hi!'},)
@@ -48,10 +48,10 @@ def check_conversation(messages: Sequence[Message]) -> None:
     """Refuse messages that a model cannot answer.
 
     Args:
-        messages: What ``checked_messages`` gave.
+        messages: As ``checked_messages`` returns them.
 
     Raises:
-        UsageError: No message is by a user, or the last one is by the assistant.
+        UsageError: No message is by the user, or the last one is by the assistant.
     """
     if not any(message["role"] == "user" for message in messages):
         raise UsageError(

@@ -89,6 +89,8 @@ class Prompts:
     def chat(self, messages: str | Sequence[Message]) -> list[int]:
         """Tokenize a conversation up to where the answer begins.
 
+        The chat template writes all special tokens that it wants; the tokenizer adds none.
+
         Args:
             messages: The messages, or the text of a user's only one.
 

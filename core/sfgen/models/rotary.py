@@ -52,7 +52,7 @@ class Rotary:
         return sorted(ends)
 
     def prepare(self, length: int) -> bool:
-        """Make the model ready to read up to ``length`` tokens in all.
+        """Prepare the model to read up to ``length`` tokens in all.
 
         Returns:
             Whether what was read before has to be read again.

@@ -38,7 +38,7 @@ class Past:
     """The cache of one sequence.
 
     Attributes:
-        value: What the model gave back and is given again; ``None`` before the first question.
+        value: What the model gave back and is given again; ``None`` before the first forward pass.
         length: How many tokens it holds.
     """
 
@@ -54,7 +54,11 @@ class Past:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether one forward pass may read several tokens after others."""
+        """Whether one forward pass may read several tokens after others.
+
+        The recurrences of Mamba, Falcon-Mamba and Jamba are continued exactly only one token at a time; what another
+        cache does is not known, and one token at a time is what every model is made for.
+        """
         return self.value is None or (bool(self._layers()) and not self._snapshots)
 
     def keep(self, value: Any, count: int) -> None:

@@ -70,7 +70,7 @@ class TransformersModel:
         context_length: The most tokens that it can read; ``None`` where nothing limits them.
 
     Raises:
-        VocabularyError: The bytes of its tokens cannot be told.
+        VocabularyError: The bytes of its tokens cannot be determined.
     """
 
     def __init__(self, source: NetworkSource, *, threads: int | None = None) -> None:

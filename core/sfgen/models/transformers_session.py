@@ -28,6 +28,8 @@ _CACHE_NAMES = ("past_key_values", "cache_params", "state")
 class TransformersSession:
     """One sequence that a transformers model has read.
 
+    Nothing of it is kept in the model: several sessions of one model do not see each other.
+
     Args:
         model: A causal language model in evaluation mode.
         context_length: The most tokens that it can read; ``None``: unknown.

@@ -29,7 +29,7 @@ def check_files(directory: Path) -> None:
     """Refuse a directory without weights, or with some of them only.
 
     Raises:
-        ModelError: What is missing, and what is there instead.
+        ModelError: Some are missing; says which, and what is there instead.
     """
     files = checkpoint_files(directory)
     missing = [file.name for file in files if not file.is_file()]

@@ -177,7 +177,7 @@ class ZipModel:
 
 
 class ZipSession:
-    """A text that the compressors have read after their passages.
+    """One text that the compressors have read after their passages.
 
     Args:
         streams: A compressor for each passage; copied, not changed.

@@ -86,6 +86,13 @@ def fsm_table(fsm: FSM) -> str:
 class FsmIndex:
     r"""The index of a pattern by Algorithm 4 (Willard and Louf 2023).
 
+    It has for each state of interegular's machine the tokens that it reads, and is made at once, in time that grows
+    with the vocabulary times the states; a step is a lookup in it.
+
+    States up to ``len(index)`` are those of ``fsm``. A token may end within a character: the state after it is a state
+    of the machine beside the bytes of that character, and has a number from ``len(index)`` on, in the order in which
+    these states come up; see ``place``.
+
     Args:
         pattern: The pattern.
         vocabulary: The tokens.

@@ -23,7 +23,7 @@ _LOOKS_AROUND = re.compile(r"\(\?[=!]|\$|\\[bBZzAG]")
 
 
 class Reading(NamedTuple):
-    """How far lark reads a text.
+    """A text as far as lark reads it.
 
     Attributes:
         spans: Where each terminal begins and ends, in characters.

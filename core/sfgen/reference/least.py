@@ -45,7 +45,7 @@ _EMPTY: Ways = {(): 0}
 
 
 class Least:
-    """The fewest bytes that complete what is still to be read.
+    """A table of the fewest bytes that complete a remainder.
 
     Args:
         grammar: The rules.

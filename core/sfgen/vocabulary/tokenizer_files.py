@@ -93,7 +93,7 @@ class PlainTokenizer:
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """A tokenizer's directory.
+    """The content of a tokenizer's directory.
 
     Attributes:
         tokenizer: The tokenizer.

@@ -175,7 +175,7 @@ class Vocabulary:
 
     @property
     def names(self) -> Mapping[int, str]:
-        """What people call some of the tokens, special ones above all."""
+        """The names of some tokens, special ones above all."""
         return MappingProxyType(self._names)
 
     @cached_property

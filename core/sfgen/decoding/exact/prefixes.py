@@ -38,12 +38,12 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """Children of a prefix.
+    """The best continuations of a prefix by one token.
 
     Attributes:
-        tokens: int32 ``[children]``.
-        values: float64 ``[children]``.
-        log_masses: float64 ``[children]``.
+        tokens: Int32 ``[children]``.
+        values: Float64 ``[children]``.
+        log_masses: Float64 ``[children]``.
         is_all: Whether the prefix has no others.
     """
 
@@ -80,14 +80,14 @@ class Children:
 
 @dataclass(slots=True, eq=False)
 class Prefix:
-    """A prefix whose children are known.
+    """A prefix of texts whose children are known.
 
     Attributes:
         parent: The prefix without its last token; ``None`` at the root.
-        child: What it was as a child.
-        length: Its tokens.
-        children: The best of its children; those before ``taken`` have come up.
-        taken: How many have come up.
+        child: The prefix as a child of ``parent``.
+        length: The number of its tokens.
+        children: The best of its children; the first ``taken`` were taken out.
+        taken: How many were taken out.
     """
 
     parent: Prefix | None
@@ -98,7 +98,7 @@ class Prefix:
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """Its tokens, from the first on."""
+        """Its tokens, from the first."""
         tokens, prefix = list[int](), self
         while prefix.parent is not None:
             tokens.append(prefix.child.token)
@@ -120,11 +120,11 @@ class Prefix:
 
     @property
     def is_done(self) -> bool:
-        """Whether all children have come up."""
+        """Whether all children were taken out."""
         return self.needs_more and self.children.is_all
 
     def take(self) -> Child:
-        """Take the next child, which must be kept."""
+        """Take out the next child, which must be kept."""
         number, children = self.taken, self.children
         self.taken += 1
         return Child(int(children.tokens[number]), float(children.values[number]), float(children.log_masses[number]))
@@ -144,11 +144,11 @@ class Frontier:
         return bool(self._heap)
 
     def push(self, prefix: Prefix) -> None:
-        """Add a prefix, unless all of its children have come up."""
+        """Add a prefix, unless all of its children were taken out."""
         if not prefix.is_done:
             self._count += 1
             heapq.heappush(self._heap, (-prefix.bound, -prefix.length, self._count, prefix))
 
     def pop(self) -> Prefix:
-        """Take the first prefix out."""
+        """Take out the first prefix."""
         return heapq.heappop(self._heap)[-1]

@@ -33,7 +33,7 @@ def make_all(walk: TrieWalk, progress: Callable[[int, int], None] | None = None)
         progress: Called with (states done, states in all).
 
     Returns:
-        The mask of each state, read-only, equal ones being one object; and how many tokens each state allows.
+        The mask of each state, read-only, equal ones as one object; and how many tokens each state allows.
     """
     total = len(walk.dfa)
     room = max(GROUP, _FIRST_BLOCK // (4 * max(1, walk.words)))

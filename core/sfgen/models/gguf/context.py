@@ -26,7 +26,7 @@ _NO_FLASH = 0
 
 
 class Context:
-    """Rows of tokens that a model has read.
+    """The KV cache of llama.cpp for several rows of tokens.
 
     Args:
         model: The model, with its weights.
@@ -37,8 +37,8 @@ class Context:
 
     Attributes:
         rows: The number of rows.
-        size: How many cells were asked for.
-        cells: How many tokens all rows can hold together: a few more than that.
+        size: How many cells were wanted.
+        cells: How many tokens all rows can hold together: ``size`` or a few more.
         most_tokens: The most tokens of one ``read``.
         most_outputs: The most tokens of one ``read`` that may be scored.
 
@@ -84,19 +84,19 @@ class Context:
     def read(
         self, tokens: Sequence[int], positions: Sequence[int], rows: Sequence[int], outputs: Sequence[int]
     ) -> Scores:
-        """Read tokens in one call; the scores after some of them.
+        """Read tokens in one call and score after some of them.
 
         Args:
-            tokens: At most ``most_tokens`` tokens.
-            positions: Of each token: how many of its row stand before it.
-            rows: Of each token: its row.
-            outputs: Which of the tokens are scored, rising: at most ``most_outputs``.
+            tokens: At most ``most_tokens`` token ids.
+            positions: For each token, how many of its row stand before it.
+            rows: For each token, its row.
+            outputs: The indices of the tokens that are scored, ascending: at most ``most_outputs``.
 
         Returns:
             Float32 ``[len(outputs), width]``.
 
         Raises:
-            ModelError: There are not cells enough, or llama.cpp fails; what the cells hold is then not known.
+            ModelError: There are too few cells, or llama.cpp fails; what the cells hold is then not known.
         """
         lib, count = self._lib, len(tokens)
         ids, places = np.array(tokens, dtype=np.int32), np.array(positions, dtype=np.int32)

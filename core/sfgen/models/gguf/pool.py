@@ -15,7 +15,7 @@ _KEPT = 2
 
 
 class Pool:
-    """The contexts of one model.
+    """The idle contexts of one model.
 
     Args:
         model: The model, with its weights.

@@ -9,9 +9,9 @@ _LEAST_SLOTS = 64
 
 
 class KvCache:
-    """Keys and values of one text, in every layer.
+    """A key-value cache of one text, in every layer.
 
-    What lies behind ``length`` is not seen, and is written over.
+    What lies beyond ``length`` is not seen, and is written over.
 
     Args:
         layers: The number of layers.

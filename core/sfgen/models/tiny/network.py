@@ -49,7 +49,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Network:
-    """A Llama.
+    """A Llama (Touvron et al. 2023) with its weights.
 
     Attributes:
         heads: The number of query heads.
@@ -209,6 +209,8 @@ def rotations(frequencies: Floats, start: int, count: int) -> Turns:
 
 def rotated(vectors: Floats, turns: Turns) -> Floats:
     """Rotate pairs of numbers (rotary position embedding, Su et al. 2021).
+
+    A pair is a complex number, and to rotate it is to multiply it.
 
     Args:
         vectors: ``[T, heads, head_size]``.
