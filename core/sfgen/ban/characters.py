@@ -179,7 +179,15 @@ def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
 
 
 class Unit(NamedTuple):
-    """One folded character with its kind."""
+    """One folded character with its kind.
+
+    Attributes:
+        character: The character.
+        kind: Its kind; ``MARK`` is not resolved.
+        utf8: Its UTF-8.
+        spelling: The family of scripts whose marks spell; see ``sfgen.ban.confusables``. 0 where nothing is normalized.
+        may_end: Whether a match may end with it.
+    """
 
     character: str
     kind: int  # MARK is not resolved

@@ -37,7 +37,13 @@ class UnderWay(NamedTuple):
 
 
 class AllowedMark(NamedTuple):
-    """The state of allowed spans at one position."""
+    """The state of allowed spans at one position.
+
+    Attributes:
+        threads: The marks of the allowed words' readings.
+        spans: The complete allowed matches that may cover one to come, as start and end in bytes.
+        pending: The complete banned matches that may still be excused.
+    """
 
     threads: tuple[BranchMark, ...]
     spans: tuple[Span, ...]

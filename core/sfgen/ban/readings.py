@@ -34,7 +34,12 @@ class _Branch:
 
 
 class BranchMark(NamedTuple):
-    """The state of one branch."""
+    """The state of one branch.
+
+    Attributes:
+        kind: The kind of the last folded character.
+        threads: The mark of its words.
+    """
 
     kind: int
     threads: WordMark

@@ -53,6 +53,11 @@ class WordMark(NamedTuple):
     """The state of word threads at one position.
 
     Offsets aside, two with equal nodes and threads have the same future.
+
+    Attributes:
+        node: The node of the Aho-Corasick automaton.
+        window: Where the sources of the last bytes of the stream begin.
+        threads: The threads of the :class:`GapTrie`.
     """
 
     node: int

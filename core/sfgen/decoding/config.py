@@ -53,7 +53,7 @@ class GenerationConfig:
             condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0 that is the
             likeliest text of the index.
         max_rollbacks: The most rollbacks; after them generation fails.
-        max_block: Under ``resample``, the most tokens that are drawn again as one; what is longer is no exact draw.
+        max_block: Under ``resample``, the most tokens that are drawn again as one; what is longer is not an exact draw.
         max_passes: Under ``exact``, the most prefixes that the model scores for a text; after them generation fails.
         max_memory: Under ``exact``, the bytes that the scores may take that are kept for later texts, and for coming
             back to a prefix. No text depends on it.

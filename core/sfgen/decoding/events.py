@@ -213,7 +213,7 @@ class RolledBack:
 class BlockMoved:
     """Under ``resample``: a block's start moved, being too long.
 
-    It is no exact draw any more.
+    It is not an exact draw any more.
 
     Attributes:
         position: Index of the token where it begins now; a rollback goes back no further.
@@ -325,7 +325,7 @@ class Result:
             whether or not their scores were there from another text of the job.
         forced_tokens: Number of jump-forward tokens, which needed no forward pass, since nothing else could follow.
         rollbacks: Every rollback again, in order.
-        moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
+        moved_blocks: How often a block's start moved because it got too long, so that it is not an exact draw.
         value: What the text stands for, where the constraint tells: the parsed JSON of a ``sfgen.JsonSchema``.
         logprobs: How likely each of ``token_ids`` was, if ``logprobs`` is on.
         instance: Makes what ``parsed`` is, where the schema was made of a Python type.

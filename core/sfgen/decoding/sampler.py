@@ -283,7 +283,7 @@ def best_of(scores: Scores) -> int:
 
 
 def _check_scores(scores: Scores, best: int = 0) -> None:
-    """Refuse what is no row of scores, and an index into it that is none."""
+    """Refuse what is not an array of scores, and an index beyond it."""
     if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu" or scores.ndim != 1 or not scores.size:
         raise arguments.refusal("scores", "an array of numbers, [allowed], with at least one", scores)
     if best.__class__ is not int or not 0 <= best < scores.size:

@@ -30,7 +30,7 @@ class OpenFile:
         own_path: The opened file, for who opens it once more: another one may have taken its place by then.
 
     Raises:
-        IndexFileError: There is none, it is no file but a folder or the like, or it cannot be opened.
+        IndexFileError: It does not exist, is a folder or the like, or cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:

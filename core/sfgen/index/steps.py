@@ -37,7 +37,7 @@ class Steps(ABC):
         The guide does not move.
 
         Raises:
-            UsageError: They are no list of token ids.
+            UsageError: They are not a list of token ids.
         """
         token_ids, count = arguments.token_ids("token_ids", token_ids), 0
         try:

@@ -44,7 +44,7 @@ class StoredRows:
         It is read anew each time.
 
         Raises:
-            IndexFileError: It is not the row that was saved, or is no longer there.
+            IndexFileError: It is not the mask that was saved, or is no longer there.
         """
         width = (self._tokens + 31) // 32 * 4
         data = self._file.read(self._offset + number * width, width)

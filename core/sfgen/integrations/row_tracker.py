@@ -55,7 +55,7 @@ class RowTracker:
             input_ids: Int ``[rows, length]``: the prompts, padded to one length on either side, and what was written.
 
         Raises:
-            UsageError: It cannot be told whether a new text begins.
+            UsageError: It cannot be determined whether a new text begins.
         """
         keys = self._continued(input_ids)
         if keys is None:

@@ -78,7 +78,7 @@ class _Processor(LogitsProcessor):
 
         Raises:
             DeadEnd: Nothing may follow in some row.
-            UsageError: The scores are not those of the vocabulary, or it cannot be told whether new texts begin.
+            UsageError: The scores are not those of the vocabulary, or it cannot be determined whether new texts begin.
         """
         caps = self._caps_for(input_ids, scores)
         rows = self._rows.rows(input_ids)

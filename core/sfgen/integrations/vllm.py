@@ -288,7 +288,7 @@ def _vocabulary(model_config: Any) -> Vocabulary:
 
     Raises:
         UsageError: vLLM was started without a tokenizer.
-        VocabularyError: The bytes of its tokens cannot be told.
+        VocabularyError: The bytes of its tokens cannot be determined.
     """
     tokenizer = cached_tokenizer_from_config(model_config)
     if tokenizer is None:

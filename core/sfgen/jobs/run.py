@@ -310,13 +310,13 @@ def run_job(
         prompts: A file with ``prompt`` in each line or row, and, if you like, ``id``, ``sfgen`` (how this one is done)
             and keys of your own; or texts and such dictionaries.
         output: The file.
-        resume: Go on after the records that are in the file: they are compared with the prompts and the job, of which
-            the seed is a part.
+        resume: Whether to go on after the records that are in the file: they are compared with the prompts and the job,
+            of which the seed is a part.
         replace: Whether what is in the file may go.
         batch_size: How many texts are worked on at once, by each worker.
         workers: How many processes make texts; each loads the model.
-        strict: Stop at the first record that is no prompt, or fails.
-        plain: Each line of the file of prompts is a prompt, as it stands.
+        strict: Whether to stop at the first record that is not a prompt, or fails.
+        plain: Whether each line of the file of prompts is a prompt, as it stands.
         trace: Where every step is written; see ``sfgen.trace``.
         fields: Which keys of a record are written, such as ``"text,value.age,id"``, or ``"all"``; without, the prompt,
             what came out and what a later run needs to go on; see ``sfgen.jobs.fields``.
@@ -328,7 +328,7 @@ def run_job(
         UsageError: An argument of another kind, ``resume`` together with ``replace`` or ``trace`` or without the fields
             that it compares, ``trace`` with a job that scores choices or with several workers, ``plain`` with a table,
             or several workers and a model that has no name.
-        InputError: The prompts cannot be read; or, with ``strict``, a record is no prompt.
+        InputError: The prompts cannot be read; or, with ``strict``, a record is not a prompt.
         OutputError: The file cannot be written, holds something that may not go, or is not of this job.
         GenerationError: With ``strict``, a text failed.
         SfgenError: Nothing can be done at all.

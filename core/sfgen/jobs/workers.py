@@ -62,7 +62,7 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Read:
-    """The next place; ``None``: there is no other, or the error that has ended the reading."""
+    """The next slot; ``None``: there is no other, or the error that has ended the reading."""
 
     slot: Slot | None
     error: BaseException | None = None

@@ -29,7 +29,7 @@ def check_model(
         offline: Whether the hub must not be asked.
 
     Raises:
-        ModelError: There is no such model, it lacks files, or an unknown name of a device or type.
+        ModelError: There is no such model, device or type, or the model lacks files.
         VocabularyError: Its directory has no tokenizer.
         UsageError: It has no chat template.
     """

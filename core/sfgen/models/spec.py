@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 class ModelSpec:
     """A model that is named and not loaded.
 
-    The fields are the arguments of ``sfgen.load_model``.
+    Args:
+        name: As for ``sfgen.load_model``, like all that follow.
+        tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; ``None``: it scores characters.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
+        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        threads: The threads of the processor that the model may use; ``None``: one if it is small, else all.
+        trust_remote_code: Whether code that comes with the model may run.
+        offline: Whether the hub must not be asked, also not for what its cache lacks.
 
     Raises:
         ModelError: ``name`` is not a text, or there is no such device or type.
@@ -53,7 +60,7 @@ class ModelSpec:
             chat: Whether a chat template is needed.
 
         Raises:
-            ModelError: There is no such model, it lacks files, or an unknown name of a device or type.
+            ModelError: There is no such model, device or type, or the model lacks files.
             VocabularyError: Its directory has no tokenizer.
             UsageError: It has no chat template.
         """

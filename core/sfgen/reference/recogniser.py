@@ -29,6 +29,12 @@ class Frame:
     """One text of a rule that is being read.
 
     ``Recogniser`` makes them, equal ones once.
+
+    Args:
+        remainder: What is still to be read of it, and the names that were read in it.
+        rule: The rule.
+        caller: The frame that called it; ``None``: nobody did.
+        least: The fewest bytes that complete it and all that called it.
     """
 
     __slots__ = ("caller", "least", "names", "rest", "rule")

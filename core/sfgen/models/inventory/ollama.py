@@ -58,7 +58,7 @@ def _model_layer(manifest: Any) -> str:
     """The digest of the layer that holds the model.
 
     Raises:
-        LookupError: There is none; or ``TypeError``: it is no manifest.
+        LookupError: There is none; or ``TypeError``: it is not a manifest.
     """
     digests = [str(layer["digest"]) for layer in manifest["layers"] if layer["mediaType"] == _LAYER]
     return digests[0]

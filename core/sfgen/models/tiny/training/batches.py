@@ -33,6 +33,10 @@ class Document(NamedTuple):
     """A text as token ids, with each token's weight in the loss.
 
     The weight of the first one, the begin token, is zero.
+
+    Attributes:
+        tokens: Token ids.
+        weights: The weight of each.
     """
 
     tokens: list[int]

@@ -22,6 +22,10 @@ class Scored(NamedTuple):
     """A pair as token ids, with the tokens that the model chooses.
 
     These are the tokens of values, or all of an answer in words.
+
+    Attributes:
+        tokens: Token ids.
+        chosen: For each of them, whether the model chooses it.
     """
 
     tokens: list[int]

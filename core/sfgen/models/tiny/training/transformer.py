@@ -14,7 +14,15 @@ from torch.nn import functional
 
 
 class Shape(NamedTuple):
-    """The sizes of a Llama whose output layer is its embedding."""
+    """The sizes of a Llama whose output layer is its embedding.
+
+    Attributes:
+        tokens: The number of token ids.
+        size: The dimension of a state.
+        inner: The dimension inside the feed-forward network.
+        layers: The number of layers.
+        heads: The number of attention heads.
+    """
 
     tokens: int = 2048
     size: int = 256
