@@ -189,7 +189,7 @@ _clock = _Clock()
 def seconds_of_loading() -> float:
     """Return the seconds that this thread has waited for kernels.
 
-    Numba itself counts, too, and kernels are compiled or read from the cache.
+    Importing numba counts, and so does compiling a kernel or reading it from the cache.
     """
     return _clock.seconds
 

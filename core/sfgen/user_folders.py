@@ -17,7 +17,10 @@ import sfgen
 
 
 def user_folders() -> Iterator[Path]:
-    """Yield the candidate folders; they may turn out not to be writable."""
+    """Yield the candidate folders, the preferred one first.
+
+    They may turn out not to be writable.
+    """
     with contextlib.suppress(RuntimeError):  # nobody knows the home
         named = os.environ.get("XDG_CACHE_HOME", "")
         home = Path(named) if os.path.isabs(named) else Path.home() / ".cache"

@@ -20,7 +20,7 @@ class StopStrings:
     """The stop strings of a text, as UTF-8; none is empty.
 
     Args:
-        strings: They.
+        strings: The UTF-8 of each.
 
     >>> stops = StopStrings.of(["\\n\\n", "\\nEND"])
     >>> stops.find(b"one\\ntwo\\n\\nthree"), stops.open_from(b"one\\nEN"), stops.open_from(b"one")

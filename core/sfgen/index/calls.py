@@ -216,7 +216,7 @@ class CallsGuide(Steps):
 
     @property
     def position(self) -> Hashable:
-        """The position, for comparison."""
+        """The present position; what may follow depends on it alone."""
         if self._call is not None:
             return "call", self._calls.marker, self._call.position
         return "free", self._calls.marker, self._parts[-1].states[-1]

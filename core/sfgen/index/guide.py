@@ -147,7 +147,7 @@ class BaseGuide(Steps, Generic[Position]):
 
     @property
     def position(self) -> Position:
-        """The position; what may follow depends on it alone."""
+        """The present position; what may follow depends on it alone."""
         return self._positions[-1]
 
     @property

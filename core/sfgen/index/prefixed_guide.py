@@ -86,7 +86,7 @@ class PrefixedGuide(Steps, Generic[Mark]):
 
     @property
     def position(self) -> Hashable:
-        """The position, for comparison."""
+        """The present position; what may follow depends on it alone."""
         return self._position_inside() if self._behind is None else self._behind.position
 
     @property

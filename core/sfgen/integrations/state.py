@@ -13,7 +13,7 @@ from sfgen.vocabulary import Vocabulary
 
 
 class Stage(Enum):
-    """The stage of a text."""
+    """The stage of a text: open, ended, or strayed."""
 
     OPEN = "it goes on"
     ENDED = "it took an end token"
