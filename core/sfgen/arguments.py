@@ -24,7 +24,14 @@ _SHOWN = 60  # characters of a value in a message
 def refusal(
     name: str, wanted: str, value: object, *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> SfgenError:
-    """The error that an argument is not what is wanted.
+    """Return the error for an argument of a wrong kind.
+
+    Args:
+        name: The name of the argument.
+        wanted: What it must be, for the message.
+        value: What it is.
+        hint: What to do instead.
+        error: The class of the error.
 
     >>> refusal("stop", "a text or a list of texts", 7).message
     'stop must be a text or a list of texts, not 7'
@@ -35,7 +42,17 @@ def refusal(
 def whole_number(
     name: str, value: object, least: int | None = None, *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> int:
-    """A whole number: an ``int`` or one of numpy's, but no ``bool`` and no float.
+    """Check a whole number: an ``int`` or numpy integer, not a ``bool``.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        least: The smallest allowed number; ``None``: any.
+        hint: What to do instead.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: It is not a whole number, or too small; of the class ``error``.
 
     >>> whole_number("max_tokens", 5, least=0)
     5
@@ -56,7 +73,17 @@ def whole_number(
 
 
 def number(name: str, value: object, wanted: str, least: float = 0.0, most: float = math.inf) -> float:
-    """A number from ``least`` to ``most``, finite; ``wanted`` says so in words.
+    """Check a finite number within bounds.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        wanted: The bounds in words.
+        least: The smallest allowed number.
+        most: The largest allowed number.
+
+    Raises:
+        UsageError: It is not such a number.
 
     >>> number("top-p", 0.9, "a number from 0 to 1", most=1)
     0.9
@@ -73,21 +100,47 @@ def number(name: str, value: object, wanted: str, least: float = 0.0, most: floa
 
 
 def flag(name: str, value: object) -> bool:
-    """True or false, and nothing that merely counts as one: ``"no"`` would be true."""
+    """Check a ``bool``; other values that count as true are refused.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+
+    Raises:
+        UsageError: It is neither true nor false, such as ``"no"``.
+    """
     if type(value).__name__ not in ("bool", "bool_"):
         raise refusal(name, "True or False", value)
     return bool(value)
 
 
 def text(name: str, value: object, *, hint: str = "", error: type[SfgenError] = UsageError) -> str:
-    """A text."""
+    """Check a text.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        hint: What to do instead.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: It is not a ``str``; of the class ``error``.
+    """
     if isinstance(value, str):
         return value
     raise refusal(name, "a text (str)", value, hint=hint or _decoded(value), error=error)
 
 
 def texts(name: str, value: object, *, error: type[SfgenError] = UsageError) -> tuple[str, ...]:
-    """A list of texts; one text stands for the list of it.
+    """Check a list of texts; one text becomes a list.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: Something in it is not a ``str``; of the class ``error``.
 
     >>> texts("stop", "."), texts("stop", ["a", "b"])
     (('.',), ('a', 'b'))
@@ -104,7 +157,18 @@ def texts(name: str, value: object, *, error: type[SfgenError] = UsageError) -> 
 def items(
     name: str, value: object, wanted: str, *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> Iterator[Any]:
-    """What is in a list, or in anything else that is gone through in one order and is no text and no dictionary."""
+    """Iterate over a list, or any iterable but texts, bytes and dictionaries.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        wanted: What it must be, for the message.
+        hint: What to do instead.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: It is not such an iterable; of the class ``error``.
+    """
     if not isinstance(value, (str, bytes, bytearray, Mapping)):
         with suppress(TypeError):  # nothing to go through, or an array without dimensions
             return iter(value)  # type: ignore[call-overload,no-any-return]
@@ -112,7 +176,16 @@ def items(
 
 
 def data(name: str, value: object, *, error: type[SfgenError] = UsageError) -> bytes:
-    """Bytes."""
+    """Check bytes.
+
+    Args:
+        name: The name of the argument.
+        value: What was given: ``bytes`` or ``bytearray``.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: It is neither; of the class ``error``.
+    """
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     hint = "Write text as bytes: 'talk'.encode()" if isinstance(value, str) else ""
@@ -120,7 +193,18 @@ def data(name: str, value: object, *, error: type[SfgenError] = UsageError) -> b
 
 
 def utf8(name: str, value: object, *, error: type[SfgenError] = UsageError) -> bytes | None:
-    """Bytes, or the UTF-8 of a text; ``None`` for a text with a lone surrogate, which has none.
+    """Return bytes as they are, or the UTF-8 of a text.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        error: The class of the error.
+
+    Returns:
+        ``None`` for a text with a lone surrogate, which UTF-8 cannot encode.
+
+    Raises:
+        SfgenError: It is neither bytes nor text; of the class ``error``.
 
     >>> utf8("text", "é"), utf8("text", chr(0xD800))
     (b'\\xc3\\xa9', None)
@@ -136,7 +220,16 @@ def utf8(name: str, value: object, *, error: type[SfgenError] = UsageError) -> b
 def token_ids(
     name: str, value: object, wanted: str = "a list of token ids", *, error: type[SfgenError] = UsageError
 ) -> list[int]:
-    """A list of token ids; any row of whole numbers, such as an array, is one.
+    """Check token ids: a list, or another iterable such as an array.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        wanted: What it must be, for the message.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: Something in it is not a whole number; of the class ``error``.
 
     >>> token_ids("prompt", (3, 1))
     [3, 1]
@@ -146,14 +239,32 @@ def token_ids(
 
 
 def mapping(name: str, value: object, *, error: type[SfgenError] = UsageError) -> Mapping[Any, Any]:
-    """A dictionary."""
+    """Check a dictionary.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: It is not a mapping; of the class ``error``.
+    """
     if isinstance(value, Mapping):
         return value
     raise refusal(name, "a dictionary", value, error=error)
 
 
 def path(name: str, value: object, *, error: type[SfgenError] = UsageError) -> Path:
-    """The path of a file or directory, or a name that may be one."""
+    """Check a path of a file or directory, which may not exist.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: It is neither text nor path, or has a null byte; of the class ``error``.
+    """
     if not isinstance(value, (str, PathLike)):
         raise refusal(name, "a name or a path", value, error=error)
     if "\0" in str(value):
@@ -162,7 +273,16 @@ def path(name: str, value: object, *, error: type[SfgenError] = UsageError) -> P
 
 
 def one_of(name: str, value: object, choices: Iterable[str]) -> None:
-    """One of a few words."""
+    """Check that a text is one of a few words.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        choices: The allowed words.
+
+    Raises:
+        UsageError: It is another value.
+    """
     listed = tuple(choices)
     if not (isinstance(value, str) and value in listed):
         raise UsageError(f"{name} is {_shown(value)}", hint=f"It is one of {', '.join(map(repr, listed))}.")
@@ -171,20 +291,50 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> None:
 def instance(
     name: str, value: object, kind: type[Kind], *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> Kind:
-    """An object of a class, of sfgen or of another package."""
+    """Check an object of a class, of sfgen or of another package.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        kind: The class.
+        hint: What to do instead.
+        error: The class of the error.
+
+    Raises:
+        SfgenError: It is of another class; of the class ``error``.
+    """
     if isinstance(value, kind):
         return value
     raise refusal(name, f"an {_called(kind)}", value, hint=hint, error=error)
 
 
 def function(name: str, value: object) -> None:
-    """Something that can be called."""
+    """Check something that can be called.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+
+    Raises:
+        UsageError: It cannot be called.
+    """
     if not callable(value):
         raise refusal(name, "a function", value)
 
 
 def given(name: str, value: object, wanted: str, *members: str, hint: str = "") -> None:
-    """An object with these attributes, whatever its class."""
+    """Check an object by its attributes, whatever its class.
+
+    Args:
+        name: The name of the argument.
+        value: What was given.
+        wanted: What it must be, for the message.
+        *members: The names of the attributes.
+        hint: What to do instead.
+
+    Raises:
+        UsageError: It lacks an attribute, or is a class.
+    """
     if isinstance(value, type) or not all(hasattr(value, member) for member in members):
         raise refusal(name, wanted, value, hint=hint or f"It has {', '.join(members)}.")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Delay:
-    """Something that takes a while.
+    """A slow operation, announced before it begins.
 
     Attributes:
         what: What is done, as ``downloading the weights of org/model``.
@@ -33,7 +33,10 @@ _listeners: list[Listener] = []
 
 @contextlib.contextmanager
 def told_of_delays(listener: Listener) -> Iterator[None]:
-    """Call ``listener`` with each delay before it begins, and with ``None`` when it is over.
+    """Call a listener with each delay before it begins.
+
+    Args:
+        listener: Called with the delay, and with ``None`` when it is over.
 
     >>> with told_of_delays(print), delayed(Delay("reading a large file")):
     ...     print("It is read.")
@@ -50,7 +53,7 @@ def told_of_delays(listener: Listener) -> Iterator[None]:
 
 @contextlib.contextmanager
 def delayed(delay: Delay) -> Iterator[None]:
-    """Tell those who listen that what the ``with`` statement does takes a while."""
+    """Announce the body of the ``with`` statement as slow."""
     for listener in tuple(_listeners):
         listener(delay)
     try:

@@ -53,7 +53,7 @@ _LONGEST_REASON = 200  # characters of somebody else's message that are shown
 
 
 class SfgenError(Exception):
-    """The root of the tree.
+    """The base of all errors that a user of sfgen can cause.
 
     Args:
         message: One line that names what was wrong.
@@ -78,18 +78,18 @@ class SfgenError(Exception):
 
 
 class UsageError(SfgenError):
-    """Options or arguments that have no meaning, alone or together."""
+    """Arguments that have no meaning, alone or together."""
 
     exit_code = 2
 
 
 class PatternError(SfgenError):
-    """A pattern that cannot be read, or that no finite automaton can match.
+    """A pattern that is invalid, or that no finite automaton can match.
 
     Args:
         reason: What was wrong, in one line.
         pattern: The whole pattern.
-        position: Code-point offset into the pattern at which the trouble starts; ``None`` if it has no one place.
+        position: Code-point offset into the pattern at which the trouble starts; ``None`` if it has no one position.
         hint: What to write instead.
     """
 
@@ -106,11 +106,12 @@ class PatternTooLarge(PatternError):
 
 
 class SchemaError(SfgenError):
-    """A schema that is none, that contradicts itself, or that asks for what is not supported.
+    """A schema that is invalid, contradictory, or asks for what is unsupported.
 
     Args:
         reason: What was wrong, in one line, with the keyword.
-        pointer: Where: a JSON pointer into the schema, ``""`` for the whole; ``None`` if it has no one place.
+        pointer: Where: a JSON pointer into the schema, ``""`` for the whole; ``None`` if it has no one position.
+        details: Lines that show where.
         hint: What to write instead.
     """
 
@@ -124,22 +125,25 @@ class SchemaError(SfgenError):
 
 
 class SchemaTooLarge(SchemaError):
-    """A schema whose automata pass a limit; the message names the limit and the part."""
+    """A schema whose automata pass a limit.
+
+    The message names the limit and the part of the schema.
+    """
 
 
 class ErrorInText(SfgenError):
-    """Something wrong at one place of a text of several lines.
+    """An error at one position of a text of several lines.
 
     Args:
         reason: What was wrong, in one line.
         text: The whole text.
-        position: Code-point offset into it at which the trouble starts; ``None`` if it has no one place.
+        position: Code-point offset into it at which the trouble starts; ``None`` if it has no one position.
         hint: What to write instead.
-        origin: The name of the file that it stands in; ``None`` if there is none.
+        origin: The name of the file that it stands in; ``None``: there is none.
 
     Attributes:
-        line: The line of the position, from 1 on; ``None`` if it has no one place.
-        column: The character of the line, from 1 on; ``None`` if it has no one place.
+        line: The line of the position, from 1; ``None`` if it has no one position.
+        column: The character of the line, from 1; ``None`` if it has no one position.
     """
 
     what: ClassVar[str]
@@ -163,37 +167,37 @@ class ErrorInText(SfgenError):
 
 
 class GrammarError(ErrorInText):
-    """A grammar that cannot be read, or that the engine cannot follow; see ``ErrorInText``."""
+    """A grammar that is invalid or beyond the engine; see ``ErrorInText``."""
 
     what = "grammar"
 
     def of_file(self, origin: str | None) -> GrammarError:
-        """The same error, with the name of the file if it has none yet."""
+        """Return the same error with a file name, unless it has one."""
         if origin is None or self.origin is not None:
             return self
         return GrammarError(self.reason, self.text, self.position, hint=self.hint, origin=origin)
 
 
 class TemplateError(ErrorInText):
-    """A template that cannot be read, or that no text can fill; see ``ErrorInText``."""
+    """A template that is invalid or unsatisfiable; see ``ErrorInText``."""
 
     what = "template"
 
 
 class NotAnInstance(SfgenError):
-    """A text that a schema allows, and that the Python class which the schema was made of does not take."""
+    """A text that the schema allows and its Python class refuses."""
 
 
 class VocabularyError(SfgenError):
-    """A tokenizer or a vocabulary that is missing, or whose bytes cannot be told."""
+    """A vocabulary that is missing, or whose token bytes cannot be determined."""
 
 
 class IndexFileError(SfgenError):
-    """A saved index that is damaged, made for another vocabulary, or cannot be read or written."""
+    """A saved index that cannot be used, read or written."""
 
 
 class IndexNotFound(IndexFileError):
-    """There is no saved index where one was to be read.
+    """A saved index that does not exist.
 
     Args:
         path: Where it was sought.
@@ -205,7 +209,9 @@ class IndexNotFound(IndexFileError):
 
 
 class UnusableIndex(IndexFileError):
-    """A saved index that must be made again: it is damaged, or in a format of another version of sfgen.
+    """A saved index that must be made again.
+
+    It is damaged, or in a format of another version of sfgen.
 
     Args:
         path: The file.
@@ -238,7 +244,7 @@ class OtherVocabulary(UnusableIndex):
         path: The file.
         kind: What is saved in it.
         saved: The number of tokens and the fingerprint of the vocabulary that it was made for.
-        given: Those of the vocabulary at hand.
+        given: The same of the vocabulary at hand.
     """
 
     def __init__(
@@ -259,17 +265,17 @@ class OtherVocabulary(UnusableIndex):
 
 
 class BannedWordsError(SfgenError):
-    """A list of banned words that means nothing: empty, or with an empty word."""
+    """A list without banned words, or with an empty word."""
 
 
 class NothingBanned(BannedWordsError):
-    """A list of banned words without a word in it."""
+    """A list of banned words that is empty."""
 
     exit_code = 2
 
 
 class ModelError(SfgenError):
-    """A model that is missing, cannot be loaded, or gives scores that cannot be used."""
+    """A model that is missing, cannot be loaded, or gives unusable scores."""
 
 
 class InputError(SfgenError):
@@ -277,7 +283,7 @@ class InputError(SfgenError):
 
 
 class OutputError(SfgenError):
-    """An output file that cannot be written, or that is not of this job.
+    """An output file that cannot be written or belongs to another job.
 
     Args:
         message: What was wrong.
@@ -294,7 +300,7 @@ class OutputError(SfgenError):
 
 
 class OutputExists(OutputError):
-    """An output file that holds something already, and may neither be replaced nor gone on with."""
+    """An output file with content that may be neither replaced nor resumed."""
 
 
 class ForeignOutput(OutputError):
@@ -302,7 +308,7 @@ class ForeignOutput(OutputError):
 
 
 class GraphvizMissing(SfgenError):
-    """Graphviz, which draws pictures, is not installed."""
+    """The error that Graphviz, which draws pictures, is not installed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -316,7 +322,7 @@ class GenerationError(SfgenError):
 
 
 class DeadEnd(GenerationError):
-    """Nothing that the vocabulary can write continues the text as the constraint demands."""
+    """A position in the constraint that no token of the vocabulary continues."""
 
 
 class LimitTooSmall(GenerationError):
@@ -324,7 +330,10 @@ class LimitTooSmall(GenerationError):
 
 
 class InternalError(SfgenError):
-    """A promise of sfgen that sfgen itself broke. Never the user's fault; nothing was written."""
+    """A promise of sfgen that sfgen itself broke.
+
+    It is never the user's fault; nothing was written.
+    """
 
 
 def _restored(kind: type[SfgenError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SfgenError:
@@ -335,9 +344,17 @@ def _restored(kind: type[SfgenError], arguments: tuple[Any, ...], fields: dict[s
 
 
 def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[str, ...]:
-    """The text on one line with a caret under ``position`` (a code-point offset), as two lines.
+    """Show a text on one line with a caret under a position.
 
-    Control characters are shown as escapes, and a long text is cut to a window of ``width`` columns around the caret.
+    Control characters are shown as escapes, and a long text is cut to a window around the caret.
+
+    Args:
+        text: The whole text.
+        position: In characters; ``None``: no caret.
+        width: Of the window, in terminal columns.
+
+    Returns:
+        The text's line, and the caret's.
 
     >>> print("\\n".join(caret_lines("a(?!b)", 1)))
       a(?!b)
@@ -368,7 +385,14 @@ def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[s
 
 
 def line_with_caret(text: str, position: int) -> tuple[int, int, tuple[str, ...]]:
-    """The line and the column of a position, both from 1 on, and the line with a caret under it.
+    """Return line number, column and the line with a caret under it.
+
+    Args:
+        text: The whole text.
+        position: In characters.
+
+    Returns:
+        Line and column, both from 1, and two lines to show.
 
     >>> line_with_caret("a\\nbc", 3)
     (2, 2, ('  bc', '   ^'))
@@ -379,7 +403,11 @@ def line_with_caret(text: str, position: int) -> tuple[int, int, tuple[str, ...]
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """The line and the column of a position, both from 1 on.
+    """Return the line and the column of a position, both from 1.
+
+    Args:
+        text: The whole text.
+        position: In characters.
 
     >>> line_and_column("a\\nbc", 3)
     (2, 2)
@@ -389,7 +417,9 @@ def line_and_column(text: str, position: int) -> tuple[int, int]:
 
 
 def line_numbers(text: str) -> Callable[[int], int]:
-    """What tells the line of a position, from 1 on, for many positions of a text.
+    """Return a function from positions in a text to lines from 1.
+
+    Use it instead of ``line_and_column`` for many positions of one text.
 
     >>> line_of = line_numbers("a\\nbc\\r\\nd")
     >>> [line_of(position) for position in (0, 2, 3, 6)]
@@ -400,7 +430,7 @@ def line_numbers(text: str) -> Callable[[int], int]:
 
 
 def first_line(error: object) -> str:
-    """What there is room for of an error: the first line of its message, of a long one the first sentence.
+    """Return an error's first line, or its first sentence if long.
 
     >>> first_line(ValueError("It does not fit:\\n  hidden_size\\nand so on"))
     'It does not fit: hidden_size'

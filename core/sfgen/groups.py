@@ -27,7 +27,7 @@ class Group:
     Attributes:
         name: Its name.
         start: Its first character, counted from the start of the text; ``None`` if it took no part.
-        end: The character behind its last one; ``None`` if it took no part.
+        end: The character after its last one; ``None`` if it took no part.
         is_repeated: Whether it stands in a repeated block: there is one for each repetition, in order.
     """
 
@@ -38,16 +38,23 @@ class Group:
 
     @property
     def span(self) -> Span | None:
-        """Where it is; ``None`` if it took no part."""
+        """Its first character and the one after its last.
+
+        ``None`` if it took no part.
+        """
         return None if self.start is None or self.end is None else (self.start, self.end)
 
     def of(self, text: str) -> str | None:
-        """Its own text, of the whole one."""
+        """Return its part of the whole text; ``None`` if it took none."""
         return None if self.span is None else text[slice(*self.span)]
 
 
 def texts_by_name(groups: Sequence[Group], text: str) -> Texts:
-    """The texts of groups by name.
+    """Return the texts of groups by name.
+
+    Args:
+        groups: In the order of the text.
+        text: The whole text.
 
     >>> texts_by_name([Group("name", 0, 3), Group("age", None, None)], "Ada is old")
     {'name': 'Ada', 'age': None}
@@ -58,7 +65,7 @@ def texts_by_name(groups: Sequence[Group], text: str) -> Texts:
 
 
 def spans_by_name(groups: Sequence[Group]) -> Spans:
-    """The places of groups by name.
+    """Return the positions of groups by name, in characters.
 
     >>> spans_by_name([Group("name", 0, 3), Group("age", None, None)])
     {'name': (0, 3), 'age': None}

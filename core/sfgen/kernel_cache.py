@@ -19,10 +19,10 @@ from sfgen.user_folders import is_usable, user_folders
 
 @cache
 def cache_folder(chosen: str) -> Path | None:
-    """The folder where kernels are kept.
+    """Return the folder of the compiled kernels; ``None`` if none is writable.
 
     Args:
-        chosen: What NUMBA_CACHE_DIR says.
+        chosen: The value of NUMBA_CACHE_DIR.
     """
     return next((folder for folder in _candidates(chosen) if is_usable(folder)), None)
 

@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 
 class ArrayType(NamedTuple):
-    """An array as a kernel takes it: contiguous.
+    """The type of a contiguous array in a kernel's signature.
 
     Args:
         item: The type of its numbers.
@@ -80,7 +80,9 @@ _lock = threading.RLock()
 
 
 class Kernel(Generic[P, R]):
-    """A function that is compiled when it is first called, from Python or from a kernel that is compiled.
+    """A function that is compiled when it is first called.
+
+    Python calls it, or a kernel that is being compiled.
 
     Args:
         function: The function. Its arguments are annotated with the types of this module.
@@ -106,7 +108,10 @@ class Kernel(Generic[P, R]):
 
     @functools.cached_property
     def digest(self) -> str:
-        """A digest of all that the machine code is made of: code, constants, types, and the kernels that it calls."""
+        """A digest of all that determines the machine code.
+
+        That is code, constants, types, and the kernels that it calls.
+        """
         code = self.py_func.__code__
         globals_ = self.py_func.__globals__
         parts: list[object] = [code.co_code, code.co_names, code.co_varnames, code.co_consts, self._is_part]
@@ -182,7 +187,10 @@ _clock = _Clock()
 
 
 def seconds_of_loading() -> float:
-    """How long this thread has waited until now for numba and for kernels, to be compiled or read from the cache."""
+    """Return the seconds that this thread has waited for kernels.
+
+    Importing numba counts, and so does compiling a kernel or reading it from the cache.
+    """
     return _clock.seconds
 
 
@@ -219,7 +227,7 @@ def kernel(function: Callable[P, R] | None = None, *, is_part: bool = False) -> 
     """Make a kernel of a function.
 
     Args:
-        function: The function.
+        function: A function of annotated arrays and numbers, compiled when it is first called.
         is_part: Whether only kernels call it, which makes compiling a bit cheaper.
 
     >>> @kernel
@@ -242,9 +250,12 @@ _listeners: list[Listener] = []
 
 @contextlib.contextmanager
 def told_of_compiling(listener: Listener) -> Iterator[None]:
-    """Call ``listener`` with true when a kernel begins to be compiled, and with false when that is done.
+    """Call a listener when the compilation of a kernel begins and ends.
 
     Kernels that were kept from an earlier run are not compiled. One that another calls is compiled as a part of it.
+
+    Args:
+        listener: Called with true at the beginning, with false at the end.
     """
     _listeners.append(listener)
     try:

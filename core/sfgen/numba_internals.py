@@ -48,15 +48,15 @@ def compile_lean(
     digest: str,
     missed: Callable[[], None],
 ) -> Any:
-    """Compile a function for one type of each argument, or read it from the cache.
+    """Compile a function for fixed types, or read it from the cache.
 
     Args:
         function: The kernel as it is written.
-        types: Those of its arguments, as numba has them.
-        options: What numba is told, of what it documents.
+        types: Numba's types of its arguments.
+        options: Documented options of numba.
         is_part: Whether only kernels call it.
-        digest: A digest of all that its machine code is made of; what was kept under another one is not taken.
-        missed: Called if it is not in the cache, before it is compiled.
+        digest: A digest of all that its machine code is made of; a cached kernel with another digest is not taken.
+        missed: Called before a kernel is compiled that is not in the cache.
 
     Returns:
         What numba makes of a function; the function itself where NUMBA_DISABLE_JIT is set.

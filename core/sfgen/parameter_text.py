@@ -6,7 +6,9 @@ from typing import Any
 
 
 class ParameterText(str):
-    """A text for people that names parameters of the library, and which they are. In all else it is a ``str``.
+    """A text that names parameters of the library, and lists them.
+
+    In all else it is a ``str``. A front end with other names for the parameters can translate them.
 
     Args:
         text: The text; a value that it proposes stands behind the parameter as in Python (``device='cpu'``,

@@ -17,7 +17,7 @@ _DRIVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\uf
 
 
 def json_text(value: Any) -> str:
-    """The value as JSON on one line.
+    """Write a value as JSON on one line.
 
     What some readers take for the end of a line, and what drives a terminal, is escaped as JSON escapes it.
     """
@@ -25,7 +25,7 @@ def json_text(value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with what would drive a terminal, but for newline and tab, as escapes.
+    """Escape what drives a terminal, except newline and tab.
 
     >>> visible("a\\x1b[31mb\\n"), visible("user\\u202ename")
     ('a\\\\x1b[31mb\\n', 'user\\\\u202ename')
@@ -34,7 +34,7 @@ def visible(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """The text with everything that is not printable, newlines too, as escapes.
+    """Escape everything that is not printable, including newlines.
 
     >>> on_one_line("a\\tb\\n")
     'a\\\\tb\\\\n'

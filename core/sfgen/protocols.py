@@ -30,7 +30,7 @@ Answer: TypeAlias = Scores | SfgenError
 
 
 class Tokens(Protocol):
-    """The bytes of each token id. ``sfgen.Vocabulary`` is one."""
+    """A vocabulary: the bytes of each token id. ``sfgen.Vocabulary`` is one."""
 
     @property
     def tokens(self) -> Sequence[bytes | None]:
@@ -42,11 +42,11 @@ class Tokens(Protocol):
 
     @property
     def text_token_ids(self) -> Int32:
-        """The tokens that are text, ascending, int32."""
+        """The tokens that are text, ascending, int32 ``[k]``."""
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal vocabularies."""
+        """A digest that is equal for equal vocabularies."""
 
     def __len__(self) -> int:
         """The number of token ids."""
@@ -56,38 +56,63 @@ class Tokens(Protocol):
 
 
 class Session(Protocol):
-    """One sequence inside a model: it remembers what it has read."""
+    """One sequence inside a model, with what it has read."""
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read ``token_ids`` (at least one) and return the scores of the token after them."""
+        """Read tokens and return the scores of the next token.
+
+        Args:
+            token_ids: At least one.
+
+        Returns:
+            Float ``[len(vocabulary)]``: the scores (logits) of the token after ``token_ids``.
+        """
 
     def rewind(self, length: int) -> None:
-        """Forget everything after the first ``length`` tokens read."""
+        """Forget all but the first ``length`` tokens."""
 
 
 @runtime_checkable
 class ScoresEverywhere(Protocol):
-    """What a session may have besides: it tells the scores at every position of what it reads."""
+    """A session that can return the scores at every position."""
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read ``token_ids`` (at least one) as ``extend`` does; return float ``[len(token_ids), len(vocabulary)]``.
+        """Read tokens as ``extend`` does and return all their scores.
 
-        Position ``i`` has the scores of the token after ``token_ids[i]``.
+        Args:
+            token_ids: At least one.
+
+        Returns:
+            Float ``[len(token_ids), len(vocabulary)]``; position ``i`` scores the token after ``token_ids[i]``.
         """
 
 
 @runtime_checkable
 class ScoresRows(Protocol):
-    """What a session may have besides: it can score a few tokens without all others."""
+    """A session that can score some tokens without the others."""
 
     def extend_rows(self, token_ids: Sequence[int], rows: Int32) -> Scores:
-        """As ``Session.extend``, but the scores of the tokens ``rows`` only, ``[len(rows)]``; or those of all."""
+        """Read tokens and score only some of the vocabulary.
+
+        Args:
+            token_ids: At least one.
+            rows: The tokens to score, int32 ``[k]``.
+
+        Returns:
+            Float ``[k]``, or ``[len(vocabulary)]`` from a session that scored all tokens.
+        """
 
     def score_again(self, rows: Int32 | None) -> Scores | None:
-        """Other scores of the token that was scored last: of the tokens ``rows``, or of all. Nothing is read.
+        """Score other tokens at the last position, reading nothing.
 
-        Scores of the same rows are the same to the last bit, whichever way they were asked for. ``None``: the session
-        scores all tokens at once, so that the last scores were all that there is.
+        Scores of the same tokens are the same to the last bit, whichever way they were computed.
+
+        Args:
+            rows: The tokens to score, int32 ``[k]``; ``None``: the whole vocabulary.
+
+        Returns:
+            Float ``[k]`` or ``[len(vocabulary)]``; ``None`` if the last scores were already those of the whole
+            vocabulary.
         """
 
 
@@ -99,48 +124,80 @@ class Model(Protocol):
         """The bytes of each token id that the model scores: a ``sfgen.Vocabulary``."""
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a prompt, with the model's begin token where it has one."""
+        """Return a prompt's token ids, with the begin token if any."""
 
     def session(self) -> Session:
-        """A new, empty session."""
+        """Return a new, empty session."""
 
 
 class Batch(Protocol):
-    """Several sequences inside a model, by row number from 0 on: each remembers what it has read."""
+    """Several sequences inside a model, numbered by row from 0."""
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """Read tokens, at least one for each row named, and return the scores of the token after them.
+        """Read tokens for some rows and return their next scores.
 
-        A row that cannot be read has an error in place of scores. What raises is the error of every row named; none of
-        them has read anything then.
+        A row that cannot be read has an error in place of scores. An exception is the error of every row named, and
+        none of them has read anything then.
+
+        Args:
+            rows: The token ids to read by row, at least one for each.
+
+        Returns:
+            By row: float ``[len(vocabulary)]``, or an error.
         """
 
     def rewind(self, row: int, length: int) -> None:
-        """Forget everything of a row after the first ``length`` tokens read.
+        """Forget all but the first ``length`` tokens of a row.
 
-        With 0, the row is over or begins anew, and what is kept for it may be freed.
+        Args:
+            row: The number of the row.
+            length: In tokens. With 0 the row is over or begins anew, and what is kept for it may be freed.
         """
 
 
 @runtime_checkable
 class BatchScoresRows(Protocol):
-    """What a batch may have besides: it can score a few tokens without all others."""
+    """A batch that can score some tokens without the others."""
 
     def extend_rows(
         self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
     ) -> Mapping[int, Answer]:
-        """As ``Batch.extend``, but of each row only the scores of the tokens ``wanted``, or those of all."""
+        """Read tokens for some rows and score only some of the vocabulary.
+
+        Args:
+            rows: The token ids to read by row, at least one for each.
+            wanted: The tokens to score by row, int32 ``[k]``; ``None``: the whole vocabulary.
+
+        Returns:
+            By row: float ``[k]`` or ``[len(vocabulary)]``, or an error.
+        """
 
     def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
-        """Other scores of the token of a row that was scored last; see ``ScoresRows.score_again``."""
+        """Score other tokens at a row's last position, reading nothing.
+
+        Args:
+            row: The number of the row.
+            wanted: The tokens to score, int32 ``[k]``; ``None``: the whole vocabulary.
+
+        Returns:
+            As ``ScoresRows.score_again``, or an error.
+        """
 
 
 @runtime_checkable
 class BatchScoresEverywhere(Protocol):
-    """What a batch may have besides: it tells the scores at every position of what a row reads."""
+    """A batch that can return the scores at every position."""
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
-        """As ``ScoresEverywhere.extend_all``, for one row."""
+        """Read tokens for one row and return all their scores.
+
+        Args:
+            row: The number of the row.
+            token_ids: At least one.
+
+        Returns:
+            Float ``[len(token_ids), len(vocabulary)]``, or an error.
+        """
 
 
 @runtime_checkable
@@ -148,46 +205,56 @@ class HasBatch(Protocol):
     """A model that reads several sequences in one forward pass."""
 
     def batch(self, rows: int) -> Batch:
-        """A new batch of empty rows."""
+        """Return a new batch.
+
+        Args:
+            rows: How many sequences it has, all empty.
+        """
 
 
 # ---- constraints -------------------------------------------------------------------------------------------------
 
 
 class Constraint(Protocol):
-    """What a text must satisfy, as a user gives it, whatever the vocabulary. ``sfgen.Dfa`` is one."""
+    """What a text must satisfy, for any vocabulary. ``sfgen.Dfa`` is one."""
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a whole text satisfies it; bytes are its UTF-8."""
+        """Tell whether a whole text satisfies it; bytes are its UTF-8."""
 
     def shortest(self) -> bytes:
-        """A shortest text that does."""
+        """Return a shortest text that satisfies it, as UTF-8."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The constraint as plain data for JSON."""
+        """Return the constraint as plain data for JSON."""
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask other judges than those that guide, such as ``re``, about a finished text.
+        """Check a finished text with independent judges, such as ``re``.
+
+        Args:
+            data: The text as UTF-8.
 
         Returns:
-            ``None`` if nobody refuses the text; else what a report says: which constraint it is and who refuses.
+            ``None`` if no judge refuses the text; else which constraint it is and which judge refuses, for a report.
         """
 
 
 class Guide(Protocol):
-    """Where one sequence stands in a constraint, and what may come next. Not shared between sequences.
+    """The position of one sequence in a constraint, with its token mask.
 
-    A step is a token (``advance``) or some bytes (``advance_bytes``); ``rollback`` takes steps back. End tokens are
-    allowed exactly where the text may end.
+    A guide belongs to one sequence. A step is a token (``advance``) or some bytes (``advance_bytes``); ``rollback``
+    takes steps back. End tokens are allowed exactly where the text may end.
     """
 
     @property
     def state(self) -> int:
-        """A number that names the position, for people: in events, traces and views."""
+        """A number that identifies the position in events, traces and views."""
 
     @property
     def position(self) -> Hashable:
-        """Where the guide stands. From equal positions of one source the same may follow, limits and end aside."""
+        """The present position; what may follow depends on it alone.
+
+        Guides of one source at equal positions allow the same continuations, except for a token limit and the end.
+        """
 
     @property
     def is_accepting(self) -> bool:
@@ -195,62 +262,100 @@ class Guide(Protocol):
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing can follow: an end token was taken, or the text is complete and cannot go on."""
+        """Whether nothing can follow the text.
+
+        It is so after an end token, and where the text is complete and cannot continue.
+        """
 
     def describe(self) -> str:
-        """What views show of the position: the state of an automaton, the rules on a stack."""
+        """Describe the position for views: an automaton state, a stack of rules."""
 
     def mask(self) -> Mask:
-        """The tokens that may follow. Read-only."""
+        """Return the mask of the tokens that may follow. Read-only."""
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the tokens that may follow, ascending. Read-only."""
+        """Return the ids of the tokens that may follow, ascending. Read-only."""
 
     def tokens_left(self) -> int:
-        """The fewest tokens to an end, the end token not counted, or a bound above; 0 also where it is not known."""
+        """Return the fewest tokens to an end, without the end token.
+
+        It may be an upper bound, and is 0 where it is not known.
+        """
 
     def forced_bytes(self, most: int | None = None) -> bytes:
-        """The bytes that must follow, at most ``most``: up to the next choice or the first place of an end."""
+        """Return the bytes that must follow, up to the next choice.
+
+        They also stop at the first position where the text may end.
+
+        Args:
+            most: The most bytes to return; ``None``: any number.
+        """
 
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Read a token.
 
         Raises:
             UsageError: The token is not allowed here.
         """
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are part of no token: a guide may stand inside a token. They count nothing to the limit.
+        """Read bytes that are not a whole token.
+
+        The position may then be inside a token. The bytes do not count towards a token limit.
 
         Raises:
-            UsageError: No text goes on so.
+            UsageError: No allowed text continues with these bytes.
         """
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps.
+        """Undo the last ``count`` steps.
 
         Raises:
             UsageError: Fewer steps than that were taken.
         """
 
     def validate(self, token_ids: Sequence[int]) -> int:
-        """How many of these tokens, from the first on, may follow one after the other. The guide stays where it is."""
+        """Return how many of these tokens, from the first on, may follow.
+
+        The guide does not move.
+        """
 
     def fork(self, *, limited: bool = True) -> Guide:
-        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
+        """Return an independent guide at the same position.
+
+        Args:
+            limited: Whether it keeps the token limit.
+        """
 
     def is_ready(self) -> bool:
-        """Whether the mask here is made; one that takes microseconds is made now."""
+        """Tell whether the mask here is made.
+
+        One that takes microseconds is made now.
+        """
 
     def allows_several(self) -> bool | None:
-        """Whether two tokens or more may follow, the end tokens counted as one; ``None``: only the mask tells."""
+        """Tell whether two tokens or more may follow.
+
+        All end tokens count as one. ``None``: only the mask can tell.
+        """
 
 
 class GuidingConstraint(Constraint, Protocol):
-    """A constraint that makes its own guides: ``sfgen.Index(constraint, vocabulary)`` takes it as it is."""
+    """A constraint that makes its own guides.
+
+    ``sfgen.Index(constraint, vocabulary)`` takes it as it is.
+    """
 
     def guide(self, vocabulary: Any, max_tokens: int | None = None) -> Guide:
-        """A new guide for one sequence of tokens of a ``sfgen.Vocabulary``; see ``GuideSource.guide``."""
+        """Return a new guide for one sequence.
+
+        Args:
+            vocabulary: A ``sfgen.Vocabulary``.
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
+
+        Raises:
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens; see ``GuideSource.guide``.
+        """
 
 
 @runtime_checkable
@@ -258,41 +363,50 @@ class HasValue(Protocol):
     """A constraint whose texts stand for values, as those of JSON do."""
 
     def value(self, text: str | bytes) -> Any:
-        """The value that a finished text stands for."""
+        """Return the value that a finished text stands for."""
 
 
 @runtime_checkable
 class HasGroups(Protocol):
-    """A constraint whose texts have named parts, as those of a pattern with named groups do."""
+    """A constraint whose texts have named parts, such as named groups."""
 
     def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
-        """The named parts of a finished text, in order; ``None`` where they are not known."""
+        """Return the named parts of a finished text, in order.
+
+        ``None`` where they are not known.
+        """
 
 
 @runtime_checkable
 class HasTemperatures(Protocol):
-    """A constraint parts of whose texts have a temperature of their own; its guides tell it as ``temperature``."""
+    """A constraint in which parts of a text have their own temperature.
+
+    Its guides have it as their attribute ``temperature``.
+    """
 
     @property
     def temperatures(self) -> Collection[float]:
-        """All temperatures that there are; none where all text is of that of the generation."""
+        """All temperatures that occur; none if the generation's holds everywhere."""
 
 
 @runtime_checkable
 class HasParser(Protocol):
-    """A constraint that may know a Python type of which its texts are instances."""
+    """A constraint that may know a Python type for its texts."""
 
     @property
     def parser(self) -> Callable[[str | bytes], Any] | None:
-        """What makes an instance from a finished text; ``None`` if there is no type."""
+        """The function that makes an instance from a finished text.
+
+        ``None`` if there is no type.
+        """
 
 
 @runtime_checkable
 class HasReadings(Protocol):
-    """A constraint whose texts say more than their characters: escapes are undone where they are read."""
+    """A constraint whose texts contain escapes that a reader undoes."""
 
     def readings(self, text: bytes) -> Sequence[str]:
-        """The texts that a reader of a finished text finds in it, each read alone."""
+        """Return the texts a reader finds in a finished text, each separately."""
 
 
 @runtime_checkable
@@ -300,14 +414,14 @@ class TakesOutBans(Protocol):
     """A constraint that can be made without banned words."""
 
     def without_banned(self, banned: Any, prompt: bytes = b"") -> GuidingConstraint | None:
-        """The constraint of the texts that have none of the banned words of a ``sfgen.BannedWords``.
+        """Subtract a ``sfgen.BannedWords`` from the constraint's texts.
 
         Args:
-            banned: What must not be in a text.
-            prompt: What stands before the text.
+            banned: The banned words: no text of the new constraint has a match of them.
+            prompt: What stands before the text, as UTF-8.
 
         Returns:
-            ``None`` where they cannot be taken out.
+            The constraint of the remaining texts; ``None`` where the difference cannot be made.
 
         Raises:
             BannedWordsError: Every text has a banned match.
@@ -315,32 +429,37 @@ class TakesOutBans(Protocol):
 
 
 class GuideSource(Protocol):
-    """A constraint over one vocabulary: ``sfgen.Index``, an engine of ``sfgen.reference``, or several in a chain."""
+    """A constraint over one vocabulary: a source of guides.
+
+    ``sfgen.Index`` is one, and so are an engine of ``sfgen.reference`` and a chain of several.
+    """
 
     @property
     def vocabulary(self) -> Tokens:
         """The tokens."""
 
     def guide(self, max_tokens: int | None = None) -> Guide:
-        """A new guide for one sequence. It never lets a text end too early, at the limit of tokens neither.
+        """Return a new guide for one sequence.
+
+        It never ends a text too early, also not at the token limit.
 
         Args:
-            max_tokens: The tokens that it may take, the end token not counted; ``None``: any number.
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
 
         Raises:
-            LimitTooSmall: No text can be written with ``max_tokens`` tokens; one that does not look ahead may say so
-                later, with another ``GenerationError``.
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens; a guide without lookahead may raise
+                another ``GenerationError`` later.
         """
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """As ``Constraint.refusal``: what the constraint's own judges say of a finished text."""
+        """Check a finished text as ``Constraint.refusal`` does."""
 
 
 # ---- bans --------------------------------------------------------------------------------------------------------
 
 
 class BannedText(Protocol):
-    """A banned match: offsets in bytes from the start of the generated text."""
+    """A banned match, with byte offsets into the generated text."""
 
     @property
     def word(self) -> str:
@@ -348,7 +467,7 @@ class BannedText(Protocol):
 
     @property
     def start(self) -> int:
-        """The first byte of the match; negative if it lies in the prompt."""
+        """The first byte of the match; negative if inside the prompt."""
 
     @property
     def end(self) -> int:
@@ -356,38 +475,44 @@ class BannedText(Protocol):
 
 
 class Matcher(Protocol):
-    """Watches one text for banned words; can go back to any earlier mark."""
+    """A matcher of banned words that can return to earlier marks."""
 
     def advance(self, data: bytes) -> BannedText | None:
-        """Read the bytes of one token; the first banned match that they complete."""
+        """Read the bytes of one token and return the first match completed."""
 
     def begin_text(self) -> None:
-        """Read what follows by itself, too, besides after all before it."""
+        """Begin a text that is also read without what stands before it."""
 
     def finish(self) -> BannedText | None:
-        """The banned match that would be complete if the text ended here."""
+        """Return the banned match that the end of the text would complete."""
 
     def open_from(self) -> int | None:
-        """Where the earliest match that is still possible begins; ``None`` if there is none."""
+        """Return the start of the earliest partial match, or ``None``."""
 
     def under_way(self) -> tuple[str, ...]:
-        """Some of the banned words that may become complete, for observers."""
+        """Return some of the partially matched words, for observers."""
 
     def mark(self) -> Any:
-        """The present position, for ``reset``."""
+        """Return the present position, for ``reset``."""
 
     def reset(self, mark: Any) -> None:
-        """Back to an earlier mark."""
+        """Return to an earlier mark."""
 
 
 class FindsTokens(Protocol):
-    """Finds what to rule out where a matcher stands; the matcher is unchanged afterwards."""
+    """A search for tokens to rule out; it leaves the matcher unchanged."""
 
     def of(self, matcher: Any) -> Int32:
-        """The tokens that complete a match which is under way, ascending. Read-only."""
+        """Return the tokens that complete a partial match, ascending. Read-only."""
 
     def dead(self, matcher: Any) -> Int32:
-        """The tokens behind which the text ends inside a character, and whatever follows completes a match."""
+        """Return the dead tokens: ones after which every continuation is banned.
+
+        After such a token the text ends inside a character, and whatever follows completes a match.
+        """
 
     def is_dead(self, matcher: Any) -> bool:
-        """Whether the text ends inside a character, and whatever follows completes a match, as the end would."""
+        """Tell whether the text is dead: every continuation completes a match.
+
+        Such a text ends inside a character; its end would complete a match, too.
+        """

@@ -21,7 +21,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers that a type allows, its ends included.
+    """The range of numbers that a type allows, with both ends.
 
     Attributes:
         least: The smallest number.

@@ -8,10 +8,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
 def size_of(text: str) -> int:
-    """The number of bytes that a person writes.
+    """Read a number of bytes as a person writes it.
 
     Raises:
-        ValueError: It is no size.
+        ValueError: The text is not a size.
 
     >>> size_of("512MB"), size_of("1.5 gb"), size_of("0")
     (512000000, 1500000000, 0)
@@ -23,7 +23,7 @@ def size_of(text: str) -> int:
 
 
 def size_in_words(size: int) -> str:
-    """A number of bytes for people.
+    """Format a number of bytes for people.
 
     >>> [size_in_words(size) for size in (812, 5_900_000, 999_999, 3_213_000_000)]
     ['812 bytes', '5.9 MB', '1.0 MB', '3.2 GB']

@@ -17,7 +17,10 @@ import sfgen
 
 
 def user_folders() -> Iterator[Path]:
-    """The folders, whether or not they can be written to."""
+    """Yield the candidate folders, the preferred one first.
+
+    They may turn out not to be writable.
+    """
     with contextlib.suppress(RuntimeError):  # nobody knows the home
         named = os.environ.get("XDG_CACHE_HOME", "")
         home = Path(named) if os.path.isabs(named) else Path.home() / ".cache"
@@ -28,7 +31,10 @@ def user_folders() -> Iterator[Path]:
 
 
 def is_usable(folder: Path) -> bool:
-    """Whether files can be made in a folder, which is made if it is not there."""
+    """Tell whether files can be created in a folder.
+
+    It is made if it is missing.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

@@ -13,7 +13,7 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 * :mod:`~sfgen.ban.entries`: what a banned word means;
 * :mod:`~sfgen.ban.word_files`: words files, lists of words;
 * :mod:`~sfgen.ban.automaton`: all words at once: Aho and Corasick's automaton, and a trie with gaps;
-* :mod:`~sfgen.ban.word_matcher`: the words that are under way in one text;
+* :mod:`~sfgen.ban.word_matcher`: the partial matches of words in one text;
 * :mod:`~sfgen.ban.readings`: the same in every way to read the text;
 * :mod:`~sfgen.ban.patterns`: the patterns that are;
 * :mod:`~sfgen.ban.ban_automata`: the automata of words and patterns, all that a matcher needs;

@@ -4,9 +4,9 @@
 all of a usual list, over a stream in which separators are bytes of their own (see :mod:`sfgen.ban.matcher`).
 
 :class:`GapTrie` finds entries that contain literal punctuation. There, a gap between two words swallows any run of
-non-word characters while the very same characters may also be literal (``c++ ++c``), so the set of entries under way
-is not told by the longest one, as failure links need. It is followed as a set of trie nodes instead, never more than
-the trie has nodes that fit the end of the text.
+non-word characters while the very same characters may also be literal (``c++ ++c``), so the set of partial matches is
+not told by the longest one, as failure links need. It is followed as a set of trie nodes instead, never more than the
+trie has nodes that fit the end of the text.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ ACCEPTING: Final = 2
 
 
 class AhoCorasick:
-    """The automaton of Aho and Corasick (1975) over bytes: a trie of all keywords with failure and output links.
+    """The automaton of Aho and Corasick (1975) over bytes.
 
-    A node stands for the longest suffix of the text read so far that begins some keyword; the root is node 0. Steps
-    cost amortised constant time per byte, whatever the number of keywords. Immutable once made
-    but for what it remembers.
+    It is a trie of all keywords with failure and output links. A node stands for the longest suffix of the text read so
+    far that begins some keyword; the root is node 0. Steps cost amortised constant time per byte, whatever the number
+    of keywords. Immutable once made, but for what it remembers.
 
     Args:
         keywords: Byte strings, none empty. The same one may come twice.
@@ -129,7 +129,12 @@ class AhoCorasick:
         return len(self._depth)
 
     def step(self, node: int, byte: int) -> int:
-        """The node after one more byte."""
+        """Return the node after one more byte.
+
+        Args:
+            node: The node before it.
+            byte: From 0 to 255.
+        """
         goto, fail = self.goto, self._fail
         child = goto.get(node << 8 | byte)
         while child is None:
@@ -142,21 +147,23 @@ class AhoCorasick:
         return child
 
     def accepts(self, node: int) -> bool:
-        """Whether some keyword ends here."""
+        """Tell whether some keyword ends at a node."""
         return self.known[node] == ACCEPTING
 
     def outputs(self, node: int) -> Iterator[int]:
-        """Indices of all keywords that end here, longest first."""
+        """Yield the indices of all keywords that end here, longest first."""
         while node != ROOT:
             yield from self._ends.get(node, ())
             node = self._output[node]
 
     def depth(self, node: int) -> int:
-        """The number of bytes that a node stands for."""
+        """Return the number of bytes that a node stands for."""
         return self._depth[node]
 
     def pending(self, node: int) -> int:
-        """The longest suffix of a node (itself included) that may still grow into a keyword; the root if none.
+        """Return the longest suffix of a node that begins a longer keyword.
+
+        It may be the node itself; the root if there is none.
 
         >>> automaton = AhoCorasick([b"abc", b"cd"])
         >>> node = ROOT
@@ -168,11 +175,20 @@ class AhoCorasick:
         return self._pending[node]
 
     def suffix(self, node: int) -> int:
-        """The next shorter suffix of a node that may still grow into a keyword; the root if none."""
+        """Return the next shorter suffix that begins a longer keyword.
+
+        The root if there is none.
+        """
         return self._pending[self._fail[node]]
 
     def ends_with(self, node: int, suffix: int) -> bool:
-        """Whether what a node stands for ends with what another does; both have been reached.
+        """Tell whether the text of a node ends with that of another.
+
+        Both have been reached.
+
+        Args:
+            node: A node.
+            suffix: The other one.
 
         >>> automaton = AhoCorasick([b"abc", b"bcd"])
         >>> one = automaton.step(automaton.step(ROOT, ord("a")), ord("b"))
@@ -184,7 +200,11 @@ class AhoCorasick:
         return node == suffix
 
     def below(self, node: int, most: int) -> list[int]:
-        """Indices of some keywords that go on from a node, short ones before long ones.
+        """List some keywords that a node begins, short ones first.
+
+        Args:
+            node: The node.
+            most: The most indices to return.
 
         >>> automaton = AhoCorasick([b"abcd", b"abc", b"b"])
         >>> automaton.below(automaton.step(ROOT, ord("a")), most=5)
@@ -201,7 +221,7 @@ class AhoCorasick:
         return found[:most]
 
     def first_byte(self, node: int) -> int:
-        """The first byte of what a node stands for; 0 for the root."""
+        """Return the first byte of a node's text; 0 for the root."""
         return self._first[node]
 
 
@@ -214,7 +234,9 @@ def _is_mark(symbol: str) -> bool:
 
 
 def orders(text: str) -> int:
-    """A bound on the nodes that :class:`GapTrie` needs for a run of combining marks of a text; 1 where none is long.
+    """Return a bound on the nodes for a run of combining marks.
+
+    These are nodes of a :class:`GapTrie`; 1 where no run is long.
 
     >>> orders("cafe\\u0301"), orders("a\\u0323\\u0302")
     (2, 4)
@@ -227,7 +249,10 @@ def orders(text: str) -> int:
 
 
 def has_orders(text: str) -> bool:
-    """Whether some marks of a text in canonical order may stand in another order and mean the same."""
+    """Tell whether marks of a text could stand in another order.
+
+    The text is in canonical order; the other one would mean the same.
+    """
     classes = [unicodedata.combining(character) for character in text]
     return any(0 < one < other for one, other in pairwise(classes))
 
@@ -244,11 +269,11 @@ Threads = dict[int, int]
 
 
 class GapTrie:
-    """A trie over characters, boundaries and gaps, run as a nondeterministic automaton.
+    """A trie over characters, boundaries and gaps, run nondeterministically.
 
-    A keyword is a sequence of symbols: single characters, ``GAP`` between two words (at least one non-word
-    character), and ``BOUNDARY`` as the first or the last symbol. Threads start everywhere; those of keywords that begin
-    with ``BOUNDARY`` start at boundaries only. Immutable once made.
+    A keyword is a sequence of symbols: single characters, ``GAP`` between two words (at least one non-word character),
+    and ``BOUNDARY`` as the first or the last symbol. Threads start everywhere; those of keywords that begin with
+    ``BOUNDARY`` start at boundaries only. Immutable once made.
 
     A keyword has its combining marks in canonical order, a text need not: between marks of different combining classes
     the order means nothing (Unicode's annex 15). So a run of marks is a lattice: each of its nodes stands for the marks
@@ -309,7 +334,12 @@ class GapTrie:
         return len(self._children) - 1
 
     def below(self, node: int, most: int) -> list[int]:
-        """Indices of some keywords that go on from a node, short ones before long ones."""
+        """List some keywords that a node begins, short ones first.
+
+        Args:
+            node: The node.
+            most: The most indices to return.
+        """
         found: list[int] = []
         waiting = {node: None}
         queue = [node]
@@ -322,7 +352,11 @@ class GapTrie:
         return found[:most]
 
     def at_boundary(self, threads: Threads) -> list[tuple[int, int]]:
-        """The keywords that a boundary after the text completes, as (start, index) pairs."""
+        """Return the keywords that a boundary after the text completes.
+
+        Returns:
+            Pairs of start and index.
+        """
         return [
             (start, index)
             for node, start in threads.items()
@@ -340,7 +374,7 @@ class GapTrie:
             character: What is read.
             non_word: Whether a gap may swallow it.
             bounded: Whether there is a boundary before it.
-            place: Where it begins, as the start of new threads.
+            place: The offset at which it begins, as the start of new threads.
 
         Returns:
             The threads after it, and the keywords that it completes as (start, index) pairs.

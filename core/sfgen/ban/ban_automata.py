@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BanAutomata:
-    """A compiled ban. Immutable but for what its automata remember: threads may share it.
+    """A compiled ban; threads may share it.
+
+    It is immutable but for what its automata remember.
 
     Attributes:
         words: The banned words, as the user gave them.
@@ -53,7 +55,7 @@ class BanAutomata:
             entries: The banned words.
             patterns: The banned patterns.
             allowed: The words that excuse a match.
-            ignore_case: This and ``normalize``: how the entries were folded, and the text will be.
+            ignore_case: How the entries were folded, and the text will be; so is ``normalize``.
             normalize: See ``ignore_case``.
 
         Raises:
@@ -77,11 +79,21 @@ class BanAutomata:
         )
 
     def name(self, number: int) -> str:
-        """The word with this number, or the pattern: those are counted behind the words."""
+        """Return the banned word or pattern of a number.
+
+        Patterns are counted after the words.
+        """
         return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
 
     def pattern_threads(self, position: int) -> PatternThreads | None:
-        """What is known of the patterns in a text that begins at ``position``; ``None`` where there are none."""
+        """Return a matcher of the patterns for one text.
+
+        Args:
+            position: The offset of its first character.
+
+        Returns:
+            ``None`` where there are no patterns.
+        """
         if self.pattern_automata is None:
             return None
         from sfgen.ban.patterns import PatternThreads

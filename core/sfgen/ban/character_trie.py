@@ -23,7 +23,9 @@ from sfgen.vocabulary.trie import TokenTrie
 
 
 class CharacterTrie(NamedTuple):
-    """A trie of tokens over their characters; ``n`` is the number of stops.
+    """A trie of tokens over their characters.
+
+    ``n`` is the number of stops.
 
     Attributes:
         nodes: int32 ``[n]``, the node of the token trie. The stops without a parent come first.
@@ -62,7 +64,7 @@ class CharacterTrie(NamedTuple):
 
 @lru_cache(maxsize=4)
 def character_trie(trie: TokenTrie) -> CharacterTrie:
-    """The trie read character by character; the last few are kept."""
+    """Build the trie of characters; the last few are cached."""
     parent_nodes, codes, half = np.empty((3, len(trie)), dtype=np.int32)
     wanted, bits, lowest, highest = _beginnings()
     # By depth: what the walk must know of the node above.
@@ -116,7 +118,15 @@ def character_trie(trie: TokenTrie) -> CharacterTrie:
 
 
 def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> NDArray[np.int64]:
-    """All numbers of some ranges."""
+    """Concatenate ranges of whole numbers.
+
+    Args:
+        starts: The first number of each.
+        ends: The number after the last one of each.
+
+    Returns:
+        Int64, one dimension.
+    """
     lengths = ends - starts
     return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
 

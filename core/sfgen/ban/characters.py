@@ -73,7 +73,7 @@ _UNSPACED_STARTS: Final = tuple(first for first, _ in UNSPACED_BLOCKS)
 
 @cache
 def kind_of(character: str) -> int:
-    """The kind of one character by itself; ``MARK`` for a combining mark.
+    """Return the kind of one character; ``MARK`` for a combining mark.
 
     >>> [kind_of(character) for character in "a7_²éª我ก .🙂\\u0301"]
     [1, 1, 0, 0, 1, 0, 2, 2, 0, 0, 0, 3]
@@ -90,7 +90,7 @@ def kind_of(character: str) -> int:
 
 
 def kinds_of(characters: Iterable[str]) -> list[int]:
-    """The kinds of the characters of a whole text, with marks resolved.
+    """Return the kinds of a text's characters, with marks resolved.
 
     >>> kinds_of("e\\u0301 \\u0301")
     [1, 1, 0, 0]
@@ -106,9 +106,14 @@ def kinds_of(characters: Iterable[str]) -> list[int]:
 
 @cache
 def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple[str, bool], ...]:
-    """One character as it is compared: nothing, one character or several.
+    """Fold one character to nothing, one character or several.
 
     Full case folding, or :func:`~sfgen.ban.confusables.normalized`, of each character of its decomposition.
+
+    Args:
+        character: The character.
+        ignore_case: Whether case is folded.
+        normalize: Whether confusables are folded.
 
     Returns:
         The folded characters; of each whether a match may end with it. Where the character is canonically several, and
@@ -128,9 +133,16 @@ def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple
 
 
 def other_readings(character: str, ignore_case: bool) -> tuple[str, ...]:
-    """What a character may also be read as, where look-alikes are folded; each is one character.
+    """Return the other readings of a character among confusables.
 
     A symbol that is folded to letters or digits stays a symbol, too: normalizing finds more, and loses nothing.
+
+    Args:
+        character: The character.
+        ignore_case: Whether case is folded.
+
+    Returns:
+        One character for each reading.
 
     >>> other_readings("²", True), other_readings("|", True), other_readings("I", True), other_readings("a", True)
     (('²',), ('l', 'i'), ('l',), ())
@@ -143,7 +155,12 @@ def other_readings(character: str, ignore_case: bool) -> tuple[str, ...]:
 
 
 def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
-    """A text as it is compared, its marks in canonical order.
+    """Fold a text, with its marks in canonical order.
+
+    Args:
+        text: The text.
+        ignore_case: Whether case is folded.
+        normalize: Whether confusables are folded.
 
     >>> fold("Straße", True), fold("ＳＴＲА\u200bSSE", True, True)
     ('strasse', 'strasse')
@@ -162,7 +179,15 @@ def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
 
 
 class Unit(NamedTuple):
-    """One folded character."""
+    """One folded character with its kind.
+
+    Attributes:
+        character: The character.
+        kind: Its kind; ``MARK`` is not resolved.
+        utf8: Its UTF-8.
+        spelling: The family of scripts whose marks spell; see ``sfgen.ban.confusables``. 0 where nothing is normalized.
+        may_end: Whether a match may end with it.
+    """
 
     character: str
     kind: int  # MARK is not resolved
@@ -172,7 +197,13 @@ class Unit(NamedTuple):
 
     @classmethod
     def of(cls, piece: str, may_end: bool, normalize: bool) -> Unit:
-        """The unit of a folded character."""
+        """Make the unit of a folded character.
+
+        Args:
+            piece: The folded character.
+            may_end: Whether a match may end with it.
+            normalize: Whether confusables are folded.
+        """
         return cls(
             piece,
             kind_of(piece),
@@ -183,7 +214,7 @@ class Unit(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a character is read as.
+    """The ways to read one character.
 
     Args:
         units: Its folded characters.
@@ -210,14 +241,23 @@ NO_CASE: Final = 3
 
 
 def case_after(before: int, reading: Reading) -> int:
-    """What was read last, after one more character."""
+    """Return the case after one more character.
+
+    Args:
+        before: The case before it: ``START``, ``SMALL`` or ``CAPITAL``.
+        reading: The character.
+    """
     if reading.is_capital_i:
         return CAPITAL if before == START else before
     return before if reading.case == NO_CASE else reading.case
 
 
 class ReadingTable(dict[str, Reading]):
-    """Original character → what it is read as, filled as characters are met.
+    """A lazy table from original characters to their readings.
+
+    Args:
+        ignore_case: Whether case is folded.
+        normalize: Whether confusables are folded.
 
     >>> [unit.character for unit in ReadingTable(True, False)["ß"].units]
     ['s', 's']
@@ -253,5 +293,12 @@ def _case_of(character: str, is_i: bool) -> int:
 
 @cache
 def reading_table(ignore_case: bool, normalize: bool) -> ReadingTable:
-    """The table that all matchers share: it holds facts about characters, nothing about any text."""
+    """Return the table that all matchers share.
+
+    It holds facts about characters, nothing about any text.
+
+    Args:
+        ignore_case: Whether case is folded.
+        normalize: Whether confusables are folded.
+    """
     return ReadingTable(ignore_case, normalize)

@@ -48,10 +48,11 @@ _OFTEN_DROPPED = frozenset(["Cc", "Cf", "Mc", "Me", "Mn"])
 
 
 class CharacterClasses(NamedTuple):
-    """Characters by what a matcher sees in them.
+    """A partition of the characters by what a matcher sees in them.
 
     Args:
-        labels: The class of each character; -1 for surrogates, and for what was not asked for.
+        labels: The class of each character; -1 for surrogates, and for characters beyond ASCII if only these were
+            wanted.
         members: One character of each class.
     """
 
@@ -61,7 +62,11 @@ class CharacterClasses(NamedTuple):
 
 @lru_cache(maxsize=16)
 def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClasses:
-    r"""The classes of all characters, or of those of ASCII.
+    r"""Partition the characters into classes that the ban tells apart.
+
+    Args:
+        automata: The ban.
+        ascii_only: Whether only the characters of ASCII are wanted.
 
     >>> from sfgen.ban import BannedWords
     >>> labels, members = character_classes(BannedWords(["talk"]).automata, True)
@@ -84,14 +89,16 @@ def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClass
 
 
 def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
-    """The classes of some texts, those of characters mostly: those of a class do the same to every match.
+    """Partition texts, mostly single characters, into classes.
+
+    Texts of a class do the same to every match.
 
     Args:
-        automata: What is banned.
+        automata: The ban.
         texts: The texts.
 
     Returns:
-        int32 ``[texts]``. The numbers are not those of :func:`character_classes`, which looks at every character.
+        Int32 ``[texts]``. The numbers are not those of :func:`character_classes`, which looks at every character.
     """
     keys: Iterable[Hashable]
     if automata.pattern_automata is None:
@@ -109,14 +116,14 @@ _SeenUnit: TypeAlias = int | tuple[str, bool]
 
 
 class Seen(dict[str, Hashable]):
-    """Character → what the words of a ban see of it, filled as characters are met.
+    """A lazy table from characters to what the banned words see.
 
     That is a number, its extended kind, for a character that is no part of a word and folded to one like it.
 
     Args:
         words: The words.
-        ignore_case: As in :class:`~sfgen.ban.words.BannedWords`.
-        normalize: The same.
+        ignore_case: Whether case is folded.
+        normalize: Whether confusables are folded.
 
     Attributes:
         alphabet: The folded characters of which the words are made.
@@ -194,7 +201,13 @@ def _with_members(labels: CharacterMap) -> CharacterClasses:
 
 @cache
 def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
-    """What depends on no word, of all code points below ``last``."""
+    """Compute the classes of characters that depend on no word.
+
+    Args:
+        ignore_case: Whether case is folded.
+        normalize: Whether confusables are folded.
+        last: The code point after the last one.
+    """
     kinds = np.full(last, NON_WORD, dtype=np.int32)
     may_change = np.zeros(last, dtype=np.bool_)
     blocks = (*UNSPACED_BLOCKS, *(SPELLING_BLOCKS if normalize else ()))

@@ -48,7 +48,7 @@ _UNSEEN: Final = -2
 
 
 class Finds(Enum):
-    """What a walk looks for."""
+    """The tokens that a walk looks for."""
 
     COMPLETING = auto()  # tokens that complete a match
     DEAD = auto()  # tokens that end inside a character, whose every ending completes a match
@@ -57,10 +57,12 @@ class Finds(Enum):
 
 
 class CompletingTokens:
-    r"""The tokens of a vocabulary that complete a banned match. Threads may share it.
+    r"""The search for tokens that complete a banned match.
+
+    Threads may share it.
 
     Args:
-        automata: What is banned.
+        automata: The ban.
         trie: The tokens.
 
     >>> from sfgen.ban import BannedWords
@@ -80,35 +82,38 @@ class CompletingTokens:
         self._lock = threading.Lock()
 
     def of(self, matcher: SeamMatcher) -> Int32:
-        """The tokens that, read next, complete a match which is under way.
+        """Return the tokens that complete a partial match.
 
         A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Of the tokens that
         complete one which begins within them, some may be found, too. All that is found does complete a match.
 
         Args:
-            matcher: Where the text stands, a matcher of the same ban. It is unchanged afterwards.
+            matcher: A matcher of the same ban, at the end of the text. It is unchanged afterwards.
 
         Returns:
-            Their ids, int32, rising; not to be changed.
+            Their ids, int32, ascending; read-only.
         """
         if matcher.open_from() is None:
             return np.empty(0, np.int32)
         return self._find(self._open, matcher, Finds.COMPLETING)
 
     def dead(self, matcher: SeamMatcher) -> Int32:
-        """The tokens behind which the text ends inside a character and is dead; see :meth:`is_dead`.
+        """Return the dead tokens: those after which the text is dead.
 
         Args:
-            matcher: Where the text stands, a matcher of the same ban. It is unchanged afterwards.
+            matcher: A matcher of the same ban, at the end of the text. It is unchanged afterwards.
 
         Returns:
-            Their ids, int32, rising; not to be changed.
+            Their ids, int32, ascending; read-only.
         """
         return self._find(self._all, matcher, Finds.DEAD)
 
     @staticmethod
     def is_dead(matcher: SeamMatcher) -> bool:
-        """Whether the text ends inside a character, and whatever follows completes a match, as the end would."""
+        """Tell whether the text is dead: every continuation completes a match.
+
+        Such a text ends inside a character; its end would complete a match, too.
+        """
         return half_character.is_dead(matcher)
 
     def _find(self, states: MatcherStates, matcher: SeamMatcher, finds: Finds) -> Int32:
@@ -131,15 +136,22 @@ class CompletingTokens:
 
 @lru_cache(maxsize=8)
 def completing_tokens(automata: BanAutomata, trie: TokenTrie) -> CompletingTokens:
-    """What finds the tokens that complete a match; kept for the last few, so that texts share what was found."""
+    """Return the search of a ban and a vocabulary.
+
+    The last few are cached, so that texts share what was found.
+
+    Args:
+        automata: The ban.
+        trie: The tokens.
+    """
     return CompletingTokens(automata, trie)
 
 
 class TokenWalks:
-    """Walks over the characters of all tokens, from a state of the matcher.
+    """Walks over the characters of all tokens, by states of the matcher.
 
     Args:
-        automata: What is banned.
+        automata: The ban.
         trie: The tokens.
     """
 
@@ -152,24 +164,37 @@ class TokenWalks:
         self._writes_any_ending = bool(trie.single_bytes[0x80:0xC0].all())
 
     def states(self, *, only_open: bool = False) -> MatcherStates:
-        """States for walks; see :class:`~sfgen.ban.matcher_states.MatcherStates`."""
+        """Make states for walks; see :class:`~sfgen.ban.matcher_states.MatcherStates`."""
         return MatcherStates(self._automata, self._members, only_open=only_open)
 
     def nothing(self) -> Flags:
-        """False for each id, bool ``[ids]``."""
+        """Return false for each id, bool ``[ids]``."""
         return np.zeros(self._trie.vocabulary_size, dtype=np.bool_)
 
     def unseen(self) -> Int32:
-        """The state at each stop before a walk, int32 ``[stops]``."""
+        """Return the state at each stop before a walk, int32 ``[stops]``."""
         return np.full(len(self._classes), _UNSEEN, dtype=np.int32)
 
     def first(self, states: MatcherStates, state: int) -> Int32:
-        """The states after the first characters of all tokens, int32 ``[roots]``."""
+        """Return the states after the first characters of all tokens.
+
+        Args:
+            states: The states.
+            state: The state before them.
+
+        Returns:
+            Int32 ``[roots]``.
+        """
         roots = self._characters.roots
         return states.after(np.full(roots, state, np.int32), self._classes[:roots])
 
     def differing(self, first: Int32, other: Int32) -> int:
-        """The number of tokens behind whose first character one walk is in another state than another walk."""
+        """Count the tokens after whose first character two walks differ.
+
+        Args:
+            first: The states of one walk there, int32 ``[roots]``.
+            other: The states of the other one, int32, at least as long.
+        """
         return int(self._characters.below[first != other[: len(first)]].sum())
 
     def walk(
@@ -187,7 +212,7 @@ class TokenWalks:
 
         Args:
             states: The states.
-            start: Where the tokens begin.
+            start: The state before the tokens.
             finds: What to look for. Dead tokens are looked for on the way to tails only.
             chosen: bool ``[ids]``: the tokens that are found become true. Where there is an ``other`` walk: its own.
             most_steps: The steps of the matcher that may be needed; ``None``: any number.

@@ -40,7 +40,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-# Rows of look-alikes. Small letters, then capitals: a row of small letters wins where case is ignored.
+# Rows of confusables. Small letters, then capitals: a row of small letters wins where case is ignored.
 _SMALL: Final = {
     "a": "аαɑᴀⱥ⍺",
     "b": "ƅʙƀɓ",
@@ -134,7 +134,9 @@ _SPELLING_STARTS: Final = tuple(first for first, *_ in SPELLING_BLOCKS)
 
 @cache
 def spelling(character: str) -> int:
-    """The family of scripts that spell with marks, of a letter or mark; ``NO_SPELLING`` for all others.
+    """Return the family of scripts in which a character's marks spell.
+
+    ``NO_SPELLING`` for letters and marks of all other scripts.
 
     >>> [spelling(character) for character in "aกが\\u0301\\u0e31\\u3099"]
     [0, 2, 1, 0, 2, 1]
@@ -144,7 +146,9 @@ def spelling(character: str) -> int:
 
 
 def is_stray(mark: str, before: str) -> bool:
-    """Whether a combining mark that spells stands where it cannot: then it is dropped, too.
+    """Tell whether a combining mark that spells stands in a wrong position.
+
+    Such a mark is dropped, too.
 
     Args:
         mark: A combining mark that :func:`normalized` has kept.
@@ -158,7 +162,13 @@ def is_stray(mark: str, before: str) -> bool:
 
 @cache
 def normalized(character: str, ignore_case: bool) -> str:
-    """What one character is compared as: nothing, one character or several. Stray marks are still in it.
+    """Fold confusables in one character.
+
+    The result is nothing, one character or several, with stray marks still in it.
+
+    Args:
+        character: The character.
+        ignore_case: Whether case is folded.
 
     >>> [normalized(character, True) for character in "Ｔа\\u200b\\u0301ﬁßİН"]
     ['t', 'a', '', '', 'fi', 'ss', 'i', 'h']
@@ -191,13 +201,20 @@ def _is_dropped(character: str) -> bool:
 
 
 def is_capital_i(character: str) -> bool:
-    """Whether it has the shape of a capital I, which is that of a small l, too."""
+    """Tell whether a character looks like a capital I.
+
+    It then looks like a small l, too.
+    """
     piece = unicodedata.normalize("NFKD", character)
     return piece == "I" or look_alikes().get(piece) == "I"
 
 
 def other_letters(character: str, ignore_case: bool) -> tuple[str, ...]:
-    """The letters that a character looks like beside the one that it is rewritten to.
+    """Return the letters that a character looks like, besides its folding.
+
+    Args:
+        character: The character.
+        ignore_case: Whether case is folded.
 
     >>> other_letters("Ｉ", True), other_letters("ǀ", True), other_letters("∪", False), other_letters("l", True)
     (('l',), ('i',), ('U',), ())
@@ -213,13 +230,13 @@ def other_letters(character: str, ignore_case: bool) -> tuple[str, ...]:
 
 @cache
 def look_alikes() -> dict[str, str]:
-    """Letters and punctuation of other scripts, and the Latin ones that they look like."""
+    """Map letters and punctuation to their Latin confusables."""
     return {**_from_unicode().letters, **_ours()}
 
 
 @cache
 def bars() -> frozenset[str]:
-    """Letters and symbols that are nothing but an upright line."""
+    """List letters and symbols that are only an upright line."""
     found = _from_unicode()
     ours = _ours()
     return frozenset(
@@ -233,7 +250,7 @@ def bars() -> frozenset[str]:
 
 @cache
 def symbols() -> frozenset[str]:
-    """Symbols that look like a letter."""
+    """List symbols that look like a letter."""
     return frozenset(_from_unicode().symbols)
 
 
@@ -286,6 +303,6 @@ def _script(character: str) -> str:
 
 @cache
 def letter_symbols() -> dict[str, str]:
-    """Symbols that are letters in a frame or of another shape, and the plain letters."""
+    """Map letters in a frame or of another shape to plain letters."""
     letters = {chr(first + number): chr(ord(a) + number) for first, a in _ENCLOSED for number in range(26)}
     return letters | {"ϲ": "c", "Ϲ": "C"}

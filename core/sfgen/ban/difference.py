@@ -50,14 +50,23 @@ _lock = threading.Lock()
 
 
 def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
-    """The automaton of the texts that ``dfa`` accepts and in which no banned match ends.
+    """Compute the automaton of the texts that have no banned match.
 
     A match may begin in the prompt; one that lies in the prompt alone is allowed. The end of the text is a boundary.
+    The last few results are cached.
 
     Args:
         dfa: The pattern.
         banned: What must not be in the text.
-        prompt: What stands before the text.
+        prompt: What stands before the text, as UTF-8.
+
+    Returns:
+        The minimal automaton; ``dfa`` itself if nothing that it accepts is banned. ``None`` if the product passes its
+        budget, or the prompt ends inside of a character, or ``dfa`` accepts what is not UTF-8: then pattern and matcher
+        must run side by side.
+
+    Raises:
+        BannedWordsError: Everything that ``dfa`` accepts has a banned match.
 
     Equal questions are answered once: the last few answers are kept.
 
@@ -88,16 +97,18 @@ def _ends_inside(prompt: bytes) -> bool:
 
 @singledispatch
 def without_banned(source: GuideSource, banned: BannedWords, prompt: bytes = b"") -> GuideSource | None:
-    """The source of the texts of another one that have no banned match, read alone and after ``prompt``.
+    """Subtract banned words from a source of guides.
+
+    Texts are read alone and after ``prompt``.
 
     Args:
         source: What a text must match.
         banned: What must not be in it.
-        prompt: What stands before the text.
+        prompt: What stands before the text, as UTF-8.
 
     Returns:
-        ``None`` where there is no way to take the banned words out: then the matcher watches over the text. ``source``
-        itself if nothing that it accepts is banned.
+        The source of the remaining texts, which is ``source`` itself if nothing that it accepts is banned. ``None``
+        where the difference cannot be made: then the matcher watches over the text.
 
     Raises:
         BannedWordsError: Every text of ``source`` has a banned match.
@@ -211,7 +222,7 @@ class _MatcherTable:
             self.steps[state, label] = target
 
     def may_end(self, states: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether the text may end in states, for all states; in others than those asked for it may not."""
+        """Whether the text may end in states, for all states; in others than the given ones it may not."""
         answers = np.zeros(len(self._marks), dtype=np.bool_)
         for state in states.tolist():
             self._matcher.reset(self._marks[state])
@@ -266,7 +277,7 @@ def _product(pattern: ByCharacter, classes: CharacterMap, table: _MatcherTable) 
 
 _COUNT, _WAITING, _QUESTIONS = 0, 1, 2
 _FIELDS = 3
-"""How far the kernel has come: pairs, those that wait for an answer, and questions that it asks now."""
+"""How far the kernel has come: pairs, those that wait for a step, and steps that it needs now."""
 
 
 @kernel

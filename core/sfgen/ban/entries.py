@@ -38,7 +38,15 @@ class Entry:
 
     @classmethod
     def parse(cls, word: str, match: MatchMode, ignore_case: bool, normalize: bool = False) -> Entry:
-        """Read one word. It must have passed :func:`check_word`; ``parts`` is empty if nothing of it is kept.
+        """Read one word that has passed :func:`check_word`.
+
+        ``parts`` is empty if nothing of it is kept.
+
+        Args:
+            word: As the user gave it.
+            match: How it matches; a star at its end makes it a prefix.
+            ignore_case: Whether case is folded.
+            normalize: Whether confusables are folded.
 
         >>> Entry.parse("Small  talk*", "word", True)
         Entry(word='Small  talk*', parts=('small', 'talk'), left=True, right=False)
@@ -56,13 +64,16 @@ class Entry:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it consists of word characters and white space only, and its marks stand in one order only."""
+        """Whether it has only word characters and white space.
+
+        Its marks can then stand in one order only, too.
+        """
         return all(
             _is_ascii_word(part) or (NON_WORD not in kinds_of(part) and not has_orders(part)) for part in self.parts
         )
 
     def separated(self) -> bytes:
-        """The keyword of a plain entry in the stream of :mod:`sfgen.ban.matcher`.
+        """Return the keyword of a plain entry for the Aho-Corasick automaton.
 
         >>> Entry.parse("small talk", "word", True).separated()
         b'\\xffsmall\\xff\\xfftalk\\xff'
@@ -77,7 +88,7 @@ class Entry:
         )
 
     def symbols(self) -> list[str]:
-        """The keyword of an entry in a :class:`~sfgen.ban.automaton.GapTrie`.
+        """Return the keyword of an entry for a :class:`~sfgen.ban.automaton.GapTrie`.
 
         >>> Entry.parse("c++ fan", "word", True).symbols()
         ['boundary', 'c', '+', '+', 'gap', 'f', 'a', 'n', 'boundary']
@@ -90,7 +101,7 @@ class Entry:
 
 
 def _is_ascii_word(part: str) -> bool:
-    """Whether it is nothing but ASCII letters and digits, as most are: a quick look."""
+    """Whether it has only ASCII letters and digits, as most do: a quick check."""
     return part.isascii() and part.isalnum()
 
 
@@ -108,7 +119,9 @@ def _separate_scripts(part: str, separator: bytes) -> bytes:
 
 
 def unstar(word: str) -> tuple[str, bool]:
-    r"""The word without its star and without escapes, and whether there was a star.
+    r"""Split a word into its text and whether it had a star.
+
+    Escapes are undone in the text.
 
     >>> unstar("talk*"), unstar(r"f\*\*"), unstar("f**k")
     (('talk', True), ('f**', False), ('f**k', False))
@@ -126,7 +139,7 @@ def check_word(word: str, where: str) -> None:
         where: Which word it is, for the message.
 
     Raises:
-        BannedWordsError: If it is empty, white space, a star alone, no text, or not to be written in UTF-8.
+        BannedWordsError: It is empty, white space, a star alone, not a text, or cannot be written in UTF-8.
     """
     if not word.strip():
         raise BannedWordsError(f"{where} is {'white space only' if word else 'empty'}", hint="Leave it out.")
@@ -148,7 +161,7 @@ def parse_all(
     Args:
         words: As the user gave them.
         sort: What they are, for messages: ``"banned"`` or ``"allowed"``.
-        match: This and the next two: as in :class:`~sfgen.ban.words.BannedWords`.
+        match, ignore_case, normalize: As in :class:`~sfgen.ban.words.BannedWords`.
 
     Raises:
         BannedWordsError: One of them bans nothing, or has too many marks.

@@ -2,8 +2,8 @@
 
 A banned match is excused if an allowed match begins no later and ends no earlier: ``class`` excuses ``ass``, ``small
 talk`` excuses ``talk``. While an allowed match that covers a complete banned one may itself still become complete, the
-banned one is *pending*: it is neither reported nor forgotten. It is certain, and reported, as soon as no allowed match
-that is under way begins early enough.
+banned one is *pending*: it is neither reported nor forgotten. It is certain, and reported, as soon as no partial match
+of an allowed word begins early enough.
 
 An allowed match that becomes complete ends at the last character at the earliest, so it covers every match that ended
 before, if it begins early enough. Of many pending matches the one that begins first is therefore the hardest to
@@ -25,7 +25,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 class UnderWay(NamedTuple):
-    """What the matcher follows of banned matches, in an order that the matcher's own state tells.
+    """The partial matches of banned words, ordered by the state.
 
     Args:
         starts: Where each match began that is not complete.
@@ -37,7 +37,13 @@ class UnderWay(NamedTuple):
 
 
 class AllowedMark(NamedTuple):
-    """All that is known at one position."""
+    """The state of allowed spans at one position.
+
+    Attributes:
+        threads: The marks of the allowed words' readings.
+        spans: The complete allowed matches that may cover one to come, as start and end in bytes.
+        pending: The complete banned matches that may still be excused.
+    """
 
     threads: tuple[BranchMark, ...]
     spans: tuple[Span, ...]
@@ -45,11 +51,11 @@ class AllowedMark(NamedTuple):
 
 
 class AllowedSpans:
-    """The allowed matches in one text, and the banned ones that they may yet excuse. Not for sharing.
+    """The allowed matches in one text, and the matches they may excuse.
 
     Args:
         automata: The allowed words.
-        position: Where the text begins.
+        position: Where the text begins, in bytes.
     """
 
     def __init__(self, automata: WordAutomata, position: int) -> None:
@@ -83,20 +89,32 @@ class AllowedSpans:
         return certain
 
     def at_end(self, found: Iterable[Found], allowed: Iterable[Found]) -> list[Found]:
-        """The matches that are certain if the text ends here, where that completes some banned and allowed ones."""
+        """Return the matches that are certain if the text ends here.
+
+        Args:
+            found: The banned matches that the end completes.
+            allowed: The allowed matches that it completes.
+        """
         spans = [*self._spans, *((start, end) for end, _, start, _ in allowed)]
         return [match for match in (*self._pending, *found) if not _is_covered((match[2], match[0]), spans)]
 
     def open_from(self) -> int | None:
-        """Where the earliest pending match begins."""
+        """Return where the earliest pending match begins, or ``None``."""
         return min(self.pending_starts(), default=None)
 
     def pending_starts(self) -> list[int]:
-        """Where each pending match begins, in an order that ``state`` tells."""
+        """Return where each pending match begins, ordered by ``state``."""
         return [start for _, _, start, _ in self._pending]
 
     def state(self, under_way: UnderWay, last: int) -> Hashable:
-        """What decides which of the matches under way will be excused: who began before whom."""
+        """Return what decides which partial matches will be excused.
+
+        That is the order in which they began.
+
+        Args:
+            under_way: The partial matches of banned words.
+            last: The end of the last folded character.
+        """
         begun = self.threads.starts()
         ended = min((start for start, end in self._spans if end >= last), default=None)
         order = sorted({*begun, *([] if ended is None else [ended])})
@@ -123,11 +141,11 @@ class AllowedSpans:
         )
 
     def mark(self) -> AllowedMark:
-        """The state, to come back to."""
+        """Return the state, for ``reset``."""
         return AllowedMark(self.threads.mark(), self._spans, self._pending)
 
     def reset(self, mark: AllowedMark) -> None:
-        """Go back to a mark."""
+        """Return to a mark."""
         threads, self._spans, self._pending = mark
         self.threads.reset(threads)
 

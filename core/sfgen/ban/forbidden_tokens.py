@@ -26,11 +26,11 @@ _SHARE: Final = 4  # at most one in N tokens is followed anew
 
 
 class Verdict(NamedTuple):
-    """What may not follow.
+    """The tokens that may not follow.
 
     Attributes:
-        tokens: int32, rising; the tokens of text that complete a match, or after which everything would.
-        end: Whether the end of the text completes one.
+        tokens: Int32, ascending; the tokens of text that complete a match, or after which every continuation would.
+        end: Whether the end of the text completes a match.
     """
 
     tokens: Int32
@@ -50,12 +50,12 @@ class _Walk(NamedTuple):
 
 
 class ForbiddenTokens:
-    """What a ban forbids in a vocabulary. Not for sharing.
+    """The tokens that a ban forbids in a vocabulary, by state.
 
-    States are numbers, valid until ``forget``; ``COMPLETE`` is the one behind a match.
+    It belongs to one thread. States are numbers, valid until ``forget``; ``COMPLETE`` is the one after a match.
 
     Args:
-        automata: What is banned.
+        automata: The ban.
         trie: The tokens.
 
     >>> from sfgen.ban import BannedWords
@@ -84,19 +84,29 @@ class ForbiddenTokens:
 
     @property
     def is_full(self) -> bool:
-        """Whether it knows so much that it should forget it between two texts."""
+        """Whether its caches should be dropped between two texts."""
         return self._states.cells > _MOST_CELLS
 
     def begin(self, prompt: bytes) -> int:
-        """The state behind a prompt."""
+        """Return the state after a prompt."""
         return self._states.begin(SeamMatcher(self._automata, prompt).mark())
 
     def next_state(self, state: int, data: bytes) -> int:
-        """The state after the bytes of a token."""
+        """Return the state after the bytes of a token.
+
+        Args:
+            state: The state before it.
+            data: Its bytes.
+        """
         return self._states.read(state, data)
 
     def verdict(self, state: int, *, last: bool = False) -> Verdict:
-        """What may not follow a state; with ``last``, if the text is over after one more token."""
+        """Return the tokens that may not follow a state.
+
+        Args:
+            state: The state.
+            last: Whether the text is over after one more token.
+        """
         verdict = self._verdicts.get((state, last))
         if verdict is None:
             tokens = np.flatnonzero(self._find(state, last)).astype(np.int32)
@@ -109,7 +119,7 @@ class ForbiddenTokens:
     def _find(self, state: int, last: bool) -> Flags:
         """Read all tokens from a state.
 
-        Most tokens do the same in many states: those that do not go on with what is under way. So they are compared
+        Most tokens do the same in many states: those that do not go on with a partial match. So they are compared
         with a walk from another state, and only followed as long as they come to another state than there.
         """
         walks, states, finds = self._walks, self._states, Finds.LAST if last else Finds.FORBIDDEN

@@ -28,10 +28,12 @@ _LENGTHS: Final = {2: (0x1F, 0x80, 0x7FF), 3: (0x0F, 0x800, 0xFFFF), 4: (0x07, 0
 
 
 def is_dead(matcher: SeamMatcher) -> bool:
-    r"""Whether the text ends inside a character, and whatever follows completes a banned match, as the end would.
+    r"""Tell whether the text is dead: every continuation completes a match.
+
+    Such a text ends inside a character; its end would complete a match, too.
 
     Args:
-        matcher: Where the text ends. It is unchanged afterwards.
+        matcher: At the end of the text. It is unchanged afterwards.
 
     >>> from sfgen.ban import BannedWords
     >>> matcher = BannedWords(["talk"]).matcher()
@@ -55,11 +57,11 @@ def is_dead(matcher: SeamMatcher) -> bool:
 
 
 class Endings(NamedTuple):
-    """What some beginnings of characters may become, by the classes that a ban tells apart.
+    """The characters that some beginnings may become, by class.
 
     Args:
-        classes: int32, the classes of what each beginning may become, one beginning after the other.
-        starts: int64, where those of each beginning start.
+        classes: Int32, the classes of what each beginning may become, one beginning after the other.
+        starts: Int64 ``[beginnings]``, where those of each beginning start.
         used: The classes that occur.
         members: The bytes of one character of each class.
     """
@@ -72,7 +74,14 @@ class Endings(NamedTuple):
 
 @lru_cache(maxsize=8)
 def endings_of(automata: BanAutomata, beginnings: tuple[bytes, ...]) -> Endings:
-    """What some beginnings of characters may become; kept for the last few bans and vocabularies."""
+    """Find the characters that some beginnings may become.
+
+    The last few results are cached.
+
+    Args:
+        automata: The ban, whose classes are used.
+        beginnings: The first bytes of characters.
+    """
     found = [_codes(automata, pending)[0] for pending in beginnings]
     classes = np.concatenate([np.empty(0, np.int32), *found])
     starts = np.cumsum([0, *map(len, found)])[:-1]

@@ -39,7 +39,9 @@ class Match:
 
 
 class Certain(NamedTuple):
-    """A match, and the position from which on it was certain: what follows does not matter any more.
+    """A match, and the position from which on it was certain.
+
+    What follows does not matter any more.
 
     Args:
         position: The end of the character that made it certain, in bytes.
@@ -52,7 +54,10 @@ class Certain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """All that a matcher knows at one moment. Valid for all matchers of the same ban, whatever is fed or reset."""
+    """The state of a matcher at one moment.
+
+    It is valid for all matchers of the same ban, whatever they read or return to.
+    """
 
     _case: int
     _spelling: int
@@ -65,9 +70,10 @@ class Mark:
 
 
 class Matcher:
-    """Banned words in one text that is read after its prompt. Not for sharing.
+    """A matcher of banned words in one text after its prompt.
 
-    Whoever sees the text alone reads it in another way: see :class:`~sfgen.ban.seam.SeamMatcher`.
+    It belongs to one text. A reader of the text alone reads it in another way: see
+    :class:`~sfgen.ban.seam.SeamMatcher`.
 
     The bytes may be cut anywhere, within characters too. What is not UTF-8 counts as U+FFFD, just as
     ``bytes.decode("utf-8", "replace")`` would have it.
@@ -121,12 +127,15 @@ class Matcher:
         return None if first is None else self.named(first.found)
 
     def finish(self) -> Match | None:
-        """The banned match that the end of the text here would make certain, if any. Changes nothing."""
+        """Return the banned match that the end of the text would complete.
+
+        The matcher is unchanged afterwards.
+        """
         found = self.first_at_end()
         return None if found is None else self.named(found)
 
     def first_certain(self, data: bytes) -> Certain | None:
-        """As :meth:`advance`; and where the match was certain."""
+        """Read as :meth:`advance`; return also where the match was certain."""
         if data.__class__ is not bytes:
             data = arguments.data("data", data)
         first: Certain | None = None
@@ -137,7 +146,7 @@ class Matcher:
         return first
 
     def first_at_end(self) -> Found | None:
-        """As :meth:`finish`."""
+        """Return the match of :meth:`finish` in its raw form."""
         mark = self.mark()
         found = self._read("\ufffd", len(self._pending)) if self._pending else []
         found = found or self._at_end()
@@ -145,14 +154,18 @@ class Matcher:
         return min(found, default=None)
 
     def named(self, found: Found) -> Match:
-        """A match for readers."""
+        """Convert a raw match into a ``Match``.
+
+        Raises:
+            UsageError: It is not a raw match.
+        """
         if not (isinstance(found, tuple) and len(found) == 4):
             raise arguments.refusal("found", "what first_at_end() returned", found)
         end, _, start, number = found
         return Match(self.automata.name(number), start, end)
 
     def mark(self) -> Mark:
-        """The state, to come back to."""
+        """Return the state, for ``reset``."""
         return Mark(
             self._case,
             self._spelling,
@@ -165,7 +178,14 @@ class Matcher:
         )
 
     def reset(self, mark: Mark) -> None:
-        """Go back to a mark of this matcher, or of another of the same ban. Any mark, any number of times."""
+        """Return to a mark, any number of times.
+
+        Args:
+            mark: Of this matcher, or of another of the same ban.
+
+        Raises:
+            UsageError: It is not a mark.
+        """
         if mark.__class__ is not Mark:
             raise arguments.refusal("mark", "what mark() returned", mark)
         self._case = mark._case
@@ -181,11 +201,11 @@ class Matcher:
             self._allowed.reset(mark._allowed)
 
     def open_from(self) -> int | None:
-        """Where the earliest match that may still become certain begins; ``None`` if none is under way.
+        """Return where the earliest partial match begins, or ``None``.
 
         What lies before this byte offset can never become part of a match; with ``None``, nothing that was read can.
-        The offset may be negative. A half-read character is always under way, and so is a match that is complete while
-        a longer allowed word may still excuse it.
+        The offset may be negative. A half-read character always counts as a partial match, and so does a complete match
+        that a longer allowed word may still excuse.
         """
         starts = [part.open_from() for part in (self._words, self._patterns, self._allowed) if part]
         if self._pending:
@@ -193,7 +213,7 @@ class Matcher:
         return min((start for start in starts if start is not None), default=None)
 
     def under_way(self) -> tuple[str, ...]:
-        """Banned words and patterns that what was read may be the beginning of, as the user gave them.
+        """List some of the partially matched words and patterns.
 
         They are for views: of many, some; and none while a word is complete that a longer one may still excuse.
 
@@ -213,8 +233,10 @@ class Matcher:
 
     @property
     def state(self) -> Hashable:
-        """What decides the future, without any offset: of two matchers of the same list in equal states, whatever both
-        read next, both report a match or neither does. There are finitely many.
+        """The state of the matcher without offsets.
+
+        Of two matchers of the same ban in equal states, whatever both read next, both report a match or neither does.
+        There are finitely many.
         """
         # What ends with the prompt is not reported: a word that a boundary completes, a character that is cut short.
         seam = (self._last > 0) + (self.length > 0)
@@ -229,13 +251,19 @@ class Matcher:
         )
 
     def forget_from(self, position: int) -> None:
-        """Forget the banned words that begin at ``position`` or later, as far as they can be told from the others."""
+        """Forget the partial matches that begin at a position or later.
+
+        It forgets them as far as they can be told from the others.
+
+        Args:
+            position: In bytes.
+        """
         position = arguments.whole_number("position", position)
         if self._words:
             self._words.forget_from(position)
 
     def starts(self) -> list[int]:
-        """Where each of all that is under way began, in an order that ``state`` tells."""
+        """Return where each partial match began, ordered by ``state``."""
         starts, waiting = self._under_way()
         starts = [*starts, *(start for group in waiting for start, _ in group)]
         if self._allowed:
@@ -243,7 +271,13 @@ class Matcher:
         return starts
 
     def origins(self, position: int) -> Hashable:
-        """Which of all that is under way began before ``position``, in an order that ``state`` tells."""
+        """Tell which partial matches began before a position.
+
+        They are in an order fixed by ``state``.
+
+        Args:
+            position: In bytes.
+        """
         position = arguments.whole_number("position", position)
         starts, waiting = self._under_way()
         allowed = self._allowed.threads.starts() if self._allowed else []

@@ -20,18 +20,18 @@ COMPLETE: Final = 0
 """The state behind a banned match."""
 
 GONE: Final = 1
-"""The state where nothing is left of what was under way before the token."""
+"""The state where no partial match from before the token is left."""
 
 _UNKNOWN: Final = -1
 
 
 class MatcherStates:
-    """The states that were met, and the steps between them that were taken. Not for sharing.
+    """The states of a matcher as numbers, with their known transitions.
 
-    Numbers are valid until :meth:`forget`.
+    It belongs to one thread. Numbers are valid until :meth:`forget`.
 
     Args:
-        automata: What is banned.
+        automata: The ban.
         members: The bytes of one character, or a few, of each class.
         only_open: Whether to follow only the matches that began before the token, as far as they can be told from the
             others. Where none is left, the state is ``GONE``. It is never met otherwise.
@@ -63,16 +63,23 @@ class MatcherStates:
         return len(self._members)
 
     def begin(self, mark: SeamMark) -> int:
-        """The state of a matcher of the same ban that has this mark; a token begins there."""
+        """Return the state of a mark; a token begins there.
+
+        Args:
+            mark: Of a matcher of the same ban.
+        """
         self._matcher.reset(mark)
         return self._number(self._matcher.length)
 
     def after(self, states: Int32, classes: Int32) -> Int32:
-        """The states after characters of some classes.
+        """Return the states after characters of some classes.
 
         Args:
-            states: int32 ``[n]``.
-            classes: int32 ``[n]``, the class of the character that follows each.
+            states: Int32 ``[n]``.
+            classes: Int32 ``[n]``, the class of the character that follows each.
+
+        Returns:
+            Int32 ``[n]``.
         """
         after: Int32 = self._steps[states, classes]
         unknown = after == _UNKNOWN
@@ -86,30 +93,43 @@ class MatcherStates:
         return after
 
     def read(self, state: int, data: bytes) -> int:
-        """The state after some bytes."""
+        """Return the state after some bytes.
+
+        Args:
+            state: The state before them.
+            data: The bytes.
+        """
         if state in (COMPLETE, GONE):
             return state
         matcher, position = self._at(state)
         return COMPLETE if matcher.advance(data) is not None else self._number(position)
 
     def completes(self, state: int, data: bytes) -> bool:
-        """Whether some bytes complete a match."""
+        """Tell whether some bytes complete a match.
+
+        Args:
+            state: The state before them.
+            data: The bytes.
+        """
         return state == COMPLETE or (state != GONE and self.at(state).advance(data) is not None)
 
     def ends_in_match(self, state: int) -> bool:
-        """Whether the end of the text completes a match."""
+        """Tell whether the end of the text completes a match."""
         answer = self._ends.get(state)
         if answer is None:
             answer = self._ends[state] = state != GONE and self.at(state).finish() is not None
         return answer
 
     def is_inside(self, state: int) -> bool:
-        """Whether a character is half read."""
+        """Tell whether a character is half read."""
         known = self._marks[state]
         return known is not None and bool(known[0].pending)
 
     def at(self, state: int) -> SeamMatcher:
-        """A matcher in this state, until another method is called."""
+        """Return a matcher in a state.
+
+        It stays there until another method is called.
+        """
         return self._at(state)[0]
 
     def _at(self, state: int) -> tuple[SeamMatcher, int]:

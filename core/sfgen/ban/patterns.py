@@ -34,12 +34,14 @@ _Spans: TypeAlias = tuple[tuple[int, int], ...]
 """End and start of matches, in ascending order; no end comes twice."""
 
 _State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""What a pattern knows at one place, but for offsets: the states of the context (-1: no match can begin any more), of
+"""What a pattern knows at a position, but for offsets: the states of the context (-1: no match can begin any more), of
 the threads, and of the matches that wait for what follows."""
 
 
 class PatternAutomata:
-    """The automata of some patterns. Immutable but for what they remember: threads may share them.
+    """The automata of some patterns; threads may share them.
+
+    They are immutable but for what they remember.
 
     Args:
         patterns: In the dialect of :meth:`sfgen.automata.Dfa.from_regex`.
@@ -56,10 +58,10 @@ class PatternAutomata:
 
 
 class PatternThreads:
-    r"""The matches of patterns that are under way in one text. Not for sharing.
+    r"""The partial matches of patterns in one text.
 
     The text is given character by character, the prompt first. Offsets are the caller's: they must grow, and what ends
-    at 0 or before lies in the prompt and is no match.
+    at 0 or before lies in the prompt and is no match. It belongs to one text.
 
     Args:
         automata: The patterns.
@@ -77,7 +79,12 @@ class PatternThreads:
         self._places = tuple(_Place(automaton.start, (), ()) for automaton in self._automata)
 
     def step(self, character: str, start: int, end: int) -> list[PatternMatch]:
-        """Read the next character, which is no surrogate.
+        """Read the next character, which is not a surrogate.
+
+        Args:
+            character: The character.
+            start: Its offset.
+            end: The offset after it.
 
         Returns:
             The matches that are complete now, whatever follows, and were not before. Of those with the same end that
@@ -110,7 +117,7 @@ class PatternThreads:
         return found
 
     def at_end(self) -> list[PatternMatch]:
-        """The matches that the end of the text at this place would complete."""
+        """Return the matches that the end of the text would complete."""
         return [
             (end, True, start, number)
             for number, place in enumerate(self._places)
@@ -119,37 +126,43 @@ class PatternThreads:
         ]
 
     def open_from(self) -> int | None:
-        """Where the earliest match begins that what follows may still complete; ``None`` if none is under way."""
+        """Return where the earliest partial match begins, or ``None``."""
         starts = self.starts()
         starts += [start for spans in self.waiting() for _, start in spans]
         return min(starts, default=None)
 
     def starts(self) -> list[int]:
-        """Where each thread began, in an order that :attr:`state` tells."""
+        """Return where each thread began, ordered by :attr:`state`."""
         return [start for place in self._places for start in place.starts]
 
     def under_way(self) -> list[int]:
-        """The numbers of the patterns of which a match may be under way."""
+        """Return the numbers of the partially matched patterns."""
         return [number for number, place in enumerate(self._places) if place.starts or any(place.waiting)]
 
     def waiting(self) -> list[tuple[tuple[int, int], ...]]:
-        """End and start of the matches that wait for what follows, in groups of which all become complete, or none.
+        """Return the matches that wait for what follows, in groups.
 
-        The order of the groups is told by :attr:`state`, too.
+        Of a group all become complete, or none. The order of the groups is fixed by :attr:`state`.
+
+        Returns:
+            Pairs of end and start for each group.
         """
         return [spans for place in self._places for spans in place.waiting]
 
     @property
     def state(self) -> Hashable:
-        """All but the offsets: where it is equal, the same characters complete matches, or none."""
+        """The state without offsets.
+
+        Where it is equal, the same characters complete matches, or none.
+        """
         return tuple([place.configuration.state for place in self._places])
 
     def mark(self) -> object:
-        """The place, to come back to."""
+        """Return the position, for ``reset``."""
         return self._places
 
     def reset(self, mark: object) -> None:
-        """Go back to a mark of these threads. Any mark, any number of times."""
+        """Return to a mark, any number of times."""
         self._places = mark  # type: ignore[assignment]
 
 
@@ -166,11 +179,11 @@ class _Configuration:
         self.in_prompt: Final[dict[bytes, _Step]] = {}
         self.in_text: Final[dict[bytes, _Step]] = {}
         self.alone: Final = _Place(self, (), ())
-        """The place where nothing is under way; meant only for such configurations."""
+        """The position without a partial match; meant only for such configurations."""
 
 
 class _Place(NamedTuple):
-    """One pattern at one place of a text.
+    """One pattern at one position of a text.
 
     Args:
         configuration: What it knows but for offsets.
@@ -216,7 +229,7 @@ class _Step(NamedTuple):
             is the index of the one that begins with this character.
         waiting: For each state of matches that wait in the target, where they come from.
         found: Where those come from that are complete; ``None`` if none is.
-        is_idle: Whether nothing is under way in the target, and nothing is found.
+        is_idle: Whether the target has no partial match, and nothing is found.
     """
 
     target: _Configuration

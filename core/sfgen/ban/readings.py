@@ -1,6 +1,6 @@
 """The words of a list in one text, in every way to read it.
 
-Nearly every character is read in one way, and then there is one *branch*. Where look-alikes are folded, a bar is a bar
+Nearly every character is read in one way, and then there is one *branch*. Where confusables are folded, a bar is a bar
 and a letter, and the text is read in both ways from there, by :class:`~sfgen.ban.word_matcher.WordThreads` for each
 branch. Branches that know the same have the same future and become one, which takes but a few characters.
 """
@@ -15,7 +15,7 @@ from sfgen.ban.word_matcher import Found, WordAutomata, WordMark, WordThreads
 
 
 class _Branch:
-    """One way to read the text so far: the kind of its last folded character, and the words that are under way."""
+    """One way to read the text so far: the kind of its last folded character, and its partial matches."""
 
     __slots__ = ("kind", "threads")
 
@@ -34,31 +34,36 @@ class _Branch:
 
 
 class BranchMark(NamedTuple):
-    """All that is known in one branch."""
+    """The state of one branch.
+
+    Attributes:
+        kind: The kind of the last folded character.
+        threads: The mark of its words.
+    """
 
     kind: int
     threads: WordMark
 
 
 class Readings:
-    """The words that are under way in one text. Not for sharing.
+    """The partial matches of words in one text, in all readings.
 
     Args:
         automata: The words.
-        position: Where the text begins.
+        position: Where the text begins, in bytes.
     """
 
     def __init__(self, automata: WordAutomata, position: int) -> None:
         self._branches = [_Branch(automata.threads(position), NON_WORD)]
 
     def step(self, units: Sequence[Unit], others: Sequence[Unit], start: int, before: int, end: int) -> Sequence[Found]:
-        """Read a character.
+        """Read one character.
 
         Args:
-            units: What it is folded to; not empty.
+            units: Its folded characters; not empty.
             others: Further ways to read it.
-            start: Where it begins.
-            before: The end of the character before.
+            start: Where it begins, in bytes.
+            before: Where the character before ends.
             end: Where it ends.
 
         Returns:
@@ -83,34 +88,46 @@ class Readings:
         return found
 
     def at_end(self, before: int) -> list[Found]:
-        """The words that the end of the text, or another boundary, would complete here. Changes nothing."""
+        """Return the words that the end of the text would complete.
+
+        Another boundary would complete them, too. Nothing changes.
+
+        Args:
+            before: The end of the last character.
+        """
         return [match for branch in self._branches for match in branch.threads.at_end(branch.kind, before)]
 
     def open_from(self) -> int | None:
-        """Where the earliest word begins that may still become complete; ``None`` if none is under way."""
+        """Return where the earliest partial match begins, or ``None``."""
         starts = [branch.threads.open_from() for branch in self._branches]
         return min((start for start in starts if start is not None), default=None)
 
     def starts(self) -> list[int]:
-        """Where each of the words under way begins, in an order that ``state`` tells."""
+        """Return where each partial match begins, ordered by ``state``."""
         return [start for branch in self._branches for start in branch.threads.starts()]
 
     def under_way(self, most: int) -> list[int]:
-        """The numbers of some words of which more than a boundary was read, those that began first first."""
+        """Return the numbers of some partially matched words.
+
+        Of these more than a boundary was read; the one that began first comes first.
+
+        Args:
+            most: The most numbers to return.
+        """
         numbers = [number for branch in self._branches for number in branch.threads.under_way(most)]
         return list(dict.fromkeys(numbers))[:most]
 
     @property
     def state(self) -> Hashable:
-        """What decides the future, but for offsets."""
+        """The state without offsets: it decides the future."""
         return tuple([(branch.kind, branch.threads.state) for branch in self._branches])
 
     def mark(self) -> tuple[BranchMark, ...]:
-        """The state, to come back to."""
+        """Return the state, for ``reset``."""
         return tuple([BranchMark(branch.kind, branch.threads.mark()) for branch in self._branches])
 
     def reset(self, mark: tuple[BranchMark, ...]) -> None:
-        """Go back to a mark of these readings. Any mark, any number of times."""
+        """Return to a mark, any number of times."""
         first = self._branches[0]
         self._branches = [first, *(_Branch(first.threads.copy(), NON_WORD) for _ in mark[1:])]
         for branch, (kind, threads) in zip(self._branches, mark, strict=True):
@@ -118,7 +135,13 @@ class Readings:
             branch.threads.reset(threads)
 
     def forget_from(self, position: int) -> None:
-        """Let go of the words that begin at ``position`` or later, as far as they can be told from the others."""
+        """Forget the words that begin at a position or later.
+
+        It forgets them as far as they can be told from the others.
+
+        Args:
+            position: In bytes.
+        """
         for branch in self._branches:
             branch.threads.forget_from(position)
         if len(self._branches) > 1:

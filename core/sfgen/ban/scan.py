@@ -83,7 +83,7 @@ class _FoldedText:
         return self.readings[character][reading][number]
 
     def after(self, place: _Place) -> list[_Place]:
-        """The places that may follow."""
+        """The positions that may follow."""
         character, reading, number = place
         if number + 1 < len(self.readings[character][reading]):
             return [(character, reading, number + 1)]
@@ -106,7 +106,7 @@ class _FoldedText:
         return not after or self.at(place).kind != SPACED or any(self.at(other).kind != SPACED for other in after)
 
     def spelled(self, start: _Place, may_begin: Callable[[str], bool], longest: int) -> Iterator[tuple[str, _Place]]:
-        """The texts that begin at a place, with their marks in canonical order, and where they end.
+        """The texts that begin at a position, with their marks in canonical order, and where they end.
 
         Args:
             start: Where they begin.
@@ -144,7 +144,7 @@ class _FoldedText:
                                 yield self.at(end).end, entries[index].right, self.at(start).start, index
 
     def _ends_of(self, entry: Entry, start: _Place, place: _Place) -> set[_Place]:
-        """Where a match of the entry may end of which the first word lies between two places."""
+        """Where a match of the entry may end of which the first word lies between two positions."""
         if entry.left and not self.is_bounded_before(start):
             return set()
         places = {place}
@@ -173,12 +173,12 @@ class _FoldedText:
 
 
 def scan(text: str | bytes, words: BannedWords | Iterable[str], *, prompt: str | bytes = "") -> list[Match]:
-    """All banned matches that end in ``text``, for checking a text that is finished.
+    """Find all banned matches that end in a finished text.
 
     It is read twice: by itself, and after its prompt; see :mod:`sfgen.ban.seam`.
 
     Args:
-        text: What was generated. Bytes that are no UTF-8 count as U+FFFD.
+        text: What was generated. Bytes that are not UTF-8 count as U+FFFD.
         words: What is banned: a ``BannedWords``, or a list of words.
         prompt: The text before it. It can bound a banned word or begin it, and an allowed one.
 

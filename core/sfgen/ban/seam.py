@@ -28,7 +28,16 @@ SPECIAL: Final = "\ufffc".encode()
 
 
 def read_prompt(vocabulary: Vocabulary, token_ids: Sequence[int]) -> bytes:
-    r"""The text of a prompt's tokens; special tokens, end tokens and ids without a token are boundaries.
+    r"""Return the text of a prompt's tokens.
+
+    Special tokens, end tokens and ids without a token are boundaries.
+
+    Args:
+        vocabulary: The tokens.
+        token_ids: The prompt.
+
+    Raises:
+        UsageError: An argument of another kind.
 
     >>> from sfgen import Vocabulary
     >>> read_prompt(Vocabulary([b"we", b" ta", None], end_token_ids=[2]), [2, 0, 2, 2, 1]).decode()
@@ -50,11 +59,11 @@ def read_prompt(vocabulary: Vocabulary, token_ids: Sequence[int]) -> bytes:
 
 
 class SeamMark(NamedTuple):
-    """All that a matcher knows at one moment.
+    """The state of a seam matcher at one moment.
 
     Args:
-        after: What the reading after the prompt knows.
-        alone: What the reading of the text by itself knows; ``None`` where that is the same.
+        after: The state of the reading after the prompt.
+        alone: The state of the reading of the text by itself; ``None`` where that is the same.
     """
 
     after: Mark
@@ -62,14 +71,18 @@ class SeamMark(NamedTuple):
 
     @property
     def pending(self) -> bytes:
-        """The half of a character at the end of the text. What the prompt had begun belongs to one reading only."""
+        """The half of a character at the end of the text.
+
+        What the prompt had begun belongs to one reading only.
+        """
         return max(self.after.pending, self.alone.pending if self.alone else b"", key=len)
 
 
 class SeamMatcher:
-    """Banned words in one text, read by itself and after its prompt. Not for sharing.
+    """A matcher of one text, read by itself and after its prompt.
 
-    Its methods are those of :class:`~sfgen.ban.matcher.Matcher`, for both readings at once: a match is one of either.
+    It belongs to one text. Its methods are those of :class:`~sfgen.ban.matcher.Matcher`, for both readings at once: a
+    match is one of either.
 
     Args:
         automata: What is banned: ``BannedWords(...).automata``.
@@ -91,7 +104,7 @@ class SeamMatcher:
     def _compare(self) -> None:
         """See whether both readings still differ: in equal states, they find the same from now on.
 
-        But what is under way may have begun earlier in the text alone: a mark at its start is a part of the letter
+        But a partial match may have begun earlier in the text alone: a mark at its start is a part of the letter
         before it where there is a prompt.
         """
         after, alone = self._after, self._alone
@@ -101,7 +114,7 @@ class SeamMatcher:
         )
 
     def advance(self, data: bytes) -> Match | None:
-        """Read the bytes of one token; the banned match that was certain first."""
+        """Read the bytes of one token and return the first match completed."""
         certain = self._after.first_certain(data)
         if self._differ:
             certain = _first(certain, self._alone.first_certain(data))
@@ -109,22 +122,32 @@ class SeamMatcher:
         return None if certain is None else self._after.named(certain.found)
 
     def begin_text(self) -> None:
-        """Read what follows by itself, and after all before it: the text begins here, behind a thought."""
+        """Begin a text, after a thought, that is also read by itself."""
         self._alone = Matcher(self.automata, start=self.length)
         self._differ = True
         self._compare()
 
     def finish(self) -> Match | None:
-        """The banned match that the end of the text here would make certain, if any. Changes nothing."""
+        """Return the banned match that the end of the text would complete.
+
+        The matcher is unchanged afterwards.
+        """
         found = [match for reading in self._readings if (match := reading.first_at_end()) is not None]
         return self._after.named(min(found)) if found else None
 
     def mark(self) -> SeamMark:
-        """The state, to come back to."""
+        """Return the state, for ``reset``."""
         return SeamMark(self._after.mark(), self._alone.mark() if self._differ else None)
 
     def reset(self, mark: SeamMark) -> None:
-        """Go back to a mark of this matcher, or of another of the same ban. Any mark, any number of times."""
+        """Return to a mark, any number of times.
+
+        Args:
+            mark: Of this matcher, or of another of the same ban.
+
+        Raises:
+            UsageError: It is not a mark.
+        """
         if mark.__class__ is not SeamMark:
             raise arguments.refusal("mark", "what mark() returned", mark)
         self._after.reset(mark.after)
@@ -133,12 +156,15 @@ class SeamMatcher:
             self._alone.reset(mark.alone)
 
     def open_from(self) -> int | None:
-        """Where the earliest match that may still become certain begins; ``None`` if none is under way."""
+        """Return where the earliest partial match begins, or ``None``."""
         starts = [start for reading in self._readings if (start := reading.open_from()) is not None]
         return min(starts, default=None)
 
     def under_way(self) -> tuple[str, ...]:
-        """Banned words and patterns that what was read may be the beginning of, as the user gave them; some of many."""
+        """List some of the partially matched words and patterns.
+
+        They are named as the user gave them.
+        """
         return tuple(dict.fromkeys(word for reading in self._readings for word in reading.under_way()))
 
     @property
@@ -148,18 +174,30 @@ class SeamMatcher:
 
     @property
     def state(self) -> Hashable:
-        """What decides the future, without any offset; see :attr:`Matcher.state`."""
+        """The state without offsets; see :attr:`Matcher.state`."""
         after = self._after.state
         alone = self._alone.state if self._differ else after
         return after, (None if alone == after else alone)
 
     def forget_from(self, position: int) -> None:
-        """Forget the banned words that begin at ``position`` or later, as far as they can be told from the others."""
+        """Forget the partial matches that begin at a position or later.
+
+        It forgets them as far as they can be told from the others.
+
+        Args:
+            position: In bytes.
+        """
         for reading in self._readings:
             reading.forget_from(position)
 
     def origins(self, position: int) -> Hashable:
-        """Which of all that is under way began before ``position``, in an order that ``state`` tells."""
+        """Tell which partial matches began before a position.
+
+        They are in an order fixed by ``state``.
+
+        Args:
+            position: In bytes.
+        """
         return tuple(reading.origins(position) for reading in self._readings)
 
     @property

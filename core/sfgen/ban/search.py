@@ -2,7 +2,7 @@
 
 ``re`` prefers one of the matches that begin at a place, while any of them is banned. So where it finds one that does
 not count, because it ends in the prompt or a longer allowed word excuses it, it is asked again for one that ends
-beyond: by the pattern with a lookahead behind it that leaves no more than so many characters.
+beyond: by the pattern with a lookahead behind it that leaves no more than N characters.
 
 ``re`` backtracks, and may not come to an end (see :mod:`sfgen.regex.oracle`). Where it does not, the automata of the
 patterns are trusted.
@@ -29,11 +29,11 @@ SECONDS = 0.25  # for a pattern, and as much again for each million of character
 
 
 class Wanted(NamedTuple):
-    """Which matches count from one place on.
+    """The matches that count from one position on.
 
     Args:
-        start: The first place that a match may begin at, in characters.
-        end: The first place that it may end at.
+        start: The first position that a match may begin at, in characters.
+        end: The first position that it may end at.
     """
 
     start: int
@@ -41,7 +41,9 @@ class Wanted(NamedTuple):
 
 
 def search(words: BannedWords, text: str, wanted: list[Wanted]) -> list[tuple[int, Span]]:
-    """Matches of the banned patterns that do not overlap; some if there are any.
+    """Find matches of the banned patterns that do not overlap.
+
+    If there are any matches, some are found.
 
     Args:
         words: What is banned.
@@ -72,7 +74,7 @@ def _by_re(pattern: str, text: str, wanted: list[Wanted], seconds: float) -> lis
 
     @cache
     def ending(end: int) -> re.Pattern[str]:
-        """The pattern, with the end of its match at this place at the earliest."""
+        """The pattern, with the end of its match at this position at the earliest."""
         tail = re_tree(f"(?!(?s:.){{{len(text) - end + 1}}})")
         longer = tree[:]
         for item in tail:

@@ -28,12 +28,12 @@ MATCHED = -1
 """What stands for the next state where a word is complete."""
 
 _INITIAL = 0
-_FALLBACK_BYTES = 128  # so many tokens in the order of their bytes are byte fallback, and no accident
+_FALLBACK_BYTES = 128  # as many tokens in the order of their bytes are byte fallback, and no accident
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One way to spell a word.
+    """One tokenization of a word.
 
     Attributes:
         word: As the user gave it.
@@ -64,16 +64,16 @@ class _Spelling:
 
 
 class Routes:
-    r"""The routes of some words over a vocabulary, in order: iterate. Made lazily, since a word can have millions.
+    r"""The tokenizations of some words over a vocabulary, in order.
 
-    Routes are ordered by their number of tokens, then by their last token's id, then by the one before, and so on. A
-    word is taken as it is written (a star that stands for a prefix is no part of it), with and without a space before
-    it. Tokens of white space alone never count, so that ``f| |g`` is no route of ``f g``; nor does a byte-fallback
-    token where another token writes the same byte.
+    Iterating makes them lazily, since a word can have millions. They are ordered by their number of tokens, then by
+    their last token's id, then by the one before, and so on. A word is taken as it is written (a star that stands for a
+    prefix is no part of it), with and without a space before it. Tokens of white space alone never count, so that ``f|
+    |g`` is not a tokenization of ``f g``; nor does a byte-fallback token where another token writes the same byte.
 
     Args:
         vocabulary: The tokens.
-        words: What to spell, as :class:`~sfgen.ban.words.BannedWords` reads it; one given twice counts once.
+        words: What to tokenize, as :class:`~sfgen.ban.words.BannedWords` reads it; one given twice counts once.
 
     Raises:
         BannedWordsError: There is no word, or one that bans nothing.
@@ -109,7 +109,7 @@ class Routes:
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """How many routes each word has, known without making them."""
+        """The number of tokenizations of each word, without making them."""
         counts = dict.fromkeys(self._words, 0)
         for spelling in self._spellings:
             counts[spelling.word] += spelling.count
@@ -117,7 +117,7 @@ class Routes:
 
     @property
     def count(self) -> int:
-        """How many routes there are, known without making them."""
+        """The number of tokenizations, without making them."""
         return sum(self.counts.values())
 
     def __iter__(self) -> Iterator[Route]:
@@ -126,19 +126,19 @@ class Routes:
             yield from self._of_length(length)
 
     def transitions(self, max_routes: int | None = None) -> dict[int, list[tuple[int, int]]]:
-        """The state table of the machine that has read a route: for each state, pairs (token id, next state).
+        """Return the state table of the automaton of the tokenizations.
 
-        The routes are entered in their order, and states numbered as they come up; state 0 is the start, and ``-1``
-        means that a word is complete. A state is one beginning of routes, so there can be as many as tokens in all
-        the routes together.
+        For each state it has pairs of a token id and the next state. The tokenizations are entered in their order, and
+        states numbered as they come up; state 0 is the start, and ``-1`` means that a word is complete. A state is one
+        beginning of tokenizations, so there can be as many as tokens in all of them together.
 
         Args:
-            max_routes: Enter only so many; all if ``None``.
+            max_routes: The most to enter; ``None``: all.
         """
         return transitions(islice(self, max_routes))
 
     def _of_length(self, length: int) -> Iterator[Route]:
-        """The routes of so many tokens: a walk from the ends of the words to their starts.
+        """The tokenizations of N tokens: a walk from the ends of the words to their starts.
 
         All words are walked at once, so that the order is that of the tokens: at each step the ends of unread text are
         grouped by the token that is read next.
@@ -167,7 +167,7 @@ class Routes:
                 tokens.pop()
 
     def _before(self, ends: list[tuple[int, int]], length: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-        """The tokens that can be the last of ``length`` tokens that end at one of the places, by id.
+        """The tokens that can be the last of ``length`` tokens that end at one of the positions, by id.
 
         Args:
             ends: Pairs (number of a spelling, place in it).
@@ -188,9 +188,9 @@ class Routes:
 
 
 def transitions(routes: Iterable[Route]) -> dict[int, list[tuple[int, int]]]:
-    """The state table of :meth:`Routes.transitions` for routes in any order.
+    """Return the table of :meth:`Routes.transitions` for any tokenizations.
 
-    A route that goes on where another is complete adds nothing: the word is found before.
+    One that continues where another is complete adds nothing: the word is found before.
 
     >>> transitions([Route("ab", (1, 2)), Route("a", (1,))])
     {0: [(1, -1)], 1: [(2, -1)]}

@@ -15,9 +15,10 @@ _SEPARATORS: Final = ",，、"
 
 
 def split_words(text: str) -> list[str]:
-    r"""The words of a list on one line: ``,`` ``，`` and ``、`` separate; a backslash before one makes it literal.
+    r"""Split a list of words on one line.
 
-    White space around a word and empty pieces are dropped. Other backslashes stay.
+    ``,`` ``，`` and ``、`` separate; a backslash before one makes it literal. White space around a word and empty
+    pieces are dropped. Other backslashes stay.
 
     >>> split_words(r"talk, fuck you，聊天、,1\,000,c\*")
     ['talk', 'fuck you', '聊天', '1,000', 'c\\*']
@@ -46,13 +47,14 @@ def read_words(
 
     Args:
         source: A path, or an open text stream.
-        warn: Is given a sentence about each entry that may mean something else to its author than it does here.
+        warn: Called with a sentence about each entry that may mean something else to its author than it does here.
         title: What messages call it; its path, or the name of the stream, if not given.
 
     Raises:
-        UsageError: ``warn`` is no function, or ``title`` is no text.
-        InputError: If it cannot be read, or is not UTF-8 (with the line).
-        BannedWordsError: If it has no word, or one that bans nothing (with the line).
+        UsageError: ``warn`` is not a function, or ``title`` is not a text.
+        InputError: It cannot be read, or is not UTF-8 (with the line).
+        NothingBanned: It has no word.
+        BannedWordsError: It has a word that bans nothing (with the line).
     """
     if warn is not None:
         arguments.function("warn", warn)

@@ -1,4 +1,4 @@
-"""The words of a list that are under way in one text, character by character.
+"""The partial matches of a list of words in one text, character by character.
 
 :class:`WordAutomata` holds the automata of the list, :class:`WordThreads` what they know of the text.
 """
@@ -17,7 +17,9 @@ Found: TypeAlias = tuple[int, bool, int, int]
 
 
 class WordAutomata:
-    """The automata of a list of words. Immutable but for what they remember: threads may share them.
+    """The automata of a list of words; threads may share them.
+
+    They are immutable but for what they remember.
 
     Args:
         entries: The words.
@@ -39,12 +41,24 @@ class WordAutomata:
         self.trie: Final = GapTrie(entries[number].symbols() for number in self.literal) if self.literal else None
 
     def threads(self, position: int) -> WordThreads:
-        """What is known of a text that begins at ``position``."""
+        """Return a matcher for one text.
+
+        Args:
+            position: Where the text begins, in bytes.
+        """
         return WordThreads(self, position)
 
 
 class WordMark(NamedTuple):
-    """All that is known at one position. Offsets aside, two equal nodes and threads have the same future."""
+    """The state of word threads at one position.
+
+    Offsets aside, two with equal nodes and threads have the same future.
+
+    Attributes:
+        node: The node of the Aho-Corasick automaton.
+        window: Where the sources of the last bytes of the stream begin.
+        threads: The threads of the :class:`GapTrie`.
+    """
 
     node: int
     window: tuple[int, ...]
@@ -55,16 +69,16 @@ _WINDOW = 1024  # a long text is trimmed on the way once it passes this many byt
 
 
 class WordThreads:
-    """The words that are under way in one text. Not for sharing.
+    """The partial matches of words in one text.
 
     The text is given as folded characters. Those of words become a stream of bytes for :class:`AhoCorasick`: their
     UTF-8, two separators for every run of non-word characters, and one separator where a spaced and an unspaced script
     meet. The start of the text is a separator, too. The keyword of ``talk`` is the word between separators, that of a
-    phrase has two between its words. So whole words and gaps of any length are nothing but bytes.
+    phrase has two between its words. So whole words and gaps of any length are only bytes. It belongs to one text.
 
     Args:
         automata: The words.
-        position: Where the text begins.
+        position: Where the text begins, in bytes.
     """
 
     def __init__(self, automata: WordAutomata, position: int) -> None:
@@ -77,14 +91,14 @@ class WordThreads:
         self._threads: Threads = {}
 
     def step(self, unit: Unit, kind: int, previous: int, start: int, before: int, end: int) -> Sequence[Found]:
-        """Read a folded character.
+        """Read one folded character.
 
         Args:
             unit: The character.
             kind: Its kind.
             previous: The kind of the one before; ``NON_WORD`` at the start of the text.
-            start: Where the original character begins.
-            before: The end of the folded character before.
+            start: Where the original character begins, in bytes.
+            before: Where the folded character before ends.
             end: Where the original character ends.
 
         Returns:
@@ -116,7 +130,14 @@ class WordThreads:
         return found
 
     def at_end(self, previous: int, before: int) -> list[Found]:
-        """The words that the end of the text, or another boundary, would complete here. Changes nothing."""
+        """Return the words that the end of the text would complete.
+
+        Another boundary would complete them, too. Nothing changes.
+
+        Args:
+            previous: The kind of the last character.
+            before: The end of the last character.
+        """
         found = []
         if self._trie is not None:
             found = [
@@ -130,7 +151,7 @@ class WordThreads:
         return found
 
     def open_from(self) -> int | None:
-        """Where the earliest word begins that may still become complete; ``None`` if none is under way."""
+        """Return where the earliest partial match begins, or ``None``."""
         starts = list(self._threads.values())
         node = self._automaton.pending(self._node)
         depth = self._depth(node)
@@ -139,7 +160,7 @@ class WordThreads:
         return min(starts, default=None)
 
     def starts(self) -> list[int]:
-        """Where each of the words under way begins, in an order that ``state`` tells."""
+        """Return where each partial match begins, ordered by ``state``."""
         starts = [self._threads[node] for node in sorted(self._threads)]
         node = self._automaton.pending(self._node)
         while depth := self._depth(node):
@@ -148,7 +169,13 @@ class WordThreads:
         return starts
 
     def under_way(self, most: int) -> list[int]:
-        """The numbers of some words of which more than a boundary was read, those that began first first."""
+        """Return the numbers of some partially matched words.
+
+        Of these more than a boundary was read; the one that began first comes first.
+
+        Args:
+            most: The most numbers to return.
+        """
         automata = self._automata
         found: list[int] = []
         node = self._automaton.pending(self._node)
@@ -162,20 +189,28 @@ class WordThreads:
 
     @property
     def state(self) -> Hashable:
-        """What decides the future, but for offsets."""
+        """The state without offsets: it decides the future."""
         return self._node, frozenset(self._threads)
 
     @property
     def key(self) -> tuple[int, tuple[int, ...]]:
-        """The same as ``state``, and can be ordered."""
+        """The state in a form that can be ordered."""
         return self._node, tuple(sorted(self._threads))
 
     def includes(self, other: WordThreads) -> bool:
-        """Whether every word that is under way in others of the same list is so here, too."""
+        """Tell whether all partial matches of others are partial matches here.
+
+        Args:
+            other: Threads of the same list.
+        """
         return self._automaton.ends_with(self._node, other._node) and self._threads.keys() >= other._threads.keys()
 
     def adopt_starts(self, other: WordThreads) -> None:
-        """Let each word that is under way in both begin where it began first; this one ``includes`` the other."""
+        """Take the earlier start of each partial match that both have.
+
+        Args:
+            other: Threads that this one ``includes``.
+        """
         theirs = other._threads
         self._threads = {node: min(start, theirs.get(node, start)) for node, start in self._threads.items()}
         depth = self._automaton.depth(other._node)  # so many bytes at the end of both streams are the same
@@ -183,24 +218,30 @@ class WordThreads:
             self._window[-depth:] = map(min, self._window[-depth:], other._window[-depth:])
 
     def copy(self) -> WordThreads:
-        """Threads that know the same and go on by themselves."""
+        """Return an independent copy."""
         other = WordThreads.__new__(WordThreads)
         other._automata, other._automaton, other._trie = self._automata, self._automaton, self._trie
         other._node, other._window, other._threads = self._node, self._window.copy(), self._threads
         return other
 
     def mark(self) -> WordMark:
-        """The state, to come back to."""
+        """Return the state, for ``reset``."""
         self._trim()
         return WordMark(self._node, tuple(self._window), self._threads)
 
     def reset(self, mark: WordMark) -> None:
-        """Go back to a mark of these threads. Any mark, any number of times."""
+        """Return to a mark, any number of times."""
         self._node, window, self._threads = mark
         self._window = list(window)
 
     def forget_from(self, position: int) -> None:
-        """Let go of the words that begin at ``position`` or later, as far as they can be told from the others."""
+        """Forget the words that begin at a position or later.
+
+        It forgets them as far as they can be told from the others.
+
+        Args:
+            position: In bytes.
+        """
         self._threads = {node: start for node, start in self._threads.items() if start < position}
         depth = self._depth(self._automaton.pending(self._node))
         if not depth or self._window[-depth] >= position:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 
 class BannedWords:
-    r"""A list of words, phrases and patterns that must not be written. Immutable: threads may share it.
+    r"""A list of words, phrases and patterns that must not be written.
 
-    A word that ends in ``*`` is a prefix whatever ``match`` says (``talk*`` bans *talking*); ``\*`` is a star.
-    Any run of non-word characters may stand between the words of a phrase (``small talk`` bans ``Small... talk``).
-    Punctuation that is part of a word is literal (``c++``, ``don't``). Spellings that Unicode calls canonically equal
-    are the same word (``é`` in one character or two).
+    It is immutable, and threads may share it.
+
+    A word that ends in ``*`` is a prefix whatever ``match`` says (``talk*`` bans *talking*); ``\*`` is a star. Any run
+    of non-word characters may stand between the words of a phrase (``small talk`` bans ``Small... talk``). Punctuation
+    that is part of a word is literal (``c++``, ``don't``). Spellings that Unicode calls canonically equal are the same
+    word (``é`` in one character or two).
 
     Args:
         words: What to ban: a list, or one word or phrase.
@@ -42,9 +44,9 @@ class BannedWords:
             beginning of a word. They cover what they say, not the rest of the word.
 
     Raises:
-        BannedWordsError: If there is nothing to ban, or a word that bans nothing; the message says which.
+        BannedWordsError: There is nothing to ban, or a word that bans nothing; the message says which.
         PatternError: A pattern that cannot be read.
-        UsageError: If ``match`` is none of the three.
+        UsageError: ``match`` is none of the three.
 
     >>> banned = BannedWords(["talk", "fuck you"], allow=["small talk"])
     >>> banned.matcher().advance(b"Talk!"), banned.matcher().advance(b"Small talk!")
@@ -94,7 +96,7 @@ class BannedWords:
 
     @classmethod
     def of(cls, banned: BannedWords | Iterable[str]) -> BannedWords:
-        """Banned words as they are, or made of a list of words.
+        """Return banned words as they are, or make them of a list.
 
         >>> BannedWords.of(["talk", "listen"])
         <BannedWords 2: 'talk', 'listen'; match='word', ignore_case=True>
@@ -112,7 +114,20 @@ class BannedWords:
         allow: Iterable[str] = (),
         warn: Callable[[str], object] | None = None,
     ) -> BannedWords:
-        """The words of a file: see :func:`read_words` for the format, ``warn`` and the errors."""
+        """Read the words of a file; :func:`read_words` tells the format.
+
+        Args:
+            source: A path, or an open text stream.
+            patterns: As for the class.
+            match: As for the class.
+            ignore_case: As for the class.
+            normalize: As for the class.
+            allow: As for the class.
+            warn: Called with a sentence about each entry that may mean something else to its author than it does here.
+
+        Raises:
+            SfgenError: As for the class and :func:`read_words`.
+        """
         return cls(read_words(source, warn), patterns, match, ignore_case, normalize, allow)
 
     def __len__(self) -> int:
@@ -129,17 +144,34 @@ class BannedWords:
         return f"<BannedWords {len(self)}: {shown}; {options}>"
 
     def name(self, number: int) -> str:
-        """The word with this number, or the pattern: those are counted behind the words."""
+        """Return the banned word or pattern of a number.
+
+        Patterns are counted after the words.
+
+        Raises:
+            UsageError: There is no such number.
+        """
         if not 0 <= arguments.whole_number("number", number) < len(self):
             raise UsageError(f"there is no number {number}: {len(self)} words and patterns are banned")
         return self.automata.name(number)
 
     def matcher(self, prompt: bytes = b"") -> SeamMatcher:
-        """A matcher for one text, which is read by itself and after ``prompt``."""
+        """Return a matcher for one text, by itself and after its prompt.
+
+        Args:
+            prompt: The bytes before the text.
+        """
         return SeamMatcher(self.automata, prompt)
 
     def pattern_threads(self, position: int) -> PatternThreads | None:
-        """What is known of the patterns in a text that begins at ``position``; ``None`` where there are none."""
+        """Return a matcher of the patterns for one text.
+
+        Args:
+            position: The offset of its first character.
+
+        Returns:
+            ``None`` where there are no patterns.
+        """
         return self.automata.pattern_threads(position)
 
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What one text may be.
+    """The constraints of one text.
 
     Attributes:
         marker: What ends the thought before the text; ``None``: it has none.
         constraint: What the text, or each of its calls, must match; ``None``: it is free.
         source: What the whole text must match; ``None``: it is free.
-        guided: Where its guide comes from: ``source``, or those of its texts that have no banned word.
+        guided: The source of its guide: ``source``, or those of its texts that have no banned word.
         clean: Those of its texts that have no banned word, for a guide beside the first; ``None``: none is needed.
     """
 
@@ -40,28 +40,39 @@ class Allowed:
 
     @property
     def calls(self) -> Calls | None:
-        """The calls that a free text may have."""
+        """The calls that a free text may contain."""
         return self.source if isinstance(self.source, Calls) else None
 
     @property
     def spelled(self) -> GuideSource | None:
-        """Where text may be found that must follow; ``None``: nowhere, as all of it is free."""
+        """The source in which jump-forward tokens may be found.
+
+        ``None``: all text is free.
+        """
         return self.guided.source if isinstance(self.guided, Calls) else self.guided
 
     @property
     def written(self) -> dict[int, bytes]:
-        """What the special tokens write that are markers."""
+        """The bytes that markers which are special tokens stand for."""
         markers = (self.marker, None if self.calls is None else self.calls.marker)
         return {each.token: each.data for each in markers if each is not None and each.token is not None}
 
     @property
     def values_of_calls(self) -> Callable[[bytes], tuple[Any, ...]] | None:
-        """Read the calls of a finished text: values where the constraint knows them, else texts."""
+        """The function that reads the calls of a finished text.
+
+        It returns their values where the constraint knows them, else their texts; ``None``: there are no calls.
+        """
         return None if self.calls is None else partial(_values, self.calls, self.constraint)
 
 
 def allowed(model: Model, config: GenerationConfig, prompt: bytes) -> Allowed:
-    """Find out what the text behind a prompt may be.
+    """Determine the constraints of the text after a prompt.
+
+    Args:
+        model: The model.
+        config: How the text is generated.
+        prompt: The prompt as UTF-8.
 
     Raises:
         UsageError: The index was made for another vocabulary, ``when`` has none, or banned words cannot be taken out of

@@ -14,15 +14,15 @@ from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Matcher
 
 @dataclass
 class Ban:
-    """What watches over one text.
+    """The ban over one text: matcher, strategy and search for tokens.
 
     Args:
-        matcher: Looks for banned words, already fed with the prompt.
-        strategy: Says how to go on when there is one.
-        tokens: Finds the tokens that complete a match, and those behind which every text would.
-        clean: A guide through those texts of the pattern that are not banned, where there is one. It walks beside the
-            guide of the pattern and shows which tokens lead to banned text only.
-        max_rollbacks: After so many rollbacks generation fails.
+        matcher: Finds banned words; it has read the prompt.
+        strategy: Says how to continue after a banned word.
+        tokens: Finds the tokens that complete a match, and dead tokens.
+        clean: A guide through those texts of the constraint that are not banned, where there is one. It walks beside
+            the guide of the constraint and shows which tokens lead to banned text only.
+        max_rollbacks: The most rollbacks; after them generation fails.
     """
 
     matcher: Matcher
@@ -35,39 +35,63 @@ class Ban:
         self._clean_taken = 0  # tokens that the clean guide has taken
 
     def completing(self) -> Int32:
-        """The tokens that complete a match which is under way where the matcher stands, ascending."""
+        """Return the tokens that complete a partial match, ascending, int32."""
         return self.tokens.of(self.matcher)
 
     def dead_tokens(self) -> Int32:
-        """The tokens behind which the text ends inside a character, and whatever follows completes a match."""
+        """Return the tokens after which every continuation is banned.
+
+        After such a token the text ends inside a character, and whatever follows completes a match.
+        """
         return self.tokens.dead(self.matcher)
 
     def is_dead(self) -> bool:
-        """Whether the text ends inside a character, and whatever follows completes a match."""
+        """Tell whether the text is dead: every continuation completes a match.
+
+        Such a text ends inside a character.
+        """
         return self.tokens.is_dead(self.matcher)
 
     def doomed(self, allowed: Int32) -> NDArray[np.bool_] | None:
-        """Which of the allowed tokens lead to nothing but banned text; ``None``: none is known to."""
+        """Find the allowed tokens that lead to banned text only.
+
+        Args:
+            allowed: The allowed tokens, ascending, int32 ``[allowed]``.
+
+        Returns:
+            Bool ``[allowed]``; ``None``: no token is known to.
+        """
         if self.clean is None:
             return None
         doomed: NDArray[np.bool_] = ~np.isin(allowed, self.clean.allowed_tokens())
         return doomed if doomed.any() else None
 
     def takes(self, tokens: Sequence[int]) -> bool:
-        """Whether the clean guide can take these tokens, one after the other."""
+        """Tell whether the clean guide can read these tokens in order."""
         if self.clean is None:
             return True
         return self.clean.validate(tokens) == len(tokens)
 
     def advance(self, token: int, data: bytes, doomed: bool) -> BannedText | None:
-        """Read a token; the banned match that it completes. A doomed one must be taken back next."""
+        """Read a token and return the banned match that it completes.
+
+        Args:
+            token: The token.
+            data: Its bytes.
+            doomed: Whether it is known to lead to banned text only; it must be undone next.
+        """
         if self.clean is not None and not doomed:
             self.clean.advance(token)
             self._clean_taken += 1
         return self.matcher.advance(data)
 
     def rollback(self, position: int, mark: object) -> None:
-        """Go back to where ``position`` tokens were read and the matcher was at ``mark``."""
+        """Return to an earlier position.
+
+        Args:
+            position: The number of tokens that stay.
+            mark: The mark of the matcher there.
+        """
         self.matcher.reset(mark)
         if self.clean is not None and self._clean_taken > position:
             self.clean.rollback(self._clean_taken - position)

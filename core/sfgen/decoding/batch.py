@@ -1,7 +1,7 @@
 """Several texts at once: their loops run in lock-step, and one forward pass answers all of them.
 
-A round advances every loop to its next question, passing its events on, and then asks the batch once for all rows that
-wait. A row that is over leaves its place to the next loop, if there is one, and what it has read: where the next prompt
+A round advances every loop to its next request, passing its events on, and then runs one forward pass for all rows that
+wait. A row that is over is taken by the next loop, if there is one, with what it has read: where the next prompt
 begins like the one before, with the same instructions or examples, that much is not read again.
 """
 
@@ -23,30 +23,42 @@ from sfgen.models.separate_rows import SeparateRows
 from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model, Scores
 
 LEAST_SHARED = 16
-"""So many tokens must two prompts have in common at least: to read less again costs nothing."""
+"""The fewest tokens that two prompts must have in common: to read less again costs nothing."""
 
 Told = TypeVar("Told")
 ToldBy = TypeVar("ToldBy", covariant=True)
 
 
 class Asks(Protocol[ToldBy]):
-    """What can be driven: a loop that asks for scores, and tells what comes of them."""
+    """A loop that yields requests for scores, and events."""
 
     def run(self) -> Generator[Ask | AskAgain | ToldBy, Scores | None, Any]:
-        """Yield questions, each of which is sent its answer, and events, which are sent nothing."""
+        """Yield requests, which are sent scores, and events, which are not."""
 
 
 def batch_of(model: Model | str | Path, rows: int) -> Batch:
-    """The model's own batch, or a session for each row.
+    """Return the model's own batch, or one session for each row.
 
-    A model's own ``batch(rows)`` costs nothing before its first question, as ``session()`` may do.
+    A model's own ``batch(rows)`` costs nothing before its first forward pass, as ``session()`` may do.
+
+    Args:
+        model: The model, or the name of one to load.
+        rows: The number of rows.
+
+    Raises:
+        UsageError: ``rows`` is not a whole number of at least 1.
+        SfgenError: As ``load_model``, for a name.
     """
     model, rows = model_of(model), arguments.whole_number("rows", rows, least=1)
     return model.batch(rows) if isinstance(model, HasBatch) else SeparateRows(model, rows)
 
 
 def drive(loop: Loop, model: Model) -> Iterator[Event]:
-    """Run the loop of a single text: a batch of one.
+    """Run the loop of a single text, as a batch of one.
+
+    Args:
+        loop: What ``prepare`` made.
+        model: The model.
 
     Yields:
         Its events; the last is ``Finished``.
@@ -80,7 +92,7 @@ class _Row(Generic[Told]):
     is_new: bool = True
 
     def begin_question(self, batch: Batch, place: int) -> Sequence[int]:
-        """Let the row go back to where the question goes on; the tokens of it that are still to be read."""
+        """Rewind the row to where the request begins; return the tokens of it that are still to be read."""
         assert self.question is not None, "every loop that runs has come to a question"
         token_ids, keep = self.question.token_ids, self.question.keep
         if self.is_new:
@@ -98,11 +110,11 @@ class _Row(Generic[Told]):
 def drive_batch(
     loops: Iterable[Asks[Told] | None], batch: Batch, rows: int | None = None
 ) -> Iterator[tuple[int, Told | SfgenError]]:
-    """Run loops in lock-step.
+    """Run loops in lock-step, sharing forward passes.
 
     Args:
-        loops: What ``prepare`` made, one for each text; or others that ask. ``None``: there is no other yet, and those
-            that run are to go on; where none runs, the next is waited for.
+        loops: What ``prepare`` made, one for each text; or other such loops. ``None``: no other is there yet, and those
+            that run continue; where none runs, the next is waited for.
         batch: Empty, and with a row for each loop, or ``rows`` of them.
         rows: How many loops run at once; all if not given. The next one is taken from ``loops`` when a row is free.
 
@@ -159,7 +171,7 @@ class _Waiting(Generic[Told]):
     is_over: bool = False
 
     def fill(self, running: dict[int, _Row[Told]], rows: int) -> None:
-        """Begin a round: give the free places to the next loops, as far as there are any."""
+        """Begin a round: give the free rows to the next loops, as far as there are any."""
         self.is_empty = False
         for place in range(rows):
             if self.is_empty or self.is_over:
@@ -168,7 +180,7 @@ class _Waiting(Generic[Told]):
                 self.begin(running, place)
 
     def begin(self, running: dict[int, _Row[Told]], place: int) -> None:
-        """Give a place to the next loop, if there is one."""
+        """Give a row to the next loop, if there is one."""
         if self.is_empty or self.is_over:
             return
         try:
@@ -215,7 +227,7 @@ def _to_next_question(
 
 
 def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRows | None) -> None:
-    """Answer all open questions at once."""
+    """Answer all open requests with one forward pass."""
     questions: dict[int, Sequence[int]] = {}
     answers: dict[int, Answer] = {}
     wanted: dict[int, Int32 | None] = {}

@@ -21,7 +21,7 @@ Given = TypeVar("Given", covariant=True)
 
 
 class ByConfig(Protocol[Fields, Given]):
-    """A function of a model, a prompt and a configuration; fields of it can be given by name, too."""
+    """A function of model, prompt and configuration, or its fields."""
 
     def __call__(
         self,
@@ -37,8 +37,9 @@ class ByConfig(Protocol[Fields, Given]):
 def by_config(
     make: Callable[Fields, GenerationConfig],
 ) -> Callable[[Callable[[Model, str | Sequence[int], GenerationConfig], Made]], ByConfig[Fields, Made]]:
-    """Let a function take the fields of the configuration by name, which are written down once so; and a
-    model by its name.
+    """Let a function take the fields of its configuration by name.
+
+    It can then take a model by its name, too.
 
     Args:
         make: The class of the configuration, whose parameters these are.

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationConfig:
-    """How a text is generated. ``generate``, ``stream``, jobs, records and traces all read this one description.
+    """The parameters of a generation.
 
-    Plain forms are read once: a list of words becomes ``BannedWords``, one stop string the list of it. Equal ones are
-    equal, and one can be pickled if what it holds can be.
+    ``generate``, ``stream``, jobs, records and traces all read this one description. Plain forms are read once: a list
+    of words becomes ``BannedWords``, one stop string the list of it. Configurations of equal parameters are equal, and
+    one can be pickled if what it holds can be.
 
     Args:
         index: What the text must match: an ``Index``, or another source of guides (``sfgen.index.Chain``, an engine of
@@ -37,38 +38,39 @@ class GenerationConfig:
         sampler: How tokens are chosen; greedy without.
         stop: The text ends before the first of these that would be in it, or before this one text; see
             ``sfgen.decoding.stops``. Not with an index.
-        max_tokens: The most tokens to generate. The end token does not count, nor does what writes nothing but the
-            healed end of the prompt: the prompt had as many.
+        max_tokens: The most tokens to generate, without the end token and those that write only the healed end of the
+            prompt: the prompt had as many.
         after: The text begins behind this one: free text comes first, a thought, which ends with it and is no part of
-            the text. It may be the name of a special token. The thought has no banned word either, and neither has
-            what follows it, read by itself and read after all before. ``max_tokens`` counts the tokens that write
-            some of the text.
+            the text. It may be the name of a special token. The thought has no banned word either, and neither has what
+            follows it, read by itself and read after all before. ``max_tokens`` counts the tokens that write some of
+            the text.
         after_tokens: The most tokens of the thought; then ``after`` must follow, whose own tokens are not counted.
             Where the model's context is too small, the thought becomes shorter first.
-        when: The text is free, and from each of these on comes a text of ``index``, as long as it can be, and then
-            free text again, until the model ends. It may be the name of a special token. ``max_tokens`` counts all.
+        when: The text is free, and from each of these on comes a text of ``index``, as long as it can be, and then free
+            text again, until the model ends. It may be the name of a special token. ``max_tokens`` counts all.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
             ``sfgen.decoding.strategies``. Or ``"exact"``, with an index or without: the text is drawn as a whole, on
             condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0 that is the
             likeliest text of the index.
-        max_rollbacks: After so many rollbacks generation fails.
-        max_block: Under ``resample``, the tokens that are drawn again as one; what is longer is no exact draw.
-        max_passes: Under ``exact``, after so many prefixes that the model has scored for a text generation fails.
+        max_rollbacks: The most rollbacks; after them generation fails.
+        max_block: Under ``resample``, the most tokens that are drawn again as one; what is longer is not an exact draw.
+        max_passes: Under ``exact``, the most prefixes that the model scores for a text; after them generation fails.
         max_memory: Under ``exact``, the bytes that the scores may take that are kept for later texts, and for coming
             back to a prefix. No text depends on it.
-        fast_forward: Text that must follow needs no forward pass: its tokens are those that the tokenizer would write,
-            and are read together with the next forward pass. Without it the model chooses among all spellings of such
-            text, token by token, as it always does under ``exact``.
+        fast_forward: Whether text that must follow needs no forward pass: its tokens are those that the tokenizer would
+            write, and are read together with the next forward pass. Without it the model chooses among all
+            tokenizations of such text, token by token, as it always does under ``exact``.
         heal: Whether the last tokens of a prompt that is text are taken back as far as a longer token could cover them:
             the text then begins by writing their bytes again, which are no part of it; see ``sfgen.decoding.healing``.
             ``None``: where the prompt ends in white space. Token ids are taken as they are, and all prompts under
             ``exact``.
-        hold: Release no text before the end, so that a rollback may go back as far as it takes. Without it, text that
-            was released stays, and if nothing clean can follow it, that is an error. Under ``exact`` it is always on.
-        observe: Somebody observes: the ``TokenChosen`` events tell what the model found likely and which banned words
-            are partial matches, which takes all scores of every step. The text is the same as without.
-        logprobs: The result tells of each token how likely it was (``Result.logprobs``), forced ones too, which takes
-            the model's scores of all tokens at every step. The text is the same as without.
+        hold: Whether no text is released before the end, so that a rollback may go back as far as it takes. Without it,
+            text that was released stays, and if nothing clean can follow it, that is an error. Under ``exact`` it is
+            always on.
+        observe: Whether somebody observes: the ``TokenChosen`` events tell what the model found likely and which banned
+            words are partial matches, which takes all scores of every step. The text is the same as without.
+        logprobs: Whether the result tells of each token how likely it was (``Result.logprobs``), jump-forward tokens
+            too, which takes the model's scores of all tokens at every step. The text is the same as without.
 
     Raises:
         UsageError: An argument of another kind, or out of its range; a stop string is empty, there are stop strings

@@ -1,4 +1,4 @@
-"""Letting go of text: from bytes that will never be taken back to whole characters for the reader."""
+"""The incremental detokenizer: from bytes that are never rolled back to whole characters for the reader."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import codecs
 
 
 class Release:
-    """What was let go of one text so far. Never half a character.
+    """An incremental detokenizer: emits whole characters only.
 
     >>> release = Release()
     >>> data = "né".encode()
@@ -16,18 +16,24 @@ class Release:
 
     def __init__(self) -> None:
         self.length = 0
-        """How many bytes were let go, those of a half character included."""
+        """How many bytes were emitted, those of a half character included."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def until(self, data: bytes | bytearray, end: int, *, final: bool = False) -> str:
-        """Let go of the text up to the byte ``end``; the characters that are new and whole (``final``: all of them)."""
+        """Emit the new whole characters up to a byte.
+
+        Args:
+            data: The bytes of the text.
+            end: Where the text to emit ends, in bytes.
+            final: Whether half a character at the end is emitted, too, as a replacement character.
+        """
         text = self._decoder.decode(bytes(data[self.length : end]), final)
         self.length = end
         return text
 
 
 def whole_length(data: bytes | bytearray) -> int:
-    """The length of the text without the half of a character at its end.
+    """Return the length in bytes without half a character at the end.
 
     >>> [whole_length("né".encode()[:length]) for length in range(4)]
     [0, 1, 1, 3]
@@ -43,7 +49,7 @@ def whole_length(data: bytes | bytearray) -> int:
 
 
 def is_whole(data: bytes | bytearray) -> bool:
-    """Whether the text ends between two characters, and not within one.
+    """Tell whether the text ends between two characters.
 
     >>> [is_whole("é".encode()[:length]) for length in range(3)]
     [True, False, True]

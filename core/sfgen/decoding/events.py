@@ -23,7 +23,7 @@ FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The loop's question to a session: no event, and never shown.
+    """The loop's request for scores to a session; not an event.
 
     Attributes:
         token_ids: Tokens to read next, at least one unless the prompt is empty.
@@ -41,9 +41,9 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """Asks for other scores of the token that the last answer was about; the session reads nothing.
+    """A request for other scores at the last position, reading nothing.
 
-    A token is chosen by the scores of few rows wherever few are allowed, whatever else is asked: one number of a
+    A token is chosen by the scores of few tokens wherever few are allowed, whatever else is requested: one number of a
     product over few rows may differ in its last bit from the same number of a product over all of them.
 
     Attributes:
@@ -56,7 +56,7 @@ class AskAgain:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A token that the model finds likely at some place.
+    """A token that the model finds likely at some position.
 
     Attributes:
         token_id: The token.
@@ -75,7 +75,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the model would have written at a place, and what the mask made of it.
+    """The likeliest tokens at a position, before and after the mask.
 
     Attributes:
         before: The likeliest of all tokens, the likeliest first.
@@ -90,7 +90,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a ban has under way after a token.
+    """The partial matches of a ban after a token.
 
     Attributes:
         open_from: The byte of the generated text where the earliest match begins that may still become complete;
@@ -109,20 +109,19 @@ class TokenChosen:
     Attributes:
         position: Index of the token in the generated sequence: the number of those that stand before it.
         token_id: The token, below the size of the vocabulary.
-        data: Its bytes, as far as they are text; empty for an end token, and where it writes nothing but the healed end
-            of the prompt.
+        data: Its bytes, as far as they are text; empty for an end token, and where it writes only the healed end of the
+            prompt.
         state: The guide's state before it; may be negative.
         next_state: The guide's state after it; may be negative.
         allowed: How many tokens were allowed here, at most the size of the vocabulary.
-        forced: Whether nothing else could stand there, so that the model was not asked: it was the only token allowed,
-            or writes the beginning of text that must follow, as the tokenizer would.
-        probability: The probability with which it was drawn: among the allowed tokens, after temperature and
-            truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily, or if the text was drawn as
-            a whole.
-        forward_passes: How often the model was asked until now; 0 where that was not told.
-        outlook: What the model found likely here; ``None`` if it was not asked, gives the scores of a few tokens only,
+        forced: Whether nothing else could stand there, so that no forward pass was needed: it was the only token
+            allowed, or writes the beginning of text that must follow, as the tokenizer would.
+        probability: The probability with which it was drawn: among the allowed tokens, after temperature and truncation
+            (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily, or if the text was drawn as a whole.
+        forward_passes: The number of forward passes until now; 0 where that was not told.
+        outlook: What the model found likely here; ``None`` if there was no forward pass, it scores a few tokens only,
             or nobody observes.
-        watch: What the ban has under way after the token; ``None`` without a ban, or if nobody observes.
+        watch: The partial matches of the ban after the token; ``None`` without a ban, or if nobody observes.
         described: What the guide says of its position after the token; ``None`` if that is just the number of the
             state, or if nobody observes.
         healed: Its first bytes where they belong to the prompt, whose end was taken back; ``data`` follows them.
@@ -145,7 +144,9 @@ class TokenChosen:
 
 @dataclass(frozen=True, slots=True)
 class PrefixScored:
-    """Under ``exact``: the model scored what can follow the beginning of a text. No token is chosen before the end.
+    """Under ``exact``: the model scored the continuations of a prefix.
+
+    No token is chosen before the end.
 
     Attributes:
         position: The number of its tokens.
@@ -168,19 +169,19 @@ class PrefixScored:
 
 @dataclass(frozen=True, slots=True)
 class RolledBack:
-    """Tokens were taken back.
+    """Tokens were rolled back.
 
     Attributes:
         position: Index of the first token that was taken back; all from there on were.
-        word: The banned word whose match was complete; ``None`` if nothing but banned text could have followed.
+        word: The banned word whose match was complete; ``None`` if only banned text could have followed.
         token_ids: The tokens that were taken back, at least one.
         data: Their bytes, as far as they are text.
         state: The guide's state after the rollback; may be negative.
         probability: The model's probability of the first of them among the tokens that the guide allows there, at
-            temperature 1; ``None`` if the model was not asked.
+            temperature 1; ``None`` if there was no forward pass.
         place: Index at which tokens were ruled out, at least ``position``; they may not stand there again while what
-            comes before it stays. ``position`` under ``first-token``, the place of the last token or of the end under
-            ``resample``.
+            comes before it stays. ``position`` under ``first-token``, the position of the last token or of the end
+            under ``resample``.
         ruled_out: How many tokens were ruled out there at once: all that are known to lead to banned text.
     """
 
@@ -195,19 +196,24 @@ class RolledBack:
 
     @property
     def forbidden(self) -> int | None:
-        """One of the tokens that were ruled out at ``place``: the one that was taken back; ``None`` for the end."""
+        """The undone token among those ruled out at ``place``.
+
+        ``None`` for the end.
+        """
         index = self.place - self.position
         return self.token_ids[index] if index < len(self.token_ids) else None
 
     @property
     def text(self) -> str:
-        """The bytes as text; bytes that are no UTF-8 are replaced."""
+        """The bytes as text; bytes that are not UTF-8 are replaced."""
         return self.data.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockMoved:
-    """A block under ``resample`` got too long: its start moved, and it is no exact draw any more.
+    """Under ``resample``: a block's start moved, being too long.
+
+    It is not an exact draw any more.
 
     Attributes:
         position: Index of the token where it begins now; a rollback goes back no further.
@@ -220,7 +226,9 @@ class BlockMoved:
 
 @dataclass(frozen=True, slots=True)
 class BlockClosed:
-    """No banned word is under way: what was written stays, unless nothing clean at all can follow it.
+    """No partial match is left: the text so far stays.
+
+    It is rolled back only if nothing clean at all can follow it.
 
     Attributes:
         position: The number of tokens that stay.
@@ -242,7 +250,7 @@ class TextReleased:
 
 @dataclass(frozen=True, slots=True)
 class ThoughtReleased:
-    """Some of the thought before the text, which will never be taken back.
+    """Part of the thought before the text, never taken back.
 
     Attributes:
         text: What a reader of the thought may see now; never half a character.
@@ -253,7 +261,7 @@ class ThoughtReleased:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end, with the result.
+    """The end of the text, with the result.
 
     Attributes:
         result: What came out.
@@ -264,7 +272,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Instance:
-    """What a finished text is an instance of: made when it is first asked for, and kept.
+    """The instance a finished text parses to, made at first use.
 
     Attributes:
         parser: Makes it from the text.
@@ -276,13 +284,17 @@ class Instance:
 
     @cached_property
     def made(self) -> Any:
-        """The instance; raises what the parser raises."""
+        """The instance.
+
+        Raises:
+            Exception: What the parser raises.
+        """
         return self.parser(self.data)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """How likely a token of the text was.
+    """The log-probabilities of one token of the text.
 
     Attributes:
         model: The natural logarithm of the model's probability of it: temperature 1, among all tokens. ``None`` for
@@ -305,17 +317,17 @@ class Result:
         token_ids: The generated tokens, without the end token. After a stop string these are all tokens that were
             chosen, also those of the stop string, and the last may reach beyond it: they say more than the text. So do
             the first of them where the end of the prompt was healed.
-        finish_reason: Why it stopped. ``complete``: nothing but the end could follow. ``end_token``: the model chose to
-            end. ``stop``: a stop string was whole. ``limit``: the token limit, or the end of the model's context. The
-            last two are for free text and bans only: with a pattern the limit never cuts.
+        finish_reason: Why it stopped. ``complete``: only the end could follow. ``end_token``: the model chose to end.
+            ``stop``: a stop string was whole. ``limit``: the token limit, or the end of the model's context. The last
+            two are for free text and bans only: with a pattern the limit never cuts.
         prompt_tokens: Number of tokens of the prompt, without those that were taken back to heal its end.
-        forward_passes: How often the model was asked. Under ``exact``: how many prefixes were scored for this text,
+        forward_passes: The number of forward passes. Under ``exact``: how many prefixes were scored for this text,
             whether or not their scores were there from another text of the job.
-        forced_tokens: Tokens that were not asked for, since nothing else could follow.
+        forced_tokens: Number of jump-forward tokens, which needed no forward pass, since nothing else could follow.
         rollbacks: Every rollback again, in order.
-        moved_blocks: How often a block's start moved because it got too long, so that it is no exact draw.
+        moved_blocks: How often a block's start moved because it got too long, so that it is not an exact draw.
         value: What the text stands for, where the constraint tells: the parsed JSON of a ``sfgen.JsonSchema``.
-        logprobs: How likely each of ``token_ids`` was, if that was asked for.
+        logprobs: How likely each of ``token_ids`` was, if ``logprobs`` is on.
         instance: Makes what ``parsed`` is, where the schema was made of a Python type.
         healed: The end of the prompt that was taken back: ``token_ids`` write it again before the text, of which it is
             no part. ``None``: the prompt was taken as it is.
@@ -345,17 +357,23 @@ class Result:
 
     @property
     def groups(self) -> Texts:
-        """The text of each named group; ``None`` for one that took no part. Empty where they are not known."""
+        """The text of each named group, by name.
+
+        ``None`` for one that took no part. Empty where they are not known.
+        """
         return texts_by_name(self.named or (), self.text)
 
     @property
     def spans(self) -> Spans:
-        """Where each named group is in the text: its first character, and the one behind its last."""
+        """The position of each named group, by name, in characters.
+
+        It is the first character and the one after the last.
+        """
         return spans_by_name(self.named or ())
 
     @property
     def parsed(self) -> Any:
-        """The instance of the Python type whose schema the text is written by; without a type it is ``value``.
+        """The instance of the schema's Python type, else ``value``.
 
         Raises:
             NotAnInstance: The type asks for more than its schema can say, and refuses the text.

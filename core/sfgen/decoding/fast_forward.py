@@ -1,4 +1,4 @@
-"""Jump-forward tokens: those that must come next, for which no model need be asked.
+"""Jump-forward tokens: those that must come next, which need no forward pass.
 
 Where a guide leaves no choice, the bytes up to the next choice are known. As tokens they are written as the
 tokenizer would write them, so that the model reads what it has learned to read, and that is not the end of it: a token
@@ -6,9 +6,9 @@ that a tokenizer puts there may begin in the known bytes and run on into text th
 with the keys ``orderId`` and ``orderName``, the bytes ``order`` are forced, but a tokenizer that has ``orderId`` as one
 token never writes ``order`` there. So the last tokens are held back as far as what follows could merge with them:
 
-    For each place in the forced bytes and each token that begins there, runs past their end and is allowed by the
+    For each position in the forced bytes and each token that begins there, runs past their end and is allowed by the
     guide: if the tokenizer ends the bytes up to its end with that token, only those tokens are kept that both
-    spellings have in common.
+    tokenizations have in common.
 
 It is held back, too, what white space is at the end (tokenizers cut it by what comes after it), and half a character.
 Where the text ends with the forced bytes, nothing is held back.
@@ -42,7 +42,7 @@ _MOST_BYTES = 512
 """How many forced bytes are looked at together."""
 
 MOST_SPELLINGS = 1000
-"""How many spellings are tried for a run; a place with more tokens than are left is held back."""
+"""How many tokenizations are tried for a run; a position with more tokens than are left is held back."""
 
 MOST_KEPT = 20_000
 """How much is remembered for a source and a model."""
@@ -53,10 +53,10 @@ class Forced:
     """The bytes that must follow a position.
 
     Args:
-        data: The bytes, up to the next choice or the first place of an end.
-        sure: How many of the bytes are left without half a character and white space at their end; all of them where
-            the text ends with them.
-        merging: What could merge with text that is still to be chosen: an index into those that are left, and the
+        data: The bytes, up to the next choice or the first position where the text may end.
+        sure: The length of ``data`` without half a character and white space at its end; all of it where the text ends
+            with it.
+        merging: What could merge with text that is still to be chosen: an index into the first ``sure`` bytes, and the
             tokens that begin there, run past their end and are allowed; ``None`` for more tokens than are ever tried.
     """
 
@@ -80,12 +80,13 @@ class _Memo:
 
 
 class FastForward:
-    """What must follow, as tokens. For any number of texts of a source and a model, also from several threads.
+    """The jump-forward tokens of a source and a model.
 
-    What is found is remembered as long as source and model live, for the next ``FastForward`` as well.
+    Any number of texts and threads may share it. What is found is remembered as long as source and model live, for the
+    next ``FastForward`` as well.
 
     Args:
-        source: What the text must match; where the guides come from.
+        source: What the text must match; the source of the guides.
         model: Whose tokens; anything with ``vocabulary`` and ``encode`` (see ``sfgen.decoding.retokenize``).
 
     >>> from sfgen import Dfa, Index
@@ -108,11 +109,15 @@ class FastForward:
         self._memo = _memo(source, model)
 
     def tokens(self, guide: Guide, tail: Sequence[int]) -> Ids:
-        """The tokens that the text must go on with, as the tokenizer would write them; ``()`` where none is sure.
+        """Return the tokens that must follow, as the tokenizer writes them.
 
         Args:
-            guide: Where the text stands. After the tokens that are given, it can still be completed within its limit.
+            guide: The position of the text. After the tokens that are returned, it can still be completed within its
+                limit.
             tail: The last tokens before, those of the prompt included; at most ``TAIL`` of them are looked at.
+
+        Returns:
+            Token ids; ``()`` where none is certain.
         """
         memo, position = self._memo, guide.position
         try:
@@ -191,7 +196,7 @@ class FastForward:
         canonical, places = self._canonical, []
         for place, merging in forced.merging:
             before = forced.data[:place]
-            # The tokenizer writes these before a token that begins at the place.
+            # The tokenizer writes these before a token that begins at the position.
             found = canonical.after(tail, before[: whole_length(before)]) if before else ()
             places.append((0 if found is None else _common(found, tokens), before, merging))
         kept, left = len(tokens), MOST_SPELLINGS

@@ -1,6 +1,6 @@
 """The forward passes of one text: what its session is asked, and what is kept of the answers.
 
-Few tokens are always chosen among by scores that were asked for alone, so that who observes, and whether a mask was
+Few tokens are always chosen among by scores that were computed alone, so that who observes, and whether a mask was
 there before the model was asked, changes no bit of them.
 """
 
@@ -22,19 +22,20 @@ from sfgen.errors import ModelError
 from sfgen.protocols import Int32, Scores
 
 FEW = 1024
-"""So many allowed tokens are worth asking for their scores alone."""
+"""The most allowed tokens that are scored without the others."""
 
 Asking: TypeAlias = Generator[Ask | AskAgain, Scores | None, None]
 
 
 @dataclass
 class ForwardPasses:
-    """Asks for scores, as a part of the loop's generator.
+    """The forward passes of one text, for the loop's generator.
 
     Args:
         text: The text.
         top_logprobs: Whether the top log-probabilities of all tokens are wanted besides.
         observe: Called with the index of a token and the unmasked scores of all tokens there; see ``Loop``.
+        cursor: What the session has read.
     """
 
     text: Text
@@ -44,24 +45,40 @@ class ForwardPasses:
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """The number of forward passes."""
         return self.cursor.asked
 
     def score(self, node: Node) -> Asking:
-        """Ask for the scores of the tokens that a node allows, and keep them there."""
+        """Request the scores of a node's allowed tokens, and keep them."""
         allowed = node.all_allowed()
         rows = allowed if allowed.size <= FEW and self.observe is None else None
         scores = yield from self.ask(rows)
         yield from self.keep(node, scores, rows)
 
     def ask(self, rows: Int32 | None = None) -> Generator[Ask, Scores | None, Scores]:
-        """Ask for the scores of the next token; only those of ``rows`` are needed, but all of them may come."""
+        """Request the scores of the next token.
+
+        Args:
+            rows: The tokens whose scores are needed, int32 ``[k]``; ``None``: all.
+
+        Returns:
+            Float ``[k]`` or ``[vocabulary]``: the session may score all tokens anyway.
+
+        Raises:
+            ModelError: The scores are of another shape.
+        """
         if self.observe is not None:
             return (yield from self._ask_everywhere(self.text.known, self.observe))
         return self._checked((yield self.cursor.ask(self.text.known, rows)), rows)
 
     def keep(self, node: Node, scores: Scores, asked: Int32 | None) -> Asking:
-        """Keep what is needed of the answer for a node, for which the scores of ``asked`` were asked."""
+        """Keep the needed scores of an answer at a node.
+
+        Args:
+            node: The node.
+            scores: The answer, float ``[k]`` or ``[vocabulary]``.
+            asked: The tokens whose scores were requested, int32 ``[k]``; ``None``: all.
+        """
         allowed, every = node.all_allowed(), scores
         if asked is None and 1 < allowed.size <= FEW:
             scores = yield from self._ask_again(allowed, every)
@@ -74,7 +91,7 @@ class ForwardPasses:
             node.top_logprobs = TopLogprobs.of(every)
 
     def finish(self) -> Generator[Ask, Scores | None, None]:
-        """Let the observer see the scores of forced tokens at the end, for which nobody asked."""
+        """Give the observer the scores of jump-forward tokens at the end."""
         known = self.text.known
         if self.observe is None or not len(self.text):
             return

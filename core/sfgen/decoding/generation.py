@@ -51,7 +51,19 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
 
 @by_config(GenerationConfig)
 def generate(model: Model, prompt: str | Sequence[int], config: GenerationConfig) -> Result:
-    """Generate one text; arguments and errors are those of ``stream``. ``hold`` is on: there is no reader before."""
+    """Generate one text.
+
+    ``hold`` is on: nobody reads the text before its end.
+
+    Args:
+        model: As of ``stream``.
+        prompt: As of ``stream``.
+        config: As of ``stream``; its fields can be given by name, too.
+
+    Raises:
+        SfgenError: As ``stream``.
+        InternalError: As ``stream``: a fault of sfgen.
+    """
     for event in stream(model, prompt, replace(config, hold=True)):
         if isinstance(event, Finished):
             return event.result

@@ -44,10 +44,14 @@ class Seam:
 
 
 def is_healed(heal: bool | None, prompt: str | Sequence[int]) -> bool:
-    r"""Whether a prompt is to be healed: by what was asked for, else where it is a text that ends in white space.
+    r"""Tell whether the end of a prompt is healed.
+
+    Args:
+        heal: What the configuration says; ``None``: a text that ends in white space is healed.
+        prompt: Text or token ids.
 
     Raises:
-        UsageError: It was asked for, and the prompt is token ids.
+        UsageError: ``heal`` is true, and the prompt is token ids.
 
     >>> is_healed(None, "A person: "), is_healed(None, "A person:"), is_healed(None, [1, 2])
     (True, False, False)
@@ -63,10 +67,10 @@ def is_healed(heal: bool | None, prompt: str | Sequence[int]) -> bool:
 
 
 def seams(vocabulary: Vocabulary, prompt_ids: Sequence[int], prompt: bytes) -> Iterator[Seam]:
-    """Where a token may reach across the end of a prompt, the longest of such ends first.
+    """List where a token may reach across the end of a prompt.
 
-    An end begins with a token of the prompt and with a whole character, and is the beginning of a longer token. A
-    special token is never taken back, and one token at least stays.
+    The longest of such ends comes first. An end begins with a token of the prompt and with a whole character, and is
+    the beginning of a longer token. A special token is never taken back, and one token at least stays.
 
     Args:
         vocabulary: The tokens.
@@ -95,7 +99,9 @@ def seams(vocabulary: Vocabulary, prompt_ids: Sequence[int], prompt: bytes) -> I
 
 @dataclass
 class InsideTokens:
-    """Weighs the tokens that write nothing but the healed end of the prompt, as a part of the loop's generator.
+    """The weighing of tokens inside the healed end of a prompt.
+
+    It is a part of the loop's generator.
 
     Args:
         text: The text.
@@ -106,10 +112,10 @@ class InsideTokens:
     passes: ForwardPasses
 
     def weigh(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, None]:
-        """Multiply their probabilities by that of what may follow them, where the path ends.
+        """Multiply their probabilities by those of what may follow them.
 
         Args:
-            node: The node there, with scores.
+            node: The last node of the path, with scores.
         """
         allowed, position = node.all_allowed(), len(self.text)
         for token in self._inside(node).tolist():

@@ -16,13 +16,13 @@ from sfgen.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Limits:
-    """How many tokens a text may have, wherever its prompt ends.
+    """The bounds on the tokens of a text.
 
     Attributes:
-        model: The model, whose context bounds them.
-        config: What was asked for.
+        model: The model, whose context is one of them.
+        config: How the text is generated.
         marker: What ends the thought before the text; ``None``: there is none.
-        keeps_limit: Whether guides keep the limit; if not, it is only looked whether any text fits.
+        keeps_limit: Whether guides keep the limit; if not, it is only checked whether any text fits.
     """
 
     model: Model
@@ -36,7 +36,10 @@ class Limits:
         return vocabulary_of(self.model)
 
     def behind(self, prompt_tokens: int) -> TokenBudget:
-        """What may follow a prompt.
+        """Return the token budget after a prompt.
+
+        Args:
+            prompt_tokens: The number of its tokens.
 
         Raises:
             InputError: The prompt alone is longer than the context.
@@ -66,10 +69,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """How many tokens a text may have behind a prompt.
+    """The token budget of a text after a prompt.
 
     Attributes:
-        limits: Where they come from.
+        limits: Where it comes from.
         prompt_tokens: The tokens of the prompt.
         limit: The most tokens of the text.
         thought: What comes before it; ``None``: nothing.
@@ -81,13 +84,13 @@ class TokenBudget:
     thought: ThoughtBefore | None = None
 
     def source(self, source: GuideSource | None) -> GuideSource:
-        """A source, or free text, with the thought before it."""
+        """Return a source, or free text, with the thought before it."""
         if self.thought is not None:
             return self.thought.before(source, self.limits.vocabulary)
         return source or Unconstrained(self.limits.vocabulary)
 
     def guide(self, source: GuideSource | None) -> Guide:
-        """A guide within the limit, or without one if guides do not keep it.
+        """Return a guide within the limit, if guides keep it.
 
         Raises:
             LimitTooSmall: No text of the source fits.

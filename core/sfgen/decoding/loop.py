@@ -7,10 +7,11 @@ Banned words are undone by rollback. When a match is complete, the strategy says
 from where to go on (``sfgen.decoding.strategies``). The match is found in the text and not in a list of token routes,
 so no other cutting of the word slips through.
 
-Text that must follow is not asked for. Its tokens (``sfgen.decoding.fast_forward``) become places of one allowed token
-each, which the session reads together with the next question. A rollback may enter them like any other place.
+Text that must follow needs no forward pass. Its tokens (``sfgen.decoding.fast_forward``) become nodes of one allowed
+token each, which the session reads together with the next token that is scored. A rollback may enter them like any
+other node.
 
-Stop strings end free text. What may be the beginning of one is not let go until it is decided. A stop string that is
+Stop strings end free text. What may be the beginning of one is held back until it is decided. A stop string that is
 whole ends the text before it, and that end counts as a boundary for banned words: if it completes one, the text is
 taken back like any other. Of a text that ended so, what lies in the stop string or after it is not looked at; until the
 stop string is whole, a banned word inside it is a banned word.
@@ -69,14 +70,14 @@ class Loop:
         text: The empty text, with its guide and its ban.
         draws: The choices.
         constrained: Whether the guide has a pattern, so that the limit never cuts.
-        hold: Let nothing go before the end, so that a rollback may go back as far as it takes.
-        observe: Somebody observes: tell what the model finds likely, and what the ban has under way.
-        logprobs: Tell of each token how likely it was.
+        hold: Whether nothing is released before the end, so that a rollback may go back as far as it takes.
+        observe: Whether somebody observes: events tell what the model finds likely, and the partial matches of the ban.
+        logprobs: Whether the result tells of each token how likely it was.
         check: Called with the bytes of the finished text, and of the thought before it; raises if they break a promise.
-        value: Tells what the finished bytes stand for; ``None``: nothing but text.
-        calls: Tells what the calls in the finished bytes stand for; ``None``: there are none.
+        value: Tells what the finished bytes stand for; ``None``: only text.
         parser: Makes an instance of a Python type from them; ``None``: there is no type.
         groups: Finds the named parts of them; ``None``: there are none.
+        calls: Tells what the calls in the finished bytes stand for; ``None``: there are none.
     """
 
     text: Text
@@ -105,12 +106,14 @@ class Loop:
         self.moved_blocks = 0
 
     def observe_scores(self, observer: Callable[[int, Scores], None]) -> Loop:
-        """Let an observer see the model's scores, which takes those of all tokens at each step; for before ``run``.
+        """Let an observer see the model's scores; to be called before ``run``.
+
+        It takes the scores of all tokens at each step.
 
         Args:
-            observer: Called with the index of each token of the text, forced ones too, and the model's scores of all
-                tokens there, unmasked, float ``[len(vocabulary)]``. Of several calls for an index the last one counts:
-                tokens may be taken back.
+            observer: Called with the index of each token of the text, jump-forward tokens too, and the model's scores
+                of all tokens there, unmasked, float ``[len(vocabulary)]``. Of several calls for an index the last one
+                counts: tokens may be rolled back.
 
         Returns:
             This loop.
@@ -127,7 +130,9 @@ class Loop:
         return self
 
     def run(self) -> Steps:
-        """Yield questions and events until the text is finished; the generator's value is the result.
+        """Yield requests and events until the text is finished.
+
+        The generator's value is the result.
 
         Raises:
             DeadEnd: Nothing that is allowed can follow.
@@ -141,7 +146,7 @@ class Loop:
 
     @property
     def forward_passes(self) -> int:
-        """How often the model was asked, for the result."""
+        """The number of forward passes, for the result."""
         return self.passes.count
 
     def _ended(self) -> FinishReason | None:
@@ -179,7 +184,7 @@ class Loop:
         return (yield from self._take(node, chosen, forced, probability))
 
     def _open(self) -> Generator[Ask | AskAgain, Scores | None, Node]:
-        """The place of the next token, with what may stand there; the model may be asked while that is found out."""
+        """The node of the next token, with its allowed tokens; the forward pass may run while they are found."""
         if not self.text.takes_time():
             return self.text.find_allowed()
         finding = mask_prefetch.begin(self.text.find_allowed)
@@ -245,11 +250,11 @@ class Loop:
     # ---- banned text -----------------------------------------------------------------------------------------------
 
     def _watch(self) -> Watch | None:
-        """What the ban has under way, for observers."""
+        """The partial matches of the ban, for observers."""
         return None if self.ban is None else Watch(self.ban.matcher.open_from(), self.ban.matcher.under_way())
 
     def _outlook(self, node: Node) -> Outlook | None:
-        """What the model found likely at a node, if that was asked for and is kept."""
+        """What the model found likely at a node, if somebody observes and it is kept."""
         if node.top_logprobs is None or node.scores is None:
             return None
         allowed, scores = node.all_allowed(), node.scores
@@ -338,15 +343,15 @@ class Loop:
         self.passes.cursor.cut(len(self.text.prompt_ids) + position)
         return self.text.cut(position)
 
-    # ---- letting go ------------------------------------------------------------------------------------------------
+    # ---- releasing text --------------------------------------------------------------------------------------------
 
     def _settle(self) -> Generator[Event, None, None]:
-        """After a token that stays for now: close the block if the ban is at rest, and let go of what is safe.
+        """After a token that stays for now: close the block if the ban is at rest, and release what is safe.
 
-        While a match is under way, nothing of the block is safe, not even what lies before the match: a rollback
+        While there is a partial match, nothing of the block is safe, not even what lies before the match: a rollback
         chooses anew from the block's start, and another token could complete an earlier match that the present one has
-        put an end to. The same holds while a stop string is under way, since a match may be complete if the text ends
-        there.
+        put an end to. The same holds for a partial match of a stop string, since a match may be complete if the text
+        ends there.
         """
         end = self.text.open_from
         if self.ban is None:
@@ -414,11 +419,11 @@ class Loop:
 
     @property
     def released(self) -> int:
-        """How many bytes were let go, of the thought and the text."""
+        """How many bytes were released, of the thought and the text."""
         return max(self.thought_release.length, self.release.length)
 
     def _settled(self, ban: Ban) -> int:
-        """Up to where the text before the block can be let go: chosen anew, its first token may go on with the end."""
+        """Up to where the text before the block can be released: its first token, drawn anew, may go on with it."""
         before = self.path.data[: self.path.places[ban.strategy.start].offset]
         start, marker = self.text.start, self.text.marker
         if marker is not None and (start is None or len(before) < start):

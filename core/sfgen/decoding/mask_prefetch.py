@@ -1,8 +1,8 @@
 """Masks that are made while the model reads.
 
-What may stand at a place depends on the guide's state alone, not on the scores. So where a mask is not made yet and
-takes its time, a thread beside makes it, and the model is asked meanwhile; the kernels that make masks let other
-threads run. One thread serves all texts.
+What may stand at a position depends on the guide's state alone, not on the scores. So where a mask is not made yet and
+takes its time, a thread makes it during the forward pass; the kernels that make masks let other threads run. One thread
+serves all texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ Made = TypeVar("Made")
 
 
 def is_worth_it(guide: Guide, clean: Guide | None) -> bool:
-    """Whether masks are to be made where ``guide`` stands, and it is sure that the model is asked there.
+    """Tell whether the next mask takes long and will be needed.
+
+    That is so where a forward pass is certain.
 
     Args:
         guide: What may follow.
@@ -30,7 +32,13 @@ def is_worth_it(guide: Guide, clean: Guide | None) -> bool:
 
 
 def begin(make: Callable[[], Made]) -> Future[Made]:
-    """Call ``make`` in the thread beside; the caller does not touch what it uses until the result is there."""
+    """Call a function in the prefetch thread.
+
+    The caller does not touch what the function uses until the result is there.
+
+    Args:
+        make: The function.
+    """
     return _executor().submit(make)
 
 

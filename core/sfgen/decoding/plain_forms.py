@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def model_of(model: Model | str | Path) -> Model:
-    """Return a model as it is; load one that is named.
+    """Return a model as it is, or load one by name.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: It is neither a model nor a name.
         SfgenError: As ``load_model``.
     """
     if isinstance(model, (str, Path)):
@@ -35,16 +35,16 @@ def vocabulary_of(model: Model) -> Vocabulary:
     """Return the vocabulary of a model.
 
     Raises:
-        UsageError: It is no ``sfgen.Vocabulary``.
+        UsageError: It is not a ``sfgen.Vocabulary``.
     """
     return arguments.instance("model.vocabulary", model.vocabulary, Vocabulary)
 
 
 def check_index(index: object) -> None:
-    """Refuse what is no index, no constraint and no pattern.
+    """Refuse what cannot constrain a text.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: It is not an index, a constraint or a pattern.
     """
     if index is None or isinstance(index, str):
         return
@@ -57,7 +57,11 @@ def check_index(index: object) -> None:
 
 
 def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabulary) -> GuideSource | None:
-    """Return an index as it is; index a pattern or another constraint over the model's vocabulary.
+    """Return an index as it is, or index another constraint.
+
+    Args:
+        index: An index or another source of guides; a constraint or a pattern; ``None``: free text.
+        vocabulary: The model's.
 
     Raises:
         SfgenError: As ``Dfa.from_regex`` and ``Index``.
@@ -76,13 +80,13 @@ def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabula
 
 
 def has_temperatures(index: GuideSource | Constraint | str | None) -> bool:
-    """Whether parts of the texts have a temperature of their own."""
+    """Tell whether parts of the texts have their own temperature."""
     constraint = getattr(index, "constraint", index)
     return isinstance(constraint, HasTemperatures) and bool(constraint.temperatures)
 
 
 def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:
-    """Return banned words as they are; make them of a list of words.
+    """Return banned words as they are, or make them from a list.
 
     Raises:
         SfgenError: As ``BannedWords.of``.

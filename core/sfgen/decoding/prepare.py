@@ -32,7 +32,16 @@ from sfgen.vocabulary import Vocabulary
 
 @by_config(GenerationConfig)
 def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig) -> Loop:
-    """Make the loop of one text, for a driver to run; arguments and errors are those of ``stream``."""
+    """Make the loop of one text, for a driver to run.
+
+    Args:
+        model: As of ``stream``.
+        prompt: As of ``stream``.
+        config: As of ``stream``; its fields can be given by name, too.
+
+    Raises:
+        SfgenError: As ``stream``, for what it raises before there is a session.
+    """
     return loop_of(model, prompt, config)
 
 
@@ -42,10 +51,14 @@ def loop_of(
     """Make the loop of one text.
 
     Args:
-        model: As of ``stream``, like the next two.
-        prompt: See above.
-        config: See above.
-        scores: What the model said of other texts that are drawn as a whole, and will say of this one.
+        model: As of ``stream``.
+        prompt: As of ``stream``.
+        config: As of ``stream``.
+        scores: The scores of other texts that are drawn as a whole; those of this one are added.
+
+    Raises:
+        UsageError: The exact strategy has temperature 0 and free text; or as ``stream``.
+        SfgenError: As ``stream``, for what it raises before there is a session.
     """
     vocabulary, is_exact = vocabulary_of(model), config.strategy == "exact"
     prompt_ids = prompt_tokens(model, prompt)

@@ -11,14 +11,14 @@ from sfgen.protocols import Model
 
 
 def prompt_tokens(model: Model, prompt: str | Sequence[int]) -> Sequence[int]:
-    """The tokens that the model reads of a prompt.
+    """Return the tokens that the model reads of a prompt.
 
     Args:
         model: The model.
         prompt: Text, or the ids of its tokens.
 
     Raises:
-        UsageError: The vocabulary has not all of these ids.
+        UsageError: Some of these ids are not in the vocabulary.
         SfgenError: The model cannot read the text.
     """
     if isinstance(prompt, str):

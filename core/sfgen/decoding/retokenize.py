@@ -23,7 +23,7 @@ _BEFORE = ("\n", "a", ".", "1")
 
 
 class Canonical:
-    """Cuts text into the tokens of a model.
+    """A retokenizer: cuts text into the tokens that the tokenizer writes.
 
     Args:
         model: Its ``vocabulary`` and ``encode`` are used.
@@ -43,10 +43,15 @@ class Canonical:
         self._before: tuple[tuple[str, list[int]], ...] = ()
 
     def after(self, tail: Ids, data: bytes) -> Ids | None:
-        """The tokens of ``data`` behind the tokens ``tail``; ``None`` where they are not known.
+        """Tokenize bytes after other tokens.
 
-        That is where the two together are no text, where the tokenizer would have written another tail, and where it
-        cannot write the text or writes another one.
+        Args:
+            tail: The tokens before.
+            data: The bytes.
+
+        Returns:
+            ``None`` where the two together are not UTF-8, where the tokenizer would have written another tail, and
+            where it cannot write the text or writes another one.
         """
         for found in self._cut(tail, data):
             if self._bytes(found) == data:
@@ -54,7 +59,16 @@ class Canonical:
         return None
 
     def ends_in(self, tail: Ids, data: bytes, token: bytes) -> bool | None:
-        """Whether the last of the tokens that ``after`` gives has the bytes ``token``; ``None`` if it gives none."""
+        """Tell whether the last token that ``after`` returns has these bytes.
+
+        Args:
+            tail: The tokens before.
+            data: The bytes that are tokenized.
+            token: The bytes of the last token.
+
+        Returns:
+            ``None`` if ``after`` returns none.
+        """
         for found in self._cut(tail, data):
             if found and self._bytes(found[-1:]) != token:
                 return False

@@ -39,7 +39,9 @@ _BLOCK = 1024
 
 @dataclass(frozen=True)
 class Sampler:
-    """How a token is chosen from the scores of the allowed ones; see the module for order and rules.
+    """The choice of a token from the scores of the allowed ones.
+
+    The module says in which order and by which rules.
 
     Args:
         temperature: 0 is greedy (the highest score, the lowest id among equals) and leaves nothing for the others to
@@ -83,28 +85,40 @@ class Sampler:
             keep("seed", secrets.randbits(32))
 
     def seeded(self) -> Sampler:
-        """The same with a seed, drawn if there is none: what chooses greedily may have to draw in places."""
+        """Return the same sampler with a seed, drawn if there is none.
+
+        A sampler that chooses greedily may have to draw in parts of a text.
+        """
         return self if self.seed is not None else replace(self, seed=secrets.randbits(32))
 
     def at(self, temperature: float | None) -> Sampler:
-        """The same at another temperature; ``None``: at its own."""
+        """Return the same sampler at another temperature.
+
+        Args:
+            temperature: ``None``: its own.
+
+        Raises:
+            UsageError: It is not a number of at least 0.
+        """
         if temperature is None:
             return self
         temperature = arguments.number("temperature", temperature, "a number of at least 0")
         return self if temperature == self.temperature else replace(self, temperature=temperature)
 
     def start(self) -> Draws:
-        """A fresh series of choices from the seed."""
+        """Begin a series of choices from the seed."""
         return Draws(self)
 
     def probabilities(self, scores: Scores) -> NDArray[np.float64]:
-        """The probability with which each token is drawn, after temperature and truncation.
+        """Compute the probability with which each token is drawn.
+
+        It is that after temperature and truncation.
 
         Args:
             scores: The scores of the allowed tokens, float ``[allowed]``, at least one.
 
         Returns:
-            float64 ``[allowed]``; its sum is 1. At temperature 0 the chosen token has all of it.
+            Float64 ``[allowed]``; its sum is 1. At temperature 0 the chosen token has all of it.
 
         Raises:
             ModelError: A score is not a number, or no score is above minus infinity.
@@ -119,14 +133,14 @@ class Sampler:
         return weights
 
     def weights(self, scores: Scores, best: int) -> NDArray[np.float64]:
-        """What each token's probability is in proportion to; not at temperature 0.
+        """Compute weights in proportion to the probabilities; not at temperature 0.
 
         Args:
             scores: The scores of the allowed tokens, float ``[allowed]``.
             best: The index of the highest; its weight is 1.
 
         Returns:
-            float64 ``[allowed]``.
+            Float64 ``[allowed]``.
         """
         _check_scores(scores, best)
         return self._weights(scores, best)
@@ -138,13 +152,15 @@ class Sampler:
         return weights
 
     def log_probabilities(self, scores: Scores) -> NDArray[np.float64]:
-        """The logarithms of ``probabilities``, also of those that are too small for a float; not at temperature 0.
+        """Compute the logarithms of ``probabilities``; not at temperature 0.
+
+        They are exact also for probabilities that are too small for a float.
 
         Args:
             scores: The scores of the allowed tokens, float ``[allowed]``, at least one.
 
         Returns:
-            float64 ``[allowed]``; minus infinity for tokens that are never drawn.
+            Float64 ``[allowed]``; minus infinity for tokens that are never drawn.
 
         Raises:
             ModelError: A score is not a number, or no score is above minus infinity.
@@ -187,17 +203,20 @@ class Sampler:
 
 
 class Draws:
-    """The choices of one sequence, in order. One random number is drawn for each sampled token."""
+    """The choices of one sequence, in order.
+
+    One random number is drawn for each sampled token.
+    """
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = arguments.instance("sampler", sampler, Sampler)
         self._random = np.random.default_rng(sampler.seed)
 
     def choose(self, scores: Scores, temperature: float | None = None) -> tuple[int, float | None]:
-        """Choose one of the scores (float ``[allowed]``).
+        """Choose one of the allowed tokens.
 
         Args:
-            scores: The scores.
+            scores: Float ``[allowed]``.
             temperature: Another one than the sampler's; ``None``: the sampler's.
 
         Returns:
@@ -214,10 +233,12 @@ class Draws:
         return chosen, float(weights[chosen] / weights.sum())
 
     def draw(self, weights: NDArray[np.float64]) -> int:
-        """Draw an index with a probability in proportion to its weight; never one without weight.
+        """Draw an index in proportion to its weight.
+
+        An index without weight is never drawn.
 
         Args:
-            weights: float64, none negative, at least one positive; they need not sum to 1.
+            weights: Float64 ``[n]``, none negative, at least one positive; they need not sum to 1.
         """
         _check_scores(weights)
         if weights.size <= _BLOCK:
@@ -246,7 +267,7 @@ def _at(weights: NDArray[np.float64], share: float) -> int:
 
 
 def best_of(scores: Scores) -> int:
-    """The index of the highest score, the first of equals.
+    """Return the index of the highest score, the first of equals.
 
     Raises:
         ModelError: A score is not a number, or no score is above minus infinity.
@@ -262,7 +283,7 @@ def best_of(scores: Scores) -> int:
 
 
 def _check_scores(scores: Scores, best: int = 0) -> None:
-    """Refuse what is no row of scores, and an index into it that is none."""
+    """Refuse what is not an array of scores, and an index beyond it."""
     if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu" or scores.ndim != 1 or not scores.size:
         raise arguments.refusal("scores", "an array of numbers, [allowed], with at least one", scores)
     if best.__class__ is not int or not 0 <= best < scores.size:
@@ -270,7 +291,7 @@ def _check_scores(scores: Scores, best: int = 0) -> None:
 
 
 def log_sum(logarithms: NDArray[np.float64]) -> float:
-    """The logarithm of the sum of numbers that are given by their logarithms.
+    """Compute the logarithm of a sum from logarithms of its terms.
 
     >>> log_sum(np.array([-2000.0, -2000.0])) == -2000 + math.log(2), log_sum(np.array([-np.inf]))
     (True, -inf)

@@ -1,4 +1,4 @@
-"""The path: the generated tokens as a stack of nodes, each with what is known of the place before its token.
+"""The search tree, and the path in it: the generated tokens as a stack of nodes, one before each token.
 
 The nodes are those of a trie of everything that was tried since the block's start (see ``sfgen.decoding.strategies``):
 the path is one branch of it, and a node keeps its children, the branches beside it, for as long as a rollback may come
@@ -18,24 +18,24 @@ from sfgen.protocols import Int32, Scores
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """The place of one token, before it is chosen.
+    """The position of one token, before it is chosen.
 
     Attributes:
         offset: Bytes of generated text before it.
         unhealed: Bytes at the end of the prompt that are still to be written before the text begins.
-        mark: The matcher's position there.
+        mark: The matcher's mark there.
         allowed: The tokens that the guide allows there, ascending; ``None`` until the path stands there.
         doomed: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
-        scores: The model's answer for the allowed tokens, float ``[allowed]``; ``None`` if it was not asked, or is not
-            kept any more.
-        top_logprobs: What an observer is told of the whole answer.
-        temperature: The temperature at which a token is chosen here; ``None``: that of the generation.
+        scores: The model's scores of the allowed tokens, float ``[allowed]``; ``None`` if there was no forward pass, or
+            they are not kept any more.
+        top_logprobs: What an observer is told of the scores of all tokens.
+        temperature: The temperature at which a token is chosen here; ``None``: the generation's.
         ruled_out: Which of the allowed tokens may not stand here again; bool ``[allowed]``.
         by_rule: Those of them that a strategy's rule forbids, which may be more than is banned; bool ``[allowed]``.
         children: The nodes after tokens that were tried.
         log_clean: The logarithm of the probability, as far as is known, that what follows is not banned. Minus infinity
             where the sampler leaves nothing else; it may leave more when it is loosened.
-        is_dead: Whether nothing but banned text can follow, however tokens are chosen.
+        is_dead: Whether only banned text can follow, however tokens are chosen.
     """
 
     offset: int
@@ -54,16 +54,24 @@ class Node:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing is known that makes any token here less likely."""
+        """Whether no token here is known to lead to banned text."""
         return self.ruled_out is None and all(child.log_clean == 0.0 for child in self.children.values())
 
     def all_allowed(self) -> Int32:
-        """All tokens that the guide allows here."""
+        """Return all tokens that the guide allows here."""
         assert self.allowed is not None
         return self.allowed
 
     def rule_out(self, tokens: Int32, *, by_rule: bool = False) -> int:
-        """Forbid tokens here, known to lead to banned text or by a rule; how many of them were allowed until now."""
+        """Forbid tokens here.
+
+        Args:
+            tokens: Tokens known to lead to banned text, or forbidden by a rule.
+            by_rule: Whether a rule forbids them, which may forbid more than is banned.
+
+        Returns:
+            How many of them were allowed until now.
+        """
         allowed = self.all_allowed()
         if self.ruled_out is None:
             self.ruled_out = np.zeros(allowed.size, dtype=np.bool_)
@@ -74,7 +82,11 @@ class Node:
         return int(np.count_nonzero(added))
 
     def allow_again(self) -> bool:
-        """Take back what only a rule forbids; whether that was anything."""
+        """Undo what only a rule forbids.
+
+        Returns:
+            Whether there was anything.
+        """
         if self.by_rule is None or self.ruled_out is None:
             return False
         self.ruled_out &= ~self.by_rule
@@ -82,7 +94,7 @@ class Node:
         return True
 
     def has_nothing_left(self) -> bool:
-        """Whether every allowed token is ruled out or leads to a dead node."""
+        """Tell whether every allowed token is ruled out or dead."""
         allowed = self.all_allowed()
         alive = np.ones(allowed.size, dtype=np.bool_) if self.ruled_out is None else ~self.ruled_out
         for token, child in self.children.items():
@@ -91,7 +103,14 @@ class Node:
         return not alive.any()
 
     def probability(self, token: int) -> float | None:
-        """The model's probability of an allowed token at temperature 1; ``None`` without scores."""
+        """Return the model's probability of an allowed token at temperature 1.
+
+        Args:
+            token: The token.
+
+        Returns:
+            ``None`` without scores.
+        """
         if self.scores is None or self.allowed is None:
             return None
         scores = self.scores.astype(np.float64)
@@ -104,11 +123,13 @@ class Node:
 
 
 class Path:
-    """The tokens generated so far and the places between them; there is one more place than there are tokens.
+    """The path in the search tree: tokens and the nodes between them.
+
+    There is one more node than there are tokens.
 
     Args:
-        mark: Where the matcher stands before the first.
-        healed: The bytes of the prompt that the tokens begin with (``sfgen.decoding.healing``). They are no part of
+        mark: The matcher's mark before the first.
+        healed: The bytes of the prompt that the tokens begin with (``sfgen.decoding.healing``). They are not in
             ``data``, and no offset counts them.
     """
 
@@ -124,25 +145,28 @@ class Path:
 
     @property
     def here(self) -> Node:
-        """The place of the next token."""
+        """The node of the next token."""
         return self.places[-1]
 
     @property
     def text_tokens(self) -> int:
-        """The number of tokens that write some of the text, and not only the healed end of the prompt."""
+        """The number of tokens that write some of the text.
+
+        Tokens inside the healed end of the prompt are not counted.
+        """
         inside = 0
         while inside < len(self) and self.places[inside].unhealed and not self.places[inside + 1].offset:
             inside += 1
         return len(self) - inside
 
     def append(self, token_id: int, data: bytes, *, forced: bool, mark: object = None) -> None:
-        """Put a token at the current place and go to the next one, which may be known from an earlier visit.
+        """Append a token and go to its node, which may exist already.
 
         Args:
             token_id: The token.
             data: All its bytes.
             forced: Whether nothing else could stand there.
-            mark: Where the matcher stands behind it.
+            mark: The matcher's mark after it.
         """
         here = self.here
         self.token_ids.append(token_id)
@@ -156,7 +180,10 @@ class Path:
         self.places.append(child)
 
     def position_of(self, offset: int) -> int:
-        """The index of the token that holds byte ``offset`` of the text; 0 for bytes of the prompt (negative).
+        """Return the index of the token that holds a byte.
+
+        Args:
+            offset: Of the byte in the text; bytes of the prompt (negative) have index 0.
 
         >>> path = Path()
         >>> path.append(5, b"a ", forced=False); path.append(6, b"talk", forced=False)
@@ -169,7 +196,13 @@ class Path:
         return position
 
     def cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
-        """Take back the tokens from ``position`` on; return them and their bytes. The nodes stay in the trie."""
+        """Remove the tokens from an index on; return them and their bytes.
+
+        The nodes stay in the tree.
+
+        Args:
+            position: The index.
+        """
         removed = tuple(self.token_ids[position:])
         data = bytes(self.data[self.places[position].offset :])
         del self.token_ids[position:], self.forced[position:], self.places[position + 1 :]
@@ -177,9 +210,13 @@ class Path:
         return removed, data
 
     def forget_scores(self, start: int, stop: int) -> None:
-        """Free what is large from the place ``start`` on, in the branches beside the path too; not from ``stop`` on.
+        """Free what is large in the nodes of some tokens.
 
-        What was ruled out stays known.
+        The branches beside the path are freed, too. What was ruled out stays known.
+
+        Args:
+            start: The index of the first token.
+            stop: The index after the last one.
         """
         waiting = [self.places[start]]
         while waiting:

@@ -1,7 +1,7 @@
 """The text of one sequence while it is written, with all that walks along with it: guide, ban, stop strings.
 
-Here is what may stand at the next place, and what happens to guide and ban when a token is taken or taken back. Which
-token it is and when to go back is the business of the loop and of the ban's strategy.
+Here is what may stand at the next position, and what happens to guide and ban when a token is taken or taken back.
+Which token it is and when to go back is the business of the loop and of the ban's strategy.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _SHOWN = 60  # bytes of the text in a message
 
 @dataclass
 class Text:
-    """One text.
+    """One text while it is written.
 
     Args:
         prompt_ids: The tokens of the prompt.
         vocabulary: The bytes of the tokens.
         guide: What may follow; it must itself leave room for an end within ``max_tokens``.
         max_tokens: The most tokens to generate; the end token does not count.
-        forward: Tells the tokens that must follow; ``None``: each token is chosen from the guide's mask.
+        forward: Finds jump-forward tokens; ``None``: each token is chosen from the guide's mask.
         ban: What must not be written; ``None``: nothing is banned.
         stops: End the text.
         healed: The end of the prompt, which is no part of ``prompt_ids`` then: the guide leads through it first.
-        has_temperatures: Whether the guide tells at which temperature tokens are chosen.
-        marker: Behind which the text begins, after a thought; ``None``: it begins at once.
-        special: What special tokens write that stand for a text.
+        has_temperatures: Whether the guide has a temperature of its own at each position.
+        marker: What ends the thought before the text; ``None``: the text begins at once.
+        special: The bytes of special tokens that stand for a text.
 
     Attributes:
         path: The tokens.
-        end: Where a stop string begins that is whole, in bytes: the text ends there.
-        start: Where the text begins, in bytes; ``None``: it has not begun.
+        end: The first byte of a whole stop string: the text ends there.
+        start: The first byte of the text; ``None``: it has not begun.
     """
 
     prompt_ids: Sequence[int]
@@ -82,7 +82,10 @@ class Text:
 
     @property
     def thought_end(self) -> int | None:
-        """Where the marker behind the thought begins, in bytes; ``None``: there is none, or the thought goes on."""
+        """The first byte of the marker after the thought.
+
+        ``None``: there is no thought, or it is not finished.
+        """
         return None if self.marker is None or self.start is None else self.start - len(self.marker.data)
 
     @property
@@ -99,26 +102,33 @@ class Text:
 
     @property
     def open_from(self) -> int:
-        """Where a marker or a stop string begins that may become whole, in bytes; the length if there is none."""
+        """The first byte of a marker or stop string partially matched."""
         data = self.path.data
         if self.marker is not None and self.start is None:
             return self.marker.open_from(data)
         return self.stop_open_from(data)
 
     def stop_open_from(self, data: bytes | bytearray) -> int:
-        """Where the earliest stop string begins that may become whole; the length of ``data`` if there is none."""
+        """Return where the earliest partial match of a stop string begins.
+
+        Args:
+            data: The text.
+
+        Returns:
+            An offset in bytes; the length of ``data`` if there is none.
+        """
         if not self.stops.strings or self.start is None:
             return len(data)
         return self.start + self.stops.open_from(data[self.start :] if self.start else data)
 
     def bytes_of(self, token: int) -> bytes:
-        """What a token writes."""
+        """Return the bytes that a token writes."""
         return self.special.get(token) or self.vocabulary.tokens[token] or b""
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def find_allowed(self) -> Node:
-        """The place of the next token; what may stand there is found, if it is not known."""
+        """Return the next token's node, with its allowed tokens."""
         node = self.path.here
         if node.allowed is None:
             forced = self._forced()
@@ -130,7 +140,7 @@ class Text:
         return node
 
     def takes_time(self) -> bool:
-        """Whether there surely is a choice at the next place, and it takes time to find out which."""
+        """Tell whether the next mask takes long and a choice is certain."""
         return (
             self.path.here.allowed is None
             and self._forced() is None
@@ -138,7 +148,7 @@ class Text:
         )
 
     def _forced(self) -> int | None:
-        """The token that must stand at the next place; ``None`` where there may be a choice."""
+        """The token that must stand at the next position; ``None`` where there may be a choice."""
         if self.forward is not None and not self._coming:
             tail = [*self.prompt_ids[-TAIL:], *self.path.token_ids[-TAIL:]][-TAIL:]
             tokens = self.forward.tokens(self.guide, tail)
@@ -150,7 +160,16 @@ class Text:
     # ---- tokens are taken, and taken back --------------------------------------------------------------------------
 
     def take(self, token: int, *, forced: bool, doomed: bool) -> BannedText | None:
-        """Append a token; the banned match that is then complete, or that whatever follows completes."""
+        """Append a token.
+
+        Args:
+            token: The token.
+            forced: Whether nothing else could stand there.
+            doomed: Whether it is known to lead to banned text only.
+
+        Returns:
+            The banned match that is then complete, or that every continuation completes.
+        """
         node = self.path.here
         data = self.bytes_of(token)
         self.guide.advance(token)
@@ -209,7 +228,7 @@ class Text:
         return not is_whole(data) and self.end is None and self.open_from == len(data) and ban.is_dead()
 
     def cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
-        """Take back the tokens from ``position`` on; return them and their bytes."""
+        """Remove the tokens from an index on; return them and their bytes."""
         tokens, data = self.path.cut(position)
         self.end = None
         if self.marker is not None and self.start is not None and len(self.path.data) < self.start:
@@ -224,11 +243,14 @@ class Text:
 
     @property
     def end_is_banned(self) -> bool:
-        """Whether a banned match is complete if the text ends after the last token."""
+        """Whether the end of the text would complete a banned match."""
         return self.ban is not None and self.ban.matcher.finish() is not None
 
     def banned_at_end(self) -> BannedText | None:
-        """The banned match that is complete if the text ends after the last token, or before a stop string in it."""
+        """Return the banned match that the end of the text completes.
+
+        The text ends after the last token, or before a stop string in it.
+        """
         if self.ban is None:
             return None
         if self.end is None:
@@ -248,11 +270,14 @@ class Text:
         return ban.matcher.advance(data) or ban.matcher.finish()
 
     def clean_until(self, end: int, start: int) -> int:
-        """The last place up to ``end`` at which the text has no banned match if it ends there.
+        """Return the last position at which the text may end unbanned.
 
         Args:
-            end: Nothing before this byte is taken back.
-            start: Such a place further to the left.
+            end: Nothing before this byte is rolled back.
+            start: Such a position further to the left.
+
+        Returns:
+            An offset in bytes, at most ``end``.
         """
         if self.ban is None:
             return end
@@ -266,11 +291,20 @@ class Text:
         return end
 
     def end_tokens(self) -> Int32:
-        """The tokens that end the text."""
+        """Return the tokens that end the text, int32."""
         return np.array(self.vocabulary.end_token_ids, dtype=np.int32)
 
     def guilty(self, node: Node, token: int, *, siblings: bool) -> Callable[[], Int32]:
-        """Finds what is known to lead to banned text at a node where ``token`` did; with ``siblings``, all at once."""
+        """Return a search for completing tokens at a node.
+
+        Args:
+            node: The node.
+            token: A token that led to banned text there.
+            siblings: Whether all such tokens are searched for, or only known ones.
+
+        Returns:
+            A function that returns their ids, int32.
+        """
         is_cut = not is_whole(self.path.data)
 
         def find() -> Int32:

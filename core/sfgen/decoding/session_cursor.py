@@ -1,7 +1,7 @@
-"""What a session has read, and so what it must be asked next.
+"""What a session has read, and so what it must read next.
 
-Tokens that were not asked for are read together with the next question; tokens that were taken back are forgotten only
-then, and not at all if the same were chosen again.
+Jump-forward tokens are read together with the next token that is scored; tokens that were rolled back are forgotten
+only then, and stay if the same were chosen again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sfgen.protocols import Int32
 
 
 class Questions:
-    """The questions of one text, in order.
+    """What a session has read of one text, and its next requests.
 
     >>> questions = Questions()
     >>> questions.ask([1, 2])
@@ -32,9 +32,13 @@ class Questions:
         self._right = 0  # so many of them are surely those of the text
 
     def ask(self, known: Sequence[int], rows: Int32 | None = None) -> Ask:
-        """The question for the scores after ``known``, all tokens of prompt and text; of the tokens ``rows``, or all.
+        """Return the request for the scores of the next token.
 
-        At least the last of them is read, also where the session has read it before: its scores are wanted.
+        The last known token is read in any case, also where the session has read it before: its scores are wanted.
+
+        Args:
+            known: All tokens of prompt and text.
+            rows: The tokens to score, int32 ``[k]``; ``None``: all.
         """
         keep, most = self._right, min(len(self._read), len(known) - 1)
         while keep < most and self._read[keep] == known[keep]:
@@ -47,9 +51,17 @@ class Questions:
         return question
 
     def has_read(self, length: int) -> bool:
-        """Whether the session has read ``length`` tokens of the text, those of the prompt included."""
+        """Tell whether the session has read this many tokens of the text.
+
+        Args:
+            length: In tokens, those of the prompt included.
+        """
         return self._right >= length
 
     def cut(self, length: int) -> None:
-        """The text was cut to ``length`` tokens, those of the prompt included."""
+        """Note that the text was cut.
+
+        Args:
+            length: The tokens that stay, those of the prompt included.
+        """
         self._right = min(self._right, length)

@@ -16,7 +16,7 @@ from sfgen.protocols import Guide
 
 @dataclass(frozen=True)
 class Start:
-    """Where a text begins.
+    """The start of a text: prompt tokens, limit and guides.
 
     Attributes:
         prompt_ids: The tokens that the model reads before it.
@@ -34,7 +34,12 @@ class Start:
 
 
 def start(limits: Limits, prompt_ids: Sequence[int], allowed: Allowed) -> Start:
-    """The start behind a prompt, all of whose tokens are read.
+    """Return the start after a whole prompt.
+
+    Args:
+        limits: The bounds on the tokens.
+        prompt_ids: The tokens of the prompt.
+        allowed: The constraints of the text.
 
     Raises:
         InputError: The prompt alone is longer than the context.
@@ -47,13 +52,15 @@ def start(limits: Limits, prompt_ids: Sequence[int], allowed: Allowed) -> Start:
 
 
 def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Start:
-    """The start with the end of the prompt taken back; as it is where no token may reach across, or there is no room.
+    """Return the start with the end of the prompt healed.
+
+    It is the start without where no token may reach across, or there is no room.
 
     Args:
         whole: The start without.
         prompt: The bytes of the prompt.
-        limits: How many tokens the text may have.
-        allowed: What it may be.
+        limits: The bounds on the tokens.
+        allowed: The constraints of the text.
     """
     for seam in seams(limits.vocabulary, whole.prompt_ids, prompt):
         # Each byte may be written by a token of its own.

@@ -17,7 +17,10 @@ from sfgen.errors import UsageError
 
 @dataclass(frozen=True)
 class StopStrings:
-    """Some stop strings, as UTF-8; none of them is empty.
+    """The stop strings of a text, as UTF-8; none is empty.
+
+    Args:
+        strings: The UTF-8 of each.
 
     >>> stops = StopStrings.of(["\\n\\n", "\\nEND"])
     >>> stops.find(b"one\\ntwo\\n\\nthree"), stops.open_from(b"one\\nEN"), stops.open_from(b"one")
@@ -28,10 +31,10 @@ class StopStrings:
 
     @classmethod
     def of(cls, stop: str | Iterable[str]) -> StopStrings:
-        """From texts, or from one.
+        """Encode stop strings, or a single one.
 
         Raises:
-            UsageError: Something else, an empty text, or one that cannot be written in UTF-8.
+            UsageError: It is something else, an empty text, or one that cannot be written in UTF-8.
         """
         stop = arguments.texts("stop", stop)
         for text in stop:
@@ -43,11 +46,11 @@ class StopStrings:
             raise UsageError(f"a stop string is no valid text: {error.object!r}", hint="Give it in UTF-8.") from None
 
     def find(self, data: bytes | bytearray, searched: int = 0) -> int | None:
-        """Where the first stop string that is whole begins; ``None`` if there is none.
+        """Return where the first whole stop string begins, or ``None``.
 
         Args:
             data: The text.
-            searched: So many bytes at its start are known to hold no stop string.
+            searched: Bytes at its start that are known to hold no stop string.
         """
         found = []
         for string in self.strings:
@@ -57,10 +60,13 @@ class StopStrings:
         return min(found)[1] if found else None
 
     def open_from(self, data: bytes | bytearray) -> int:
-        """Where the earliest stop string that may still become whole begins; the length of the text if none is open.
+        """Return where the earliest partial match of a stop string begins.
 
         Args:
             data: A text without a stop string.
+
+        Returns:
+            An offset in bytes; the length of the text if there is none.
         """
         longest = max(map(len, self.strings), default=0)
         for start in range(max(0, len(data) - longest + 1), len(data)):

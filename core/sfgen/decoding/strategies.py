@@ -1,7 +1,7 @@
 """What happens when a banned match is complete: where the text goes back to, and how it chooses there anew.
 
-A *block* is the text since the ban was last at rest (nothing under way that could become a match). Its places form a
-trie of all that was tried since then, with the model's scores, so that no place is asked about twice.
+A *block* is the text since the ban was last at rest (no partial match left). Its nodes form a search tree of
+all that was tried since then, with the model's scores, so that no node needs a second forward pass.
 
 * :class:`Resample` draws the block again from its start, by rejection sampling (von Neumann 1951) that learns: each
   token's probability is multiplied by the share of what follows it that is not yet known to be banned. With ``R`` the
@@ -9,8 +9,8 @@ trie of all that was tried since then, with the model's scores, so that no place
   exact draw from the model under the condition that the block is clean: a wrong ``R`` (too little is known) costs
   another round, but never changes what comes out. That is per block and not per text: the model may write itself into
   a corner that it would have avoided if it had known, and no strategy here looks further than the block.
-* :class:`FirstToken` is the rule of the source document: the token that holds the first byte of the match is forbidden
-  at its place. Cheap, but a forbidden ``t`` takes with it every innocent word that begins so.
+* :class:`FirstToken` is the rule of Clay 2024: the token that holds the first byte of the match is forbidden there.
+  Cheap, but a forbidden ``t`` takes with it every innocent word that begins so.
 * :class:`LastToken` (``mask``) never completes a match: only the last token is chosen again. No rollback, but the text
   is driven to where a match nearly is (``talk`` becomes *talking* or *talkk*).
 
@@ -50,11 +50,11 @@ Choice: TypeAlias = tuple[int, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What follows from a banned match.
+    """The consequence of a banned match.
 
     Attributes:
         position: The index of the token from which to choose anew.
-        place: Where tokens were ruled out.
+        place: The index at which tokens were ruled out.
         ruled_out: How many tokens were ruled out there.
     """
 
@@ -64,7 +64,7 @@ class Verdict:
 
 
 class Strategy(ABC):
-    """One text's way of going on after banned matches.
+    """The way in which one text continues after banned matches.
 
     Args:
         sampler: How tokens are chosen where nothing is ruled out.
@@ -84,25 +84,38 @@ class Strategy(ABC):
 
     @abstractmethod
     def choose(self, node: Node, draws: Draws) -> Choice | None:
-        """Choose among the allowed tokens of a node that has scores, or has one token only; ``None``: none is left."""
+        """Choose among the allowed tokens of a node.
+
+        Args:
+            node: Has scores, or one token only.
+            draws: The choices of the text.
+
+        Returns:
+            ``None`` if no token is left.
+        """
 
     @abstractmethod
     def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
-        """A token leads to banned text: rule it out.
+        """Rule out a token that leads to banned text.
 
         Args:
             path: The path, with the node at ``place`` on it.
-            place: Where that token stands or was to stand.
-            guilty: Finds all tokens there that are known to lead to banned text.
-            match: Where the match begins, in bytes; ``None`` if nothing else could have followed.
+            place: The index at which that token stands or was to stand.
+            guilty: Finds all completing tokens there.
+            match: The first byte of the match; ``None`` if nothing else could have followed.
         """
 
     @abstractmethod
     def back_out(self, path: Path) -> Verdict:
-        """Nothing is left at the end of the path, which is not the block's start."""
+        """Go back from the end of the path, where nothing is left.
+
+        It is not the block's start.
+        """
 
     def loosen(self, path: Path) -> bool:
-        """Nothing is left at the block's start, where the path ends: drop what is not strictly needed.
+        """Drop rules that are not strictly needed.
+
+        It is called where nothing is left at the block's start, where the path ends.
 
         Returns:
             Whether there was anything to drop.
@@ -110,11 +123,15 @@ class Strategy(ABC):
         return False
 
     def close(self, position: int) -> None:
-        """The ban is at rest: a new block begins at ``position``; or the one that began there is open again."""
+        """Begin a block at a position, or open the one there again.
+
+        Args:
+            position: An index of a token.
+        """
         self.start = position
 
     def is_too_long(self, path: Path) -> bool:
-        """Whether the block's start must move."""
+        """Tell whether the block's start must move."""
         return False
 
     def _weighed(self, node: Node, sampler: Sampler, draws: Draws) -> Choice | None:
@@ -132,13 +149,13 @@ class Strategy(ABC):
 
 
 class Resample(Strategy):
-    """Draw again from the block's start with what was learnt; see the module.
+    """Rejection sampling from the block's start that learns; see the module.
 
     At temperature 0 the token with the largest ``p·(1 − R)`` is taken.
 
     Args:
         sampler: As of every strategy.
-        max_block: Tokens of a block before its start moves.
+        max_block: The most tokens of a block before its start moves.
     """
 
     def __init__(self, sampler: Sampler, max_block: int = MAX_BLOCK) -> None:
@@ -147,24 +164,24 @@ class Resample(Strategy):
         self._max_block = max_block
 
     def choose(self, node: Node, draws: Draws) -> Choice | None:
-        """See :class:`Strategy`."""
+        """Choose among the allowed tokens of a node."""
         if node.is_untouched and self._sampler is self._given and node.scores is not None:
             return draws.choose(node.scores, node.temperature)  # exactly as without a ban
         return self._weighed(node, self._sampler, draws)
 
     def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
-        """See :class:`Strategy`."""
+        """Rule out a token that leads to banned text."""
         ruled_out = path.places[place].rule_out(guilty())
         for node in reversed(path.places[self.start : place + 1]):
             _learn(node, self._sampler)
         return Verdict(self.start, place, ruled_out)
 
     def back_out(self, path: Path) -> Verdict:
-        """See :class:`Strategy`."""
+        """Go back from the end of the path, where nothing is left."""
         return self.reject(path, len(path), _nothing, None)
 
     def loosen(self, path: Path) -> bool:
-        """See :class:`Strategy`."""
+        """Drop top-k, top-p and min-p for this block."""
         if not self._sampler.truncates:
             return False
         self._sampler = untruncated(self._sampler)
@@ -173,12 +190,12 @@ class Resample(Strategy):
         return True
 
     def close(self, position: int) -> None:
-        """See :class:`Strategy`."""
+        """Begin a block at a position, or open the one there again."""
         self.start = position
         self._sampler = self._given
 
     def is_too_long(self, path: Path) -> bool:
-        """See :class:`Strategy`."""
+        """Tell whether the block has more than ``max_block`` tokens."""
         return len(path) - self.start > self._max_block
 
 
@@ -208,10 +225,11 @@ class _AtOnePlace(Strategy):
 
 
 class FirstToken(_AtOnePlace):
-    """Forbid the token in which the match begins; see the module.
+    """A strategy that forbids the token in which the match begins.
 
-    The rule forbids more than is banned, and may so forbid everything. Then the block begins anew without it: the last
-    token of a match is forbidden, and the token before where nothing else is left.
+    It is the rule of Clay 2024; see the module. The rule forbids more than is banned, and may so forbid everything.
+    Then the block begins anew without it: the last token of a match is forbidden, and the token before where nothing
+    else is left.
     """
 
     def __init__(self, sampler: Sampler) -> None:
@@ -219,44 +237,49 @@ class FirstToken(_AtOnePlace):
         self._by_rule = True
 
     def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
-        """See :class:`Strategy`."""
+        """Rule out the token in which the match begins."""
         if match is None or not self._by_rule:
             return Verdict(place, place, path.places[place].rule_out(guilty()))
         position = max(path.position_of(match), self.start)
         return self._forbid(path, position, by_rule=position < place)
 
     def back_out(self, path: Path) -> Verdict:
-        """See :class:`Strategy`."""
+        """Go back from the end of the path, where nothing is left."""
         return self._forbid(path, len(path) - 1, by_rule=self._by_rule)
 
     def loosen(self, path: Path) -> bool:
-        """See :class:`Strategy`."""
+        """Drop what only the rule forbids."""
         if not self._by_rule:
             return False
         self._by_rule = False
         return sum(node.allow_again() for node in _bottom_up(path.here)) > 0
 
     def close(self, position: int) -> None:
-        """See :class:`Strategy`."""
+        """Begin a block at a position, or open the one there again."""
         super().close(position)
         self._by_rule = True
 
 
 class LastToken(_AtOnePlace):
-    """Choose the last token again; see the module."""
+    """A strategy that chooses the last token again; see the module."""
 
     is_silent = True
 
     def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
-        """See :class:`Strategy`."""
+        """Rule out a token that leads to banned text."""
         return Verdict(place, place, path.places[place].rule_out(guilty()))
 
 
 def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -> Strategy:
-    """The strategy of that name, for one text.
+    """Make the strategy of a name, for one text.
+
+    Args:
+        name: The name.
+        sampler: How tokens are chosen where nothing is ruled out.
+        max_block: The most tokens of a block under ``resample``.
 
     Raises:
-        UsageError: There is none, or ``max_block`` is below 1.
+        UsageError: There is no such strategy, or ``max_block`` is below 1.
     """
     arguments.one_of("strategy", name, get_args(StrategyName))
     max_block = arguments.whole_number("max_block", max_block, least=1)
@@ -266,7 +289,7 @@ def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -
 
 
 def untruncated(sampler: Sampler) -> Sampler:
-    """The same without top-k, top-p and min-p."""
+    """Return the same sampler without top-k, top-p and min-p."""
     return replace(sampler, top_k=None, top_p=None, min_p=None)
 
 
@@ -276,9 +299,16 @@ def _at(sampler: Sampler, temperature: float | None) -> Sampler:
 
 
 def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
-    """The logarithm of ``p·(1 − R)`` for each allowed token of a node, float64 ``[allowed]``.
+    """Compute the logarithm of ``p·(1 − R)`` for each allowed token.
 
     Logarithms, so that what is merely very unlikely stays apart from what is ruled out, which is minus infinity.
+
+    Args:
+        node: The node.
+        sampler: How tokens are chosen where nothing is ruled out.
+
+    Returns:
+        Float64 ``[allowed]``.
     """
     assert node.allowed is not None
     weights = np.zeros(1) if node.scores is None else _at(sampler, node.temperature).log_probabilities(node.scores)

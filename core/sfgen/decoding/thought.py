@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 def marker_of(
     model: Model, vocabulary: Vocabulary, after: str, banned: BannedWords | None, *, name: str = "after"
 ) -> Marker:
-    """The marker that a text stands for: its bytes, and the special token that the tokenizer makes of it.
+    """Return the marker of a text: its bytes and special token.
+
+    Args:
+        model: The model, whose ``encode_inside`` is used.
+        vocabulary: Its tokens.
+        after: The text.
+        banned: What it must not contain; ``None``: nothing is banned.
+        name: The parameter that names the text, for messages.
 
     Raises:
         UsageError: The tokenizer makes an end token of it, or special tokens among others.
@@ -57,7 +64,7 @@ def marker_of(
 
 @dataclass(frozen=True)
 class ThoughtBefore:
-    """A thought before the text of a constraint.
+    """The thought before the text of a constraint, with its limits.
 
     Attributes:
         marker: What stands between them.
@@ -71,7 +78,9 @@ class ThoughtBefore:
 
     @classmethod
     def within(cls, room: int | None, marker: Marker, max_thought: int, max_tokens: int) -> ThoughtBefore:
-        """Share the room that the model's context leaves; the thought becomes shorter first.
+        """Share the room in the model's context.
+
+        The thought becomes shorter first.
 
         Args:
             room: How many tokens there may be; ``None``: any number.
@@ -96,5 +105,10 @@ class ThoughtBefore:
         return cls(marker, min(max_thought, left - max_tokens), max_tokens)
 
     def before(self, source: GuideSource | None, vocabulary: Vocabulary) -> Thought:
-        """The thought before a constraint; ``None``: before free text."""
+        """Put the thought before a constraint.
+
+        Args:
+            source: The constraint; ``None``: free text.
+            vocabulary: The tokens.
+        """
         return Thought(self.marker, source or Unconstrained(vocabulary), self.max_thought)

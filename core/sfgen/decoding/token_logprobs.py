@@ -19,10 +19,10 @@ from sfgen.protocols import Scores
 
 
 class TokenLogprobs:
-    """The log-probabilities of one text.
+    """The log-probabilities of the tokens of one text.
 
     Args:
-        path: The tokens, as they are chosen and taken back.
+        path: The tokens, as they are chosen and rolled back.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,18 +32,23 @@ class TokenLogprobs:
         self._masked: dict[int, float] = {}
 
     def observe(self, index: int, scores: Scores) -> None:
-        """Take the scores of all tokens at a position, float ``[len(vocabulary)]``."""
+        """Note the scores of all tokens at a position.
+
+        Args:
+            index: The index of the token.
+            scores: Float ``[len(vocabulary)]``.
+        """
         self._log_totals[index] = _log_total(scores)
         if index < len(self._path):
             self._scores[index] = float(scores[self._path.token_ids[index]])
 
     def take(self, node: Node, chosen: int, probability: float | None) -> None:
-        """Take the choice of the next token.
+        """Note the choice of the next token.
 
         Args:
-            node: Its place.
+            node: Its node.
             chosen: Its index among the allowed tokens.
-            probability: That with which it was drawn; ``None``: nothing was drawn.
+            probability: The probability with which it was drawn; ``None``: nothing was drawn.
         """
         index = len(self._path)
         if node.scores is not None:
@@ -51,7 +56,10 @@ class TokenLogprobs:
         self._masked[index] = _log_share(node, chosen) if probability is None else math.log(probability)
 
     def of_path(self) -> tuple[TokenLogprob, ...]:
-        """Those of all tokens, when the scores of all have come."""
+        """Return the log-probabilities of all tokens.
+
+        The scores of all must have come.
+        """
         return tuple(
             TokenLogprob(_finite(self._scores[index] - self._log_totals[index]), self._masked[index])
             for index in range(len(self._path))

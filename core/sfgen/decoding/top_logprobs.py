@@ -1,7 +1,7 @@
-"""What a model would have written at some place, and what the mask made of it: for views, and only when one observes.
+"""The likeliest tokens at a position, before and after the mask: for views, and only when somebody observes.
 
-A softmax over all tokens is what the loop otherwise never needs. It is taken once for each answer of the model; what
-may stand at a place can change after that, when banned words rule tokens out.
+A softmax over all tokens is what the loop otherwise never needs. It is taken once for each forward pass; what
+may stand at a position can change after that, when banned words rule tokens out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROWS = 64
 
 @dataclass(frozen=True, slots=True)
 class TopLogprobs:
-    """What is kept of an answer of the model, which may be too large to keep.
+    """The part of the scores of all tokens that is kept.
 
     Attributes:
         size: How many tokens there are.
@@ -39,7 +39,11 @@ class TopLogprobs:
 
     @classmethod
     def of(cls, scores: Scores) -> TopLogprobs:
-        """The scores of all tokens, float ``[vocabulary]``. Infinite ones share all probability."""
+        """Summarize the scores of all tokens.
+
+        Args:
+            scores: Float ``[vocabulary]``. Infinite ones share all probability.
+        """
         best, log_total = _highest(scores), _log_total(scores)
         with np.errstate(invalid="ignore"):  # the loop refuses a model without a finite score
             of_best = scores[best].astype(np.float64) - log_total
@@ -50,11 +54,11 @@ class TopLogprobs:
 
 
 def outlook(kept: TopLogprobs, allowed: Int32, scores: Scores, vocabulary: Vocabulary) -> Outlook:
-    """The likeliest tokens before and after the mask, where some token may stand.
+    """Return the likeliest tokens before and after the mask.
 
     Args:
         kept: Of the scores of all tokens.
-        allowed: The tokens that may stand there, ascending; at least one.
+        allowed: The allowed tokens, ascending; at least one.
         scores: Their scores, float ``[allowed]``.
         vocabulary: The tokens.
 

@@ -26,7 +26,7 @@ _SHOWN = 2000  # characters of a pattern or a text in a report
 
 @dataclass(frozen=True)
 class Promises:
-    """What was promised of one text, and how it was made, for the report.
+    """The promises about one text, and its origin for the report.
 
     Args:
         source: What it must match; ``None``: anything.
@@ -49,7 +49,11 @@ class Promises:
     marker: Marker | None = None
 
     def check(self, data: bytes, thought: bytes | None = None) -> None:
-        """Look at the finished text, and at the thought before it.
+        """Check a finished text, and the thought before it.
+
+        Args:
+            data: The bytes of the text.
+            thought: The bytes of the thought; ``None``: there is none.
 
         Raises:
             InternalError: It breaks a promise.

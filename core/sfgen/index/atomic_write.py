@@ -16,10 +16,10 @@ _BUFFER = 1 << 20  # bytes
 
 
 def destination_of(path: Path) -> Path:
-    """Where a file would be written: what ``path`` links to, if it is a link.
+    """Return where a file would be written, following links.
 
     Raises:
-        IndexFileError: There is something that is no file, which must not be replaced.
+        IndexFileError: There is a folder, a device or the like, which must not be replaced.
     """
     try:
         destination = Path(os.path.realpath(path))
@@ -35,10 +35,14 @@ def destination_of(path: Path) -> Path:
 
 
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write a file one piece after the other.
+    """Write a file atomically.
 
-    They go to a temporary file beside it, which takes its place when all of them are on the disk. A file that was there
-    before keeps its permissions. Whatever goes wrong meanwhile, Ctrl-C too, leaves everything as it was.
+    The bytes go to a temporary file beside it, which takes its place when all of them are on the disk. A file that was
+    there before keeps its permissions. Whatever goes wrong meanwhile, Ctrl-C too, leaves everything as it was.
+
+    Args:
+        path: The file.
+        pieces: Its content, one piece after the other.
 
     Raises:
         IndexFileError: It cannot be written.
@@ -63,7 +67,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def in_the_way(path: Path) -> IndexFileError:
-    """The error that a file holds something else, which nobody has said may be replaced."""
+    """Return the error for a file with other content."""
     hint = ParameterText("Name another file, or replace it with force=True.", "force")
     return IndexFileError(f"{path} exists and holds something else", hint=hint)
 

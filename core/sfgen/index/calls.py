@@ -27,11 +27,11 @@ from sfgen.vocabulary import Vocabulary
 
 
 class Calls:
-    """A source of guides through free text with calls in it.
+    """A source of guides through free text with calls.
 
     Args:
-        marker: What each call begins behind.
-        source: What a call is: a constraint over the vocabulary.
+        marker: The text that begins each call.
+        source: The constraint of a call, over the vocabulary.
 
     >>> from sfgen import Dfa, Index
     >>> vocabulary = Vocabulary([b"a", b"!", b"!1", b"1", b"2", None], end_token_ids=[5])
@@ -52,14 +52,21 @@ class Calls:
         self._free: dict[int, tuple[Int32, dict[int, int]]] = {}
 
     def guide(self, max_tokens: int | None = None) -> CallsGuide:
-        """A new guide at the start. ``max_tokens``: the tokens that it may take; a call is complete by then."""
+        """Return a new guide at the start.
+
+        Args:
+            max_tokens: The most tokens of the text; a call is complete by then.
+
+        Raises:
+            UsageError: It is not a whole number of at least 0.
+        """
         return CallsGuide(self, max_tokens)
 
     def spans(self, data: bytes) -> list[tuple[int, int]]:
-        """Where the calls of a text begin and end, in bytes.
+        """Return where the calls of a text begin and end, in bytes.
 
         Raises:
-            UsageError: A call is wrong, or not complete.
+            UsageError: A call breaks its constraint, or is not complete.
         """
         guide = self.guide()
         guide.advance_bytes(arguments.data("data", data))
@@ -68,7 +75,7 @@ class Calls:
         return guide.spans
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What the constraint's judges say of the first call that they refuse."""
+        """Check the calls with the constraint's judges; return the first refusal."""
         data = arguments.data("data", data)
         try:
             spans = self.spans(data)
@@ -78,13 +85,14 @@ class Calls:
         return next((refusal for refusal in refused if refusal is not None), None)
 
     def free(self, state: int) -> tuple[Int32, dict[int, int]]:
-        """The tokens that may follow in free text, end tokens too.
+        """Return the tokens that may follow in free text.
 
         Args:
             state: The state of the marker.
 
         Returns:
-            The tokens, ascending, read-only; and of those that begin a call the fewest tokens behind them.
+            The tokens, end tokens too, ascending, int32, read-only; and of those that begin a call the fewest tokens
+            after them.
 
         Raises:
             UsageError: There is no such state.
@@ -96,7 +104,7 @@ class Calls:
 
     @cached_property
     def first_bytes(self) -> NDArray[np.int16]:
-        """The first byte of what each token writes, int16 ``[vocabulary]``; -1 for those that write nothing."""
+        """The first byte of each token, int16 ``[vocabulary]``; -1: none."""
         texts = [
             self.marker.data if token == self.marker.token else data
             for token, data in enumerate(self.vocabulary.tokens)
@@ -167,10 +175,10 @@ class _Before(NamedTuple):
 
 
 class CallsGuide(Steps):
-    """Walks one sequence through free text with calls. A ``sfgen.protocols.Guide``.
+    """A guide of one sequence through free text with calls.
 
     Args:
-        calls: What it walks through.
+        calls: The source of the guide.
         max_tokens: As for :meth:`Calls.guide`.
     """
 
@@ -208,27 +216,27 @@ class CallsGuide(Steps):
 
     @property
     def position(self) -> Hashable:
-        """Where the guide stands."""
+        """The present position; what may follow depends on it alone."""
         if self._call is not None:
             return "call", self._calls.marker, self._call.position
         return "free", self._calls.marker, self._parts[-1].states[-1]
 
     @property
     def is_accepting(self) -> bool:
-        """Whether the text may end here: anywhere but in a call that is not complete."""
+        """Whether the text may end here: not inside an incomplete call."""
         return self._call is None or self._call.is_accepting
 
     @property
     def is_finished(self) -> bool:
-        """Whether an end token was taken."""
+        """Whether an end token was read."""
         return self._ended
 
     def describe(self) -> str:
-        """What views show of the position in a call; else that it is free text."""
+        """Describe the position in a call; else return ``"free text"``."""
         return "free text" if self._call is None else self._call.describe()
 
     def tokens_left(self) -> int:
-        """The fewest tokens to an end, or a bound above."""
+        """Return the fewest tokens to an end, or an upper bound."""
         return 0 if self._call is None or self._ended else self._call.tokens_left()
 
     @property
@@ -238,11 +246,11 @@ class CallsGuide(Steps):
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def mask(self) -> Mask:
-        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
         return packed(self.allowed_tokens(), len(self.vocabulary))
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the tokens that may follow, ascending, int32; they may be shared, and are not to be changed.
+        """Return the ids of the allowed tokens, ascending, int32; read-only.
 
         Raises:
             GenerationError: As the guide of the call.
@@ -274,23 +282,30 @@ class CallsGuide(Steps):
         return leaving
 
     def forced_bytes(self, most: int | None = None) -> bytes:
-        """The bytes that must follow, at most ``most``: in a call that is not complete."""
+        """Return the bytes that must follow in an incomplete call.
+
+        Args:
+            most: The most bytes to return; ``None``: any number.
+        """
         if most is not None:
             arguments.whole_number("most", most, least=0)
         return b"" if self._call is None else self._call.forced_bytes(most)
 
     def is_ready(self) -> bool:
-        """Whether the mask here is made."""
+        """Tell whether the mask here is made."""
         return self._call is None or self._call.is_ready()
 
     def allows_several(self) -> bool | None:
-        """Whether two tokens or more may follow; ``None``: only the mask tells."""
+        """Tell whether two tokens or more may follow.
+
+        ``None``: only the mask can tell.
+        """
         return None if self._call is None or self._call.is_accepting else self._call.allows_several()
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Read a token.
 
         Raises:
             UsageError: The token is not allowed here.
@@ -318,10 +333,10 @@ class CallsGuide(Steps):
             self._read_free(data)
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are part of no token.
+        """Read bytes that are not a whole token.
 
         Raises:
-            UsageError: No text goes on so.
+            UsageError: No allowed text continues with these bytes.
         """
         data = arguments.data("data", data)
         if self._ended:
@@ -372,7 +387,7 @@ class CallsGuide(Steps):
             self._parts.append(_Part(self._length))
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps; an end token counts as one.
+        """Undo the last ``count`` steps; an end token counts as one.
 
         Raises:
             UsageError: Fewer steps than that were taken.
@@ -397,7 +412,11 @@ class CallsGuide(Steps):
             part.steps = before.steps
 
     def fork(self, *, limited: bool = True) -> Self:
-        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
+        """Return an independent guide at the same position.
+
+        Args:
+            limited: Whether it keeps the token limit.
+        """
         arguments.flag("limited", limited)
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)

@@ -17,7 +17,7 @@ from sfgen.vocabulary import Vocabulary
 
 
 class Chain:
-    """A source of guides through the texts that are one of each part, one after the other.
+    """A source of guides through the concatenation of constraints.
 
     Args:
         parts: Indexes, or other sources of guides, over one vocabulary; at least one.
@@ -52,7 +52,10 @@ class Chain:
         self._behind = [_sum(starts[place + 1 :]) for place in range(len(starts))]
 
     def guide(self, max_tokens: int | None = None) -> ChainGuide:
-        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take.
+        """Return a new guide at the start, for one sequence.
+
+        Args:
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
 
         Raises:
             LimitTooSmall: The parts, each written by itself, take more than ``max_tokens`` tokens.
@@ -60,7 +63,7 @@ class Chain:
         return ChainGuide(self, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What a report says of a finished text that cannot be divided so that no part refuses its share."""
+        """Check whether a text divides into parts that no judge refuses."""
         if self._divides(arguments.data("data", data), 0):
             return None
         return {"constraint": repr(self.parts), "refused by": "the chain's parts"}
@@ -75,10 +78,10 @@ class Chain:
 
 
 class Places:
-    """Where the guides of a text stand, one for each way to divide it: a set that never changes.
+    """The set of guides of a text, one for each division; immutable.
 
     Args:
-        guides: The number of a part, and a guide in it.
+        guides: Pairs of the number of a part and a guide in it.
     """
 
     def __init__(self, guides: Iterable[tuple[int, Guide]]) -> None:
@@ -98,15 +101,15 @@ class Places:
 
 
 class ChainGuide(BaseGuide[Places]):
-    """Walks one sequence through a chain.
+    """A guide of one sequence through a chain.
 
-    The fewest tokens to an end are counted as if each part were written by itself: a bound above, since a token may
+    The fewest tokens to an end are counted as if each part were written by itself: an upper bound, since a token may
     reach from one part into the next. Near the limit, and where the vocabulary cannot write every byte, what only such
     a token could complete is left out.
 
     Args:
         chain: The parts.
-        max_tokens: The number of tokens (end tokens not counted) that the sequence may have.
+        max_tokens: The most tokens of the text, without the end token; ``None``: any number.
     """
 
     def __init__(self, chain: Chain, max_tokens: int | None = None) -> None:

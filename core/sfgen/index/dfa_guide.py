@@ -14,7 +14,9 @@ from sfgen.protocols import Int32, Mask
 
 
 class DfaGuide(BaseGuide[int]):
-    """Walks one sequence through an index. Not shared between sequences; the index is.
+    """A guide of one sequence through an automaton.
+
+    It belongs to one sequence; the index may be shared.
 
     Args:
         index: The index of the pattern.
@@ -80,15 +82,18 @@ class DfaGuide(BaseGuide[int]):
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing can follow: an end token was taken, or the text is a match that nothing continues."""
+        """Whether nothing can follow the text.
+
+        It is so after an end token, and after a match that nothing continues.
+        """
         return self._ended or self.index.is_final(self._positions[-1])
 
     def describe(self) -> str:
-        """The number of the state."""
+        """Return the number of the state."""
         return str(self._positions[-1])
 
     def mask(self) -> Mask:
-        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
         states = self._positions
         if len(states) > self._free:
             return self._bounded_mask()
@@ -104,27 +109,39 @@ class DfaGuide(BaseGuide[int]):
         return self.index.bounded_row(self._positions[-1], room)
 
     def is_ready(self) -> bool:
-        """Whether the mask here is made, or was made now because it takes microseconds."""
+        """Tell whether the mask here is made.
+
+        One that takes microseconds is made now.
+        """
         return self.index.is_ready(self._positions[-1])
 
     def allows_several(self) -> bool | None:
-        """Whether two tokens or more may follow, the end tokens counted as one; ``None``: only the mask tells."""
+        """Tell whether two tokens or more may follow.
+
+        All end tokens count as one. ``None``: only the mask can tell.
+        """
         if len(self._positions) > self._free:
             return None
         return self.index.allows_several(self._positions[-1])
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the allowed tokens, ascending, int32; they may be shared, and are not to be changed."""
+        """Return the ids of the allowed tokens, ascending, int32; read-only."""
         if len(self._positions) > self._free:
             return tokens_of_row(self._bounded_mask())
         return self.index.allowed_tokens(self._positions[-1])
 
     def forced_bytes(self, most: int | None = None) -> bytes:
-        """The bytes that must follow, at most ``most``: up to the next choice or the first accepting state."""
+        """Return the bytes that must follow, up to the next choice.
+
+        They also stop at the first accepting state.
+
+        Args:
+            most: The most bytes to return; ``None``: any number.
+        """
         return self.index.forced_bytes(self._positions[-1], most)
 
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Read a token.
 
         Raises:
             UsageError: The token is not allowed here.
@@ -149,16 +166,18 @@ class DfaGuide(BaseGuide[int]):
         return int(self.index.distance[target]) < (self.room or 0)
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are part of no token; the guide may then stand inside a token.
+        """Read bytes that are not a whole token.
+
+        The guide may then be inside a token.
 
         Raises:
-            UsageError: No match goes on so.
+            UsageError: No match continues with these bytes.
         """
         super().advance_bytes(data)
         self._set_free()
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps; an end token counts as one.
+        """Undo the last ``count`` steps; an end token counts as one.
 
         Raises:
             UsageError: Fewer steps than that were taken.
@@ -169,7 +188,11 @@ class DfaGuide(BaseGuide[int]):
             self._set_free()
 
     def fork(self, *, limited: bool = True) -> Self:
-        """A second guide at the same state, which goes its own way; without ``limited``, without a limit."""
+        """Return an independent guide at the same state.
+
+        Args:
+            limited: Whether it keeps the token limit.
+        """
         twin = super().fork(limited=limited)
         twin._set_free()
         return twin

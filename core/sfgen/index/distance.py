@@ -23,7 +23,14 @@ UNREACHABLE = np.int32(2**31 - 1)
 
 
 def token_distances(dfa: Dfa, trie: TokenTrie) -> NDArray[np.int32]:
-    """D(s) of each state, int32; ``UNREACHABLE`` where there is no way.
+    """Compute D(s), the fewest tokens from each state to an end.
+
+    Args:
+        dfa: The automaton.
+        trie: The tokens.
+
+    Returns:
+        Int32 ``[states]``, read-only; ``UNREACHABLE`` where no tokens lead to an accepting state.
 
     >>> from sfgen.vocabulary import Vocabulary
     >>> token_distances(Dfa.from_regex("a{5}|b"), Vocabulary([b"a", b"aaa"]).trie).tolist()
@@ -44,7 +51,10 @@ def token_distances(dfa: Dfa, trie: TokenTrie) -> NDArray[np.int32]:
 
 
 def byte_distances(dfa: Dfa) -> NDArray[np.int32]:
-    """The fewest bytes from each state to an accepting one, int32.
+    """Compute the fewest bytes from each state to an accepting one.
+
+    Returns:
+        Int32 ``[states]``, read-only.
 
     >>> byte_distances(Dfa.from_regex("a{5}|b")).tolist()
     [1, 4, 0, 3, 2, 1]

@@ -15,7 +15,7 @@ from sfgen.vocabulary import Vocabulary
 
 
 def to_dict(index: TokenAutomaton, *, ids: bool = False) -> dict[str, Any]:
-    """The states, and for each the tokens it allows with the state they lead to.
+    """Convert an index to plain data.
 
     Args:
         index: The index.
@@ -34,7 +34,7 @@ def to_dict(index: TokenAutomaton, *, ids: bool = False) -> dict[str, Any]:
 
 
 def heading(index: TokenAutomaton) -> dict[str, Any]:
-    """What an index is, without its transitions.
+    """Describe an index without its transitions.
 
     Returns:
         ``pattern``, ``vocabulary`` (``size``, ``fingerprint``), ``initial``, ``final`` and ``states``, their number.
@@ -49,7 +49,9 @@ def heading(index: TokenAutomaton) -> dict[str, Any]:
 
 
 def rows(index: TokenAutomaton, *, ids: bool = False, states: Iterable[int] | None = None) -> Iterator[dict[str, Any]]:
-    """The states one by one, for JSON Lines; the row of each is made when it is its turn.
+    """Yield the states one by one, for JSON Lines.
+
+    The mask of a state is made when it is its turn.
 
     Args:
         index: The index.
@@ -82,7 +84,14 @@ def rows(index: TokenAutomaton, *, ids: bool = False, states: Iterable[int] | No
 
 
 def token_names(vocabulary: Vocabulary, *, ids: bool = False) -> list[str]:
-    """A name for each token, no two alike: its text, and ``text#id`` where several have the same; or just its id.
+    """Name each token uniquely.
+
+    Args:
+        vocabulary: The tokens.
+        ids: Whether a name is just the id.
+
+    Returns:
+        By token id: its text, ``text#id`` where several have the same text, or its id.
 
     >>> token_names(Vocabulary([b"a", b"b", b"a", b"\\xff"]))
     ['a#0', 'b', 'a#2', '\\\\xff']

@@ -11,7 +11,15 @@ from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, kernel
 def fewest_tokens(
     text: UInt8s, places: Int, tokens: Int32sOut, labels: UInt8s, ends: Int32s, token_starts: Int32s, roots: Int32s
 ) -> Int:
-    """Fill in ``tokens[i]``, the fewest tokens that write ``text[i:]``, for the first ``places``; the rest is known."""
+    """Compute the fewest tokens that write each suffix of a text.
+
+    Args:
+        text: Its bytes.
+        places: The offsets to compute, from 0; the results for later ones are given.
+        tokens: Where results go: entry ``i`` is the fewest tokens that write ``text[i:]``.
+        labels, ends, token_starts, roots: ``bytes``, ``subtree_ends``, ``token_starts`` and ``roots`` of a
+            ``TokenTrie``.
+    """
     for start in range(places - 1, -1, -1):
         best = np.int64(tokens[start])
         node, stop = np.int64(roots[text[start]]), np.int64(roots[text[start] + 1])

@@ -1,8 +1,8 @@
 """Saved indexes: a safetensors file of arrays, and a header that says what they belong to.
 
 Nothing in the file is executed. When an index is loaded, its header, automaton and tables are read, which takes
-milliseconds however many rows there are, and everything that is used without another look is checked: a row is read
-and checked when its state is first asked for (see ``sfgen.index.stored_rows``). The checksums tell damage; they are no
+milliseconds however many masks there are, and everything that is used without another look is checked: a mask is read
+and checked when its state is first needed (see ``sfgen.index.stored_rows``). The checksums tell damage; they are no
 signature. Of a file that somebody made up, the automaton is believed: such a file may forbid tokens, and may not belong
 to its pattern, but what is generated from it is what its automaton accepts.
 """
@@ -52,11 +52,16 @@ _OF_THE_WRITER = {"sfgen", "checksum"}  # what may differ in two files of the sa
 
 
 def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write ``index``, with the rows of all its states, to ``path``.
+    """Write an index to a file, with the masks of all states.
+
+    Args:
+        index: The index.
+        path: The file.
+        force: Whether a file with other content is replaced.
 
     Raises:
-        IndexFileError: The place cannot be written, or it holds something other than this very index and ``force``
-            is false.
+        IndexFileError: The file cannot be written, or it holds something other than this very index and ``force`` is
+            false.
     """
     place = arguments.path("path", path, error=IndexFileError)
     arguments.flag("force", force)
@@ -99,11 +104,20 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kind:
-    """Read an index. The file stays open for its rows, as long as the index is there.
+    """Read an index from a file.
+
+    The file stays open for its masks, as long as the index is in use.
+
+    Args:
+        path: The file.
+        vocabulary: The tokens that the index was saved for.
+        kind: The class of the index.
 
     Raises:
-        IndexFileError: No such file, not an index, damaged, of another format version, or made for another vocabulary.
-            A damaged row is told when it is first asked for.
+        IndexNotFound: There is no such file.
+        OtherVocabulary: It was made for another vocabulary.
+        UnusableIndex: It is damaged or of another format version. A damaged mask is noticed when it is first needed.
+        IndexFileError: It is not an index, or cannot be read.
     """
     arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
     file = OpenFile(arguments.path("path", path, error=IndexFileError))
@@ -139,7 +153,11 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
 
 
 def pattern_of(path: str | PathLike[str]) -> str | None:
-    """The pattern that a saved index was made from, if it was made from one."""
+    """Return the pattern of a saved index, if it has one.
+
+    Raises:
+        IndexFileError: The file is not an index, is damaged, or cannot be read.
+    """
     return _read(OpenFile(arguments.path("path", path, error=IndexFileError)))[0].pattern
 
 
@@ -148,7 +166,7 @@ def pattern_of(path: str | PathLike[str]) -> str | None:
 
 @dataclass(frozen=True)
 class _MadeRows:
-    """The different rows of an index that was made: what ``StoredRows`` is for one that was loaded."""
+    """The different masks of an index that was made: what ``StoredRows`` is for one that was loaded."""
 
     row_of_state: Int32
     counts: Int32
@@ -208,7 +226,7 @@ def _as_written(name: str, array: NDArray[np.generic]) -> memoryview:
 
 
 def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
-    """Whether a file holds an index of which all this is true. Its rows are known by their checksums."""
+    """Whether a file holds an index of which all this is true. Its masks are known by their checksums."""
     try:
         header, others = _read(OpenFile(path))
     except IndexFileError:
@@ -221,7 +239,7 @@ def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
 
 
 def _read(file: OpenFile) -> tuple[Header, Arrays]:
-    """The header and all arrays but the rows, checked."""
+    """The header and all arrays but the masks, checked."""
     header, arrays = read_whole(file)
     if not _fit_together(arrays, header.sizes):
         raise _unfit(file)

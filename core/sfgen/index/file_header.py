@@ -63,7 +63,13 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 class Sizes(NamedTuple):
-    """How large the arrays are.
+    """The sizes of the arrays of a saved index.
+
+    Attributes:
+        states: The number of states.
+        classes: The number of byte classes.
+        tokens: The number of token ids.
+        rows: The number of different masks.
 
     >>> Sizes(states=3, classes=2, tokens=33, rows=1).shapes["rows"]
     (1, 2)
@@ -76,7 +82,7 @@ class Sizes(NamedTuple):
 
     @property
     def words(self) -> int:
-        """The number of 32-bit words of a row."""
+        """The number of 32-bit words of a mask."""
         return (self.tokens + 31) // 32
 
     @property
@@ -90,13 +96,13 @@ class Sizes(NamedTuple):
 
     @property
     def places(self) -> dict[str, tuple[int, int]]:
-        """Where each array begins and ends, in bytes after the header."""
+        """The first byte of each array after the header, and its end."""
         lengths = [prod(self.shapes[name]) * NUMPY_DTYPES[dtype].itemsize for name, dtype in DTYPES.items()]
         return dict(zip(DTYPES, pairwise(accumulate(lengths, initial=0)), strict=True))
 
 
 class Header(NamedTuple):
-    """A header that was read.
+    """The header of a saved index.
 
     Attributes:
         metadata: The string map.
@@ -110,7 +116,7 @@ class Header(NamedTuple):
 
     @property
     def pattern(self) -> str | None:
-        """The pattern that the index was made from, if it was made from one."""
+        """The pattern that the index was made from; ``None``: another constraint."""
         as_json = self.metadata.get("pattern_as_json")
         return self.metadata.get("pattern") if as_json is None else str(json.loads(as_json))
 
@@ -127,17 +133,26 @@ def _encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
 
 
 def sealed(metadata: Mapping[str, str], sizes: Sizes, arrays: Iterable[bytes | memoryview]) -> bytes:
-    """The bytes of a header with the checksum over it and the small arrays (in the order of the file)."""
+    """Encode a header with its checksum.
+
+    Args:
+        metadata: The string map, without the checksum.
+        sizes: The sizes of the arrays.
+        arrays: All but the masks, in the order of the file; the checksum covers them.
+    """
     open_header = _encode({**metadata, "checksum": _NO_CHECKSUM}, sizes)
     checksum = _digest(open_header, arrays)
     return open_header.replace(_CHECKSUM % _NO_CHECKSUM.encode(), _CHECKSUM % checksum.encode())
 
 
 def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
-    """The header of an index file and all arrays but the rows, if it is one, and all of it is there.
+    """Read and check the header of an index file and its arrays.
+
+    The masks are not read.
 
     Raises:
-        IndexFileError: It is no index, of another format version, cut off, or damaged.
+        UnusableIndex: It is of another format version, cut off, or damaged.
+        IndexFileError: It is not an index.
     """
     encoded = _header_bytes(file)
     try:

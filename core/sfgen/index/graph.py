@@ -19,7 +19,17 @@ _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 
 
 def graph(index: TokenAutomaton, *, tokens: bool, ids: bool, max_states: int) -> Graph:
-    """:func:`token_graph`, or without ``tokens`` what characters read, whatever the vocabulary."""
+    """Draw an index by tokens or by characters.
+
+    Args:
+        index: The index.
+        tokens: Whether edges are tokens, as in :func:`token_graph`; else they are characters.
+        ids: Whether tokens are named by their ids instead of their text.
+        max_states: The most states to draw.
+
+    Raises:
+        UsageError: Not even the start may be drawn.
+    """
     arguments.flag("ids", ids)
     if arguments.flag("tokens", tokens):
         return token_graph(index, ids=ids, max_states=max_states)
@@ -27,12 +37,14 @@ def graph(index: TokenAutomaton, *, tokens: bool, ids: bool, max_states: int) ->
 
 
 def token_graph(index: TokenAutomaton, *, ids: bool = False, max_states: int = STATES_DRAWN) -> Graph:
-    r"""The states that tokens lead to, with an edge for all tokens from one state to another; without end tokens.
+    r"""Draw the states that tokens lead to.
+
+    An edge stands for all tokens from one state to another, without end tokens.
 
     Args:
         index: The index.
         ids: Whether tokens are named by their ids instead of their text.
-        max_states: States that are drawn; what is more tokens away from the start is left out.
+        max_states: The most states to draw; those more tokens away from the start are left out.
 
     Raises:
         UsageError: Not even the start may be drawn.
@@ -75,7 +87,12 @@ def _listed(name: Callable[[int], str], tokens: list[int]) -> str:
 
 
 def token_labels(vocabulary: Vocabulary, *, ids: bool) -> Callable[[int], str]:
-    """What a token is called for people: its id, or its text in quotes; ``text#id`` where several have the same."""
+    """Return a function that names tokens for people.
+
+    Args:
+        vocabulary: The tokens.
+        ids: Whether a name is just the id. Else it is the text in quotes, with ``#id`` where several have the same.
+    """
     if ids:
         return str
     names = token_names(vocabulary)
@@ -88,7 +105,9 @@ def token_labels(vocabulary: Vocabulary, *, ids: bool) -> Callable[[int], str]:
 
 
 def quoted(token: bytes) -> str:
-    r"""The text of a token in quotes, with everything to be seen, and cut if it is long.
+    r"""Quote the text of a token, escaping what is invisible.
+
+    A long text is cut.
 
     >>> print(quoted(b"na"), quoted(b' "\n'), quoted("é".encode()[:1]), quoted(b"\\"), quoted(b"=" * 50))
     "na" " \"\n" "\xc3" "\\" "=========================…"

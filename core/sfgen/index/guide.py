@@ -28,12 +28,14 @@ NO_TOKENS: Int32 = np.empty(0, dtype=np.int32)
 
 
 class BaseGuide(Steps, Generic[Position]):
-    """A guide that knows how its positions read bytes; see ``sfgen.protocols.Guide`` for what each method means.
+    """The base of guides that know how positions read bytes.
+
+    ``sfgen.protocols.Guide`` says what each method means.
 
     Args:
         vocabulary: The tokens.
         start: The position of the empty text.
-        max_tokens: The tokens that the sequence may have, end tokens not counted; ``None``: no limit.
+        max_tokens: The most tokens of the text, without the end token; ``None``: any number.
 
     Raises:
         LimitTooSmall: No text can be written with ``max_tokens`` tokens.
@@ -140,12 +142,12 @@ class BaseGuide(Steps, Generic[Position]):
 
     @property
     def state(self) -> int:
-        """A number that names the position."""
+        """A number that identifies the position."""
         return self._number(self._positions[-1])
 
     @property
     def position(self) -> Position:
-        """Where the guide stands; from equal positions the same may follow."""
+        """The present position; what may follow depends on it alone."""
         return self._positions[-1]
 
     @property
@@ -155,20 +157,26 @@ class BaseGuide(Steps, Generic[Position]):
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing can follow: an end token was taken, or the text is complete and cannot go on."""
+        """Whether nothing can follow the text.
+
+        It is so after an end token, and where the text is complete and cannot continue.
+        """
         return self._ended or (self.is_accepting and self._is_final(self._positions[-1]))
 
     def describe(self) -> str:
-        """What views show of the position."""
+        """Describe the position for views."""
         return self._describe(self._positions[-1])
 
     def tokens_left(self) -> int:
-        """The fewest tokens to an end, or a bound above; 0 also where the guide does not look ahead."""
+        """Return the fewest tokens to an end, or an upper bound.
+
+        It is 0 also where the guide does not look ahead.
+        """
         return 0 if self._ended else self._tokens_left(self._positions[-1])
 
     @property
     def room(self) -> int | None:
-        """The tokens that may still be taken; ``None``: any number."""
+        """The tokens that may still be read; ``None``: any number."""
         return None if self.max_tokens is None else self.max_tokens - self._taken
 
     @property
@@ -178,11 +186,11 @@ class BaseGuide(Steps, Generic[Position]):
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def mask(self) -> Mask:
-        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
         return packed(self.allowed_tokens(), len(self.vocabulary))
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the tokens that may follow, ascending, int32.
+        """Return the ids of the allowed tokens, ascending, int32.
 
         Raises:
             GenerationError: The limit is reached, and the text is not complete: the guide does not look ahead.
@@ -229,7 +237,13 @@ class BaseGuide(Steps, Generic[Position]):
         return after if self._tokens_left(after) <= most else None
 
     def forced_bytes(self, most: int | None = None) -> bytes:
-        """The bytes that must follow, at most ``most``: up to the next choice or the first place of an end."""
+        """Return the bytes that must follow, up to the next choice.
+
+        They also stop at the first position where the text may end.
+
+        Args:
+            most: The most bytes to return; ``None``: any number.
+        """
         forced, position = bytearray(), self._positions[-1]
         if most is not None:
             most = arguments.whole_number("most", most, least=0)
@@ -242,17 +256,23 @@ class BaseGuide(Steps, Generic[Position]):
         return bytes(forced)
 
     def is_ready(self) -> bool:
-        """Whether the mask here is made; a guide that keeps none makes it when it is asked."""
+        """Tell whether the mask here is made.
+
+        A guide that keeps no masks makes each when it is needed, and is ready.
+        """
         return True
 
     def allows_several(self) -> bool | None:
-        """Whether two tokens or more may follow; ``None``: only the mask tells."""
+        """Tell whether two tokens or more may follow.
+
+        ``None``: only the mask can tell.
+        """
         return None
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Read a token.
 
         Raises:
             UsageError: The token is not allowed here.
@@ -268,10 +288,12 @@ class BaseGuide(Steps, Generic[Position]):
         self._positions.append(after)
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are part of no token; the guide may then stand inside a token.
+        """Read bytes that are not a whole token.
+
+        The guide may then be inside a token.
 
         Raises:
-            UsageError: No text goes on so.
+            UsageError: No allowed text continues with these bytes.
         """
         self._check_open()
         after = self._read(self._positions[-1], arguments.data("data", data))
@@ -285,7 +307,7 @@ class BaseGuide(Steps, Generic[Position]):
             raise UsageError("the sequence has ended; nothing can follow the end token")
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps; an end token counts as one.
+        """Undo the last ``count`` steps; an end token counts as one.
 
         Raises:
             UsageError: Fewer steps than that were taken.
@@ -303,7 +325,11 @@ class BaseGuide(Steps, Generic[Position]):
                 self._between.pop()
 
     def fork(self, *, limited: bool = True) -> Self:
-        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
+        """Return an independent guide at the same position.
+
+        Args:
+            limited: Whether it keeps the token limit.
+        """
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)  # as copy.copy, in a third of its time: beams fork at every step
         twin._positions, twin._between = self._positions.copy(), self._between.copy()

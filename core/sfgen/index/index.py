@@ -17,10 +17,11 @@ from sfgen.vocabulary import Vocabulary
 
 
 class Index:
-    """A constraint seen through a vocabulary. Immutable, lazy, safe to share between threads.
+    """The index of a constraint over a vocabulary.
 
-    ``Index(dfa, vocabulary)`` is a ``DfaIndex``; any other constraint makes its guides itself (see
-    ``sfgen.protocols.GuidingConstraint``). Its pickle has the constraint and the vocabulary; masks are made anew.
+    It is immutable and lazy, and threads may share it. ``Index(dfa, vocabulary)`` is a ``DfaIndex``; any other
+    constraint makes its guides itself (see ``sfgen.protocols.GuidingConstraint``). Its pickle has the constraint and
+    the vocabulary; masks are made anew.
 
     Args:
         constraint: What a text must satisfy.
@@ -65,11 +66,14 @@ class Index:
         return f"Index({self.constraint!r}, vocabulary of {len(self.vocabulary):,} tokens)"
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a whole text satisfies the constraint; bytes are its UTF-8."""
+        """Tell whether a whole text satisfies the constraint; bytes are its UTF-8."""
         return self.constraint.accepts(text)
 
     def guide(self, max_tokens: int | None = None) -> Guide:
-        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take.
+        """Return a new guide at the start, for one sequence.
+
+        Args:
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
 
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
@@ -79,9 +83,15 @@ class Index:
         return guide
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What a report says of a finished text that breaks the constraint; ``None`` if nobody refuses it.
+        """Check a finished text with the index and the constraint's judges.
 
-        The index itself is asked, and what the constraint can ask besides (``re`` for a pattern).
+        For a pattern, ``re`` is such a judge.
+
+        Args:
+            data: The text as UTF-8.
+
+        Returns:
+            ``None`` if no judge refuses the text; else which constraint it is and which judge refuses, for a report.
         """
         if self.accepts(arguments.data("data", data)):
             return self.constraint.refusal(data)
@@ -89,7 +99,15 @@ class Index:
 
     @classmethod
     def load(cls, path: str | PathLike[str], vocabulary: Tokens) -> DfaIndex:
-        """Read an index that was saved for the same vocabulary; see ``sfgen.index.file``."""
+        """Read an index that was saved for the same vocabulary.
+
+        Args:
+            path: The file.
+            vocabulary: The tokens that the index was saved for.
+
+        Raises:
+            IndexFileError: As for :func:`sfgen.index.file.load`.
+        """
         from sfgen.index import file
 
         return file.load(path, vocabulary, DfaIndex)
@@ -97,13 +115,26 @@ class Index:
 
 @lru_cache(maxsize=16)
 def index_of(constraint: Any, vocabulary: Vocabulary) -> Index:
-    """The index of a constraint or a pattern; the last few are kept, for many texts ask for the same one."""
+    """Return the index of a constraint or a pattern.
+
+    The last few are cached, since many texts have the same one.
+
+    Args:
+        constraint: A constraint, or a pattern as text.
+        vocabulary: The tokens.
+
+    Raises:
+        PatternError: The pattern is invalid, or no finite automaton can match it.
+        DeadEnd: No sequence of tokens writes any text of the constraint.
+    """
     index: Index = Index(Dfa.from_regex(constraint) if isinstance(constraint, str) else constraint, vocabulary)
     return index
 
 
 class DfaIndex(TokenAutomaton, Index):
-    """Which tokens each state of an automaton allows; see ``TokenAutomaton``. It can be drawn, saved and listed.
+    """The index of an automaton; it can be drawn, saved and listed.
+
+    See ``TokenAutomaton``.
 
     Attributes:
         constraint: The automaton; also ``dfa``.
@@ -131,7 +162,10 @@ class DfaIndex(TokenAutomaton, Index):
         return self.dfa.pattern
 
     def guide(self, max_tokens: int | None = None) -> DfaGuide:
-        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take.
+        """Return a new guide at the start, for one sequence.
+
+        Args:
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
 
         Raises:
             LimitTooSmall: No match can be written with ``max_tokens`` tokens.
@@ -139,24 +173,36 @@ class DfaIndex(TokenAutomaton, Index):
         return DfaGuide(self, max_tokens)
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> None:
-        """Write the index to a safetensors file; see ``sfgen.index.file``."""
+        """Write the index to a safetensors file; see ``sfgen.index.file``.
+
+        Args:
+            path: The file.
+            force: Whether a file with other content is replaced.
+
+        Raises:
+            IndexFileError: As for :func:`sfgen.index.file.save`.
+        """
         from sfgen.index import file
 
         file.save(self, path, force=force)
 
     def to_dict(self, *, ids: bool = False) -> dict[str, Any]:
-        """The whole index as plain data for JSON; see ``sfgen.index.export``."""
+        """Convert the index to plain data for JSON; see ``sfgen.index.export``.
+
+        Args:
+            ids: Whether tokens are named by their ids instead of their text.
+        """
         from sfgen.index import export
 
         return export.to_dict(self, ids=ids)
 
     def to_dot(self, *, tokens: bool = False, ids: bool = False, max_states: int = STATES_DRAWN) -> str:
-        """The automaton in the language of Graphviz.
+        """Draw the automaton in the language of Graphviz.
 
         Args:
-            tokens: Draw what tokens read, and not what characters do.
-            ids: Whether these tokens are named by their ids instead of their text.
-            max_states: States that are drawn; what is further from the start is left out, and a note says so.
+            tokens: Whether edges are tokens instead of characters.
+            ids: Whether tokens are named by their ids instead of their text.
+            max_states: The most states to draw; those further from the start are left out, and a note says so.
 
         >>> index = Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"]))
         >>> print(index.to_dot(tokens=True).splitlines()[9].strip())
@@ -168,7 +214,12 @@ class DfaIndex(TokenAutomaton, Index):
         return to_dot(graph(self, tokens=tokens, ids=ids, max_states=max_states))
 
     def to_mermaid(self, *, tokens: bool = False, ids: bool = False, max_states: int = STATES_DRAWN) -> str:
-        """The automaton as a Mermaid flowchart; the arguments are those of :meth:`to_dot`.
+        """Draw the automaton as a Mermaid flowchart.
+
+        Args:
+            tokens: Whether edges are tokens instead of characters.
+            ids: Whether tokens are named by their ids instead of their text.
+            max_states: The most states to draw, as for :meth:`to_dot`.
 
         >>> index = Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"]))
         >>> print(index.to_mermaid().splitlines()[4].strip())

@@ -34,8 +34,8 @@ class LiteralPosition:
     """A position inside a literal.
 
     Attributes:
-        rest: What of the literal is still to come.
-        behind: The position of the guide behind it.
+        rest: The bytes of the literal that are still to come.
+        behind: The position of the guide after it.
     """
 
     rest: bytes
@@ -44,31 +44,38 @@ class LiteralPosition:
 
 @runtime_checkable
 class ReadsTrie(Protocol):
-    """A guide that finds at its start what tokens may follow, faster than byte by byte."""
+    """A guide that can find the allowed tokens of a trie quickly."""
 
     def tokens_behind(self, trie: TokenTrie, skipped: int) -> Int32 | None:
-        """The tokens of a trie that may follow, ascending; ``None`` where it is not faster.
+        """Return the tokens of a trie that may follow, ascending.
 
         Args:
-            trie: What tokens have behind some bytes.
-            skipped: How many bytes that are.
+            trie: The tokens without their first bytes.
+            skipped: The number of those bytes.
+
+        Returns:
+            Int32 token ids; ``None`` where reading byte by byte is as fast.
         """
 
 
 @runtime_checkable
 class CountsLater(Protocol):
-    """A source whose guides do not count to the limit what they begin with."""
+    """A source whose guides count only tokens after some beginning."""
 
     def across(self, max_tokens: int) -> Guide:
-        """A guide at the start, whose first bytes are of a token that began before."""
+        """Return a guide whose first bytes end a token begun before.
+
+        Args:
+            max_tokens: As for ``GuideSource.guide``.
+        """
 
 
 class LiteralTokens:
-    """Which tokens may follow inside a literal.
+    """The tokens that may follow inside a literal.
 
     Args:
         literal: What comes first.
-        source: What comes behind it.
+        source: The constraint after it.
         max_tokens: As for ``LiteralGuide``.
 
     Attributes:
@@ -96,7 +103,7 @@ class LiteralTokens:
         self._kept = _kept_for(source)
 
     def unlimited(self) -> LiteralTokens:
-        """The same without a limit."""
+        """Return a copy without a token limit."""
         twin = object.__new__(LiteralTokens)
         twin.__dict__.update(self.__dict__)
         twin.begin = twin.across = self.begin.fork(limited=False)
@@ -104,15 +111,33 @@ class LiteralTokens:
         return twin
 
     def allowed(self, offset: int) -> Int32:
-        """The tokens that may follow the first ``offset`` bytes of the literal, ascending; read-only and shared."""
+        """Return the tokens allowed at an offset in the literal.
+
+        Args:
+            offset: In bytes.
+
+        Returns:
+            Int32 token ids, ascending, read-only and shared.
+        """
         return self._keep(offset, False, lambda: np.union1d(self._within(offset), self.crossing(offset)))
 
     def crossing(self, offset: int) -> Int32:
-        """The tokens that have the rest of the literal and some bytes behind it, ascending; read-only and shared."""
+        """Return the allowed tokens that continue after the literal.
+
+        Args:
+            offset: In bytes.
+
+        Returns:
+            Int32 token ids, ascending, read-only and shared.
+        """
         return self._keep(offset, True, lambda: self._crossing(offset))
 
     def reads(self, data: bytes) -> bool:
-        """Whether a token may go on with some bytes behind the literal; without any, whether it may end with it."""
+        """Tell whether a token may continue with bytes after the literal.
+
+        Args:
+            data: Those bytes; with none of them, the token ends with the literal.
+        """
         if not data:
             return self._fits(self.begin, self._max_tokens)
         if self.across is None:
@@ -193,18 +218,19 @@ class LiteralTokens:
 
 
 class LiteralGuide(PrefixedGuide[int]):
-    """Walks one sequence through a literal, and then through a constraint. A ``sfgen.protocols.Guide``.
+    """A guide of one sequence through a literal and a constraint.
 
-    A token that writes nothing but the literal does not count to the limit; one that crosses into what comes behind
-    does. It may cross where what comes behind could be written without it, too, with the tokens that it leaves.
+    A token inside the literal does not count towards the limit; one that crosses into what follows does. It may cross
+    where what follows could be written without it, too, with the tokens that it leaves.
 
     Args:
         literal: What comes first; at least one byte.
-        source: What comes behind it.
-        max_tokens: The number of tokens (end tokens not counted) that may write something behind the literal.
+        source: The constraint after it.
+        max_tokens: The most tokens, without the end token, that may write something after the literal.
 
     Raises:
-        LimitTooSmall: Nothing can be written with ``max_tokens`` tokens behind the literal.
+        UsageError: The literal is empty.
+        LimitTooSmall: Nothing can be written after the literal with ``max_tokens`` tokens.
 
     >>> from sfgen import Dfa, Index
     >>> vocabulary = Vocabulary([b" ", b"1", b" 1", b" 12", b"2", b" a", None], end_token_ids=[6])
@@ -224,12 +250,15 @@ class LiteralGuide(PrefixedGuide[int]):
 
     @classmethod
     def within(cls, tokens: LiteralTokens, offset: int, *, bytes_count: bool = False) -> LiteralGuide:
-        """A guide behind the first ``offset`` bytes of a literal, which others have written.
+        """Return a guide at an offset in a literal.
+
+        The bytes before are already in the text.
 
         Args:
-            tokens: Which tokens may follow in the literal.
-            offset: The number of bytes.
-            bytes_count: Whether bytes are of a token that counts to the limit, if they reach behind the literal.
+            tokens: The allowed tokens of the literal.
+            offset: In bytes.
+            bytes_count: Whether ``advance_bytes`` reads bytes of a token that counts towards the limit, if they reach
+                past the literal.
         """
         guide = object.__new__(cls)
         guide._tokens = tokens
@@ -239,17 +268,17 @@ class LiteralGuide(PrefixedGuide[int]):
 
     @property
     def is_inside(self) -> bool:
-        """Whether the literal is not complete."""
+        """Whether the literal is incomplete."""
         return self._behind is None
 
     @property
     def temperature(self) -> float | None:
-        """That of the guide behind the literal; ``None``: that of the generation."""
+        """The temperature of the guide after the literal; ``None``: the generation's."""
         return getattr(self._behind or self._begin, "temperature", None)
 
     @property
     def crosses(self) -> bool:
-        """Whether some token may have the whole literal and more; for the start."""
+        """Whether at the start some token may contain the literal and more."""
         return self._tokens.crossing(0).size > 0
 
     @property

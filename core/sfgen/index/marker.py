@@ -18,7 +18,7 @@ from sfgen.vocabulary import TokenTrie, Vocabulary
 
 @dataclass(frozen=True)
 class Marker:
-    """A text behind which something else begins.
+    """A text after which something else begins.
 
     Args:
         data: Its bytes, at least one.
@@ -44,7 +44,10 @@ class Marker:
 
     @cached_property
     def borders(self) -> list[int]:
-        """Of each state the next shorter one: the longest proper end of the text that the marker begins with."""
+        """The failure function: the next shorter state of each state.
+
+        It is the longest proper suffix of the text read that the marker begins with.
+        """
         borders, border = [0, 0], 0
         for byte in self.data[1:]:
             while border and self.data[border] != byte:
@@ -55,6 +58,10 @@ class Marker:
 
     def read(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes, up to the end of the marker.
+
+        Args:
+            state: How many bytes of the marker were matched before.
+            data: The bytes.
 
         Returns:
             The state after them, and how many of them were read: all, unless the marker is complete.
@@ -73,21 +80,26 @@ class Marker:
         return state, len(data)
 
     def open_from(self, data: bytes | bytearray) -> int:
-        """Where the marker begins that may become whole; the length of the text if none does.
+        """Return where a partial match of the marker begins.
 
         Args:
             data: A text without the marker.
+
+        Returns:
+            An offset in bytes; the length of the text if there is no partial match.
         """
         data = arguments.data("data", data)
         state, _ = self.read(0, bytes(data[max(0, len(data) - len(self.data) + 1) :]))
         return len(data) - state
 
     def completing(self, state: int, trie: TokenTrie, vocabulary: Vocabulary) -> Iterator[int]:
-        """Find the tokens that may complete the marker from a state; some of them do not.
+        """Find candidates for tokens that complete the marker.
+
+        Some of them do not complete it.
 
         Args:
-            state: The state.
-            trie: The tokens, or what they have behind some bytes.
+            state: How many bytes of the marker were matched before.
+            trie: The tokens, or their ends.
             vocabulary: All tokens.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The token ids of packed rows; those of the rows that were asked for last are kept."""
+"""The token ids of token masks; those of the masks that were used last are cached."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from sfgen import arguments
 from sfgen.protocols import Int32, Mask
 
 KEPT = 8 << 20
-"""Bytes of ids that are kept: eight rows that allow every token of the largest vocabularies, or thousands of others."""
+"""Bytes of ids that are cached: of eight masks of all tokens in the largest vocabularies, or of thousands of others."""
 
-_ENTRY = 512  # bytes of what is kept beside the ids of a row
+_ENTRY = 512  # bytes of what is kept beside the ids of a mask
 
 
 def tokens_of_row(row: Mask) -> Int32:
-    """The token ids whose bits are set in a packed row, ascending, int32.
+    """Return the token ids of a mask, ascending, int32.
+
+    Args:
+        row: The mask, uint32 ``[words]``.
+
+    Raises:
+        UsageError: It is not a mask.
 
     >>> tokens_of_row(np.array([0b1001, 1], dtype=np.uint32)).tolist()
     [0, 3, 32]
@@ -34,12 +40,26 @@ def tokens_of_row(row: Mask) -> Int32:
 
 
 def bits_of_row(words: Mask) -> NDArray[np.bool_]:
-    """The bits of a packed row, or of some words of it, bool ``[32 * words]``."""
+    """Return the bits of a mask, or of some of its words.
+
+    Args:
+        words: Uint32 ``[words]``.
+
+    Returns:
+        Bool ``[32 * words]``.
+    """
     return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little").view(np.bool_)
 
 
 def packed(token_ids: Int32, size: int) -> Mask:
-    """The token mask of some tokens of a vocabulary of ``size``, uint32 ``[ceil(size / 32)]``; read-only.
+    """Pack token ids into a mask.
+
+    Args:
+        token_ids: Int32 ``[k]``, in any order.
+        size: The number of tokens of the vocabulary.
+
+    Returns:
+        Uint32 ``[ceil(size / 32)]``, read-only.
 
     >>> packed(np.array([0, 3, 32], dtype=np.int32), 40).tolist()
     [9, 1]
@@ -52,16 +72,21 @@ def packed(token_ids: Int32, size: int) -> Mask:
 
 
 def repeat_tokens(mask: Mask, pairs: NDArray[np.int32]) -> None:
-    """Set the tokens with the same bytes as others that are set."""
+    """Set the tokens whose bytes equal those of set tokens.
+
+    Args:
+        mask: Uint32 ``[words]``, changed in place.
+        pairs: ``repeated_tokens`` of a ``TokenTrie``, int32 ``[pairs, 2]``.
+    """
     if len(pairs):
         has = (mask[pairs[:, 0] >> 5] >> (pairs[:, 0] & 31).astype(np.uint32)) & np.uint32(1)
         np.bitwise_or.at(mask, pairs[:, 1] >> 5, (has << (pairs[:, 1] & 31).astype(np.uint32)).astype(np.uint32))
 
 
 class TokenIds:
-    """The ids of rows that are never changed, without unpacking a row anew at each step. Safe to share between threads.
+    """A cache of the token ids of masks; threads may share it.
 
-    A row is known by being the same object, as it is in all states that have it.
+    Masks are compared by identity: equal ones are one object in all states, and are never changed.
     """
 
     def __init__(self) -> None:
@@ -70,7 +95,9 @@ class TokenIds:
         self._lock = threading.Lock()
 
     def of(self, row: Mask) -> Int32:
-        """The ids of the tokens of a row, ascending, int32; read-only and shared.
+        """Return the token ids of a mask, ascending, int32.
+
+        They are read-only and shared.
 
         >>> row = np.array([0b1001, 1], dtype=np.uint32)
         >>> found = TokenIds()

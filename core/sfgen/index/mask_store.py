@@ -23,10 +23,10 @@ _STEP = 4096  # states between two calls of `progress`
 
 
 class MaskStore:
-    """Which tokens each state allows, as packed token masks. Safe to share between threads.
+    """A lazy store of the token masks of all states.
 
-    A mask is made when it is first asked for: by a walk of the token trie, or, where that takes long, by the shapes of
-    tokens (see ``sfgen.index.masks.shapes``). Equal masks are kept once.
+    Threads may share it. A mask is made when it is first needed: by a walk of the token trie, or, where that takes
+    long, by the shapes of tokens (see ``sfgen.index.masks.shapes``). Equal masks are one object.
 
     Args:
         dfa: The automaton.
@@ -56,13 +56,19 @@ class MaskStore:
         return (len(self._vocabulary) + 31) // 32
 
     def count(self, state: int) -> int:
-        """How many tokens ``state`` allows, end tokens included."""
+        """Return the number of tokens that a state allows, with end tokens."""
         if state < 0 or self.masks[state] is None:
             self.make(state)
         return self._counts[state]
 
     def several(self, state: int) -> bool | None:
-        """Whether ``state`` allows more than one token; ``None`` if that is not told quickly. End tokens are one."""
+        """Tell whether a state allows two tokens or more, if quickly known.
+
+        All end tokens count as one.
+
+        Returns:
+            ``None`` if it would take long.
+        """
         self._check(state)
         ends = len(self._vocabulary.end_token_ids) if self._dfa.accepting[state] else 0
         if self.masks[state] is not None:
@@ -75,12 +81,16 @@ class MaskStore:
         return count - ends + min(1, ends) > 1
 
     def make(self, state: int) -> Mask:
-        """Make the mask of ``state``, or find it where another thread was faster."""
+        """Make the mask of a state, unless another thread just did."""
         mask = self.make_if_quick(state)
         return self._keep_first(state, *self._shapes.mask(state)) if mask is None else mask
 
     def make_if_quick(self, state: int) -> Mask | None:
-        """Make or read the mask of ``state`` if that takes microseconds; ``None`` if it takes longer."""
+        """Make or read the mask of a state if that takes microseconds.
+
+        Returns:
+            ``None`` if it would take longer.
+        """
         self._check(state)
         if self.stored is not None:
             return self._take(state, self.stored)
@@ -88,7 +98,11 @@ class MaskStore:
         return None if count < 0 else self._keep_first(state, mask, count, digest)
 
     def build(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Make the masks of all states; ``progress`` is called with (states done, states in all)."""
+        """Make the masks of all states.
+
+        Args:
+            progress: Called with (states done, states in all).
+        """
         total = len(self._dfa)
         with self._lock:
             if self.stored is not None:
@@ -99,18 +113,28 @@ class MaskStore:
                 progress(total, total)
 
     def within(self, state: int, goal: NDArray[np.bool_]) -> Mask:
-        """The mask of ``state`` if tokens may end in some states only; it is not kept."""
+        """Make the mask of a state with fewer states to end in.
+
+        It is not kept.
+
+        Args:
+            state: The state.
+            goal: The states in which a token may end, bool ``[states]``.
+        """
         self._check(state)
         mask, _, _ = ShapeWalk(TrieWalk(self._dfa, self._vocabulary, goal)).mask(state)
         mask.setflags(write=False)
         return mask
 
     def transitions(self, state: int, trie: TokenTrie | None = None) -> tuple[Int32, Int32]:
-        """The text tokens that ``state`` allows, ascending, and the state each leads to: two int32 arrays.
+        """List the text tokens that a state allows, and their targets.
 
         Args:
             state: The state.
             trie: What is read of the tokens; see ``TrieWalk.transitions``.
+
+        Returns:
+            Token ids, ascending, and the state that each leads to, both int32 ``[k]``.
         """
         self._check(state)
         count, tokens, targets = self._walk.transitions(state, trie=trie)
@@ -118,7 +142,11 @@ class MaskStore:
         return tokens[order], (targets[order] // self._walk.width).astype(np.int32)
 
     def check_refusal(self, state: int, token: int) -> None:
-        """Look into a mask that was read when the automaton refuses a token.
+        """Check that a stored mask does not allow a refused token.
+
+        Args:
+            state: The state.
+            token: A token that the automaton refuses there.
 
         Raises:
             IndexFileError: The mask allows it.

@@ -1,7 +1,8 @@
 """A file that is read here and there while it is in use.
 
-It is read, not mapped into memory. A row of a map takes as long as one that is read (some 15 µs for 32 KB), but where
-somebody cuts a mapped file short, the next look at it kills the process; and what was checked of a map can change.
+It is read, not mapped into memory. A mask of a mapped file takes as long as one that is read (some 15 µs for 32 KB),
+but where somebody cuts a mapped file short, the next look at it kills the process; and what was checked of a map can
+change.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from sfgen.errors import IndexFileError, IndexNotFound, UnusableIndex
 
 
 class OpenFile:
-    """A file that stays open as long as somebody has it. Safe to share between threads, and with a forked process.
+    """A file that stays open while it is in use.
 
-    Who writes another file in its place, as ``save`` does, does not touch what is read here.
+    Threads and a forked process may share it. Another file that takes its place, as ``save`` writes one, does not
+    change what is read here.
 
     Args:
         path: The file.
@@ -28,7 +30,7 @@ class OpenFile:
         own_path: The opened file, for who opens it once more: another one may have taken its place by then.
 
     Raises:
-        IndexFileError: There is none, it is no file but a folder or the like, or it cannot be opened.
+        IndexFileError: It does not exist, is a folder or the like, or cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,10 +52,15 @@ class OpenFile:
         self.own_path = own if os.path.exists(own) else str(path)
 
     def read(self, offset: int, length: int) -> bytes:
-        """So many bytes from a place on.
+        """Read bytes at an offset.
+
+        Args:
+            offset: Of the first byte.
+            length: The number of bytes.
 
         Raises:
-            IndexFileError: They are no longer there, or cannot be read.
+            UnusableIndex: The file was cut short while it was in use.
+            IndexFileError: It cannot be read.
         """
         pieces = []
         while length:

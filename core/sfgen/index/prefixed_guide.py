@@ -20,11 +20,11 @@ Mark = TypeVar("Mark")
 
 
 class PrefixedGuide(Steps, Generic[Mark]):
-    """A ``sfgen.protocols.Guide`` through a beginning, and then through a constraint.
+    """A guide through a beginning, and then through a constraint.
 
     Args:
         vocabulary: The tokens.
-        start: Where the beginning begins. A mark never changes.
+        start: The mark of the beginning's start. A mark never changes.
     """
 
     def __init__(self, vocabulary: Vocabulary, start: Mark) -> None:
@@ -81,12 +81,12 @@ class PrefixedGuide(Steps, Generic[Mark]):
 
     @property
     def state(self) -> int:
-        """The state of the guide of the constraint: that of its start until the beginning is written."""
+        """The state of the constraint's guide; its start inside the beginning."""
         return (self._behind or self._begin).state
 
     @property
     def position(self) -> Hashable:
-        """Where the guide stands."""
+        """The present position; what may follow depends on it alone."""
         return self._position_inside() if self._behind is None else self._behind.position
 
     @property
@@ -100,28 +100,31 @@ class PrefixedGuide(Steps, Generic[Mark]):
         return self._behind is not None and self._behind.is_finished
 
     def describe(self) -> str:
-        """What views show of the position of the guide of the constraint."""
+        """Describe the position of the constraint's guide."""
         return (self._behind or self._begin).describe()
 
     @property
     def temperature(self) -> float | None:
-        """That of the guide of the constraint, once it goes on; ``None``: that of the generation."""
+        """The temperature of the constraint's guide; ``None``: the generation's."""
         return getattr(self._behind, "temperature", None)
 
     def tokens_left(self) -> int:
-        """The fewest tokens to an end, or a bound above; those of the beginning are not counted."""
+        """Return the fewest tokens to an end, or an upper bound.
+
+        Those of the beginning are not counted.
+        """
         return (self._behind or self._begin).tokens_left()
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def mask(self) -> Mask:
-        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
         if self._behind is not None:
             return self._behind.mask()
         return packed(self.allowed_tokens(), len(self.vocabulary))
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the tokens that may follow, ascending, int32; they may be shared, and are not to be changed.
+        """Return the ids of the allowed tokens, ascending, int32; read-only.
 
         Raises:
             DeadEnd: No token of the vocabulary can follow.
@@ -130,23 +133,35 @@ class PrefixedGuide(Steps, Generic[Mark]):
         return self._tokens_inside() if self._behind is None else self._behind.allowed_tokens()
 
     def forced_bytes(self, most: int | None = None) -> bytes:
-        """The bytes that must follow, at most ``most``: up to the next choice or the first place of an end."""
+        """Return the bytes that must follow, up to the next choice.
+
+        They also stop at the first position where the text may end.
+
+        Args:
+            most: The most bytes to return; ``None``: any number.
+        """
         if most is not None:
             arguments.whole_number("most", most, least=0)
         return self._forced_inside(most) if self._behind is None else self._behind.forced_bytes(most)
 
     def is_ready(self) -> bool:
-        """Whether the mask here is made; in the beginning it is made when it is asked for."""
+        """Tell whether the mask here is made.
+
+        In the beginning it is always ready: each mask is made when it is needed.
+        """
         return self._behind is None or self._behind.is_ready()
 
     def allows_several(self) -> bool | None:
-        """Whether two tokens or more may follow; ``None``: only the mask tells."""
+        """Tell whether two tokens or more may follow.
+
+        ``None``: only the mask can tell.
+        """
         return None if self._behind is None else self._behind.allows_several()
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Read a token.
 
         Raises:
             UsageError: The token is not allowed here.
@@ -158,10 +173,10 @@ class PrefixedGuide(Steps, Generic[Mark]):
         self._step(*self._after_token(arguments.whole_number("token_id", token_id)))
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are part of no token.
+        """Read bytes that are not a whole token.
 
         Raises:
-            UsageError: No text goes on so.
+            UsageError: No allowed text continues with these bytes.
         """
         if self._behind is not None:
             self._behind.advance_bytes(data)
@@ -174,7 +189,7 @@ class PrefixedGuide(Steps, Generic[Mark]):
         self._behind = behind
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps.
+        """Undo the last ``count`` steps.
 
         Raises:
             UsageError: Fewer steps than that were taken.
@@ -192,7 +207,11 @@ class PrefixedGuide(Steps, Generic[Mark]):
             self._behind = None
 
     def fork(self, *, limited: bool = True) -> Self:
-        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
+        """Return an independent guide at the same position.
+
+        Args:
+            limited: Whether it keeps the token limit.
+        """
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._marks = self._marks.copy()

@@ -13,9 +13,10 @@ Reading = TypeVar("Reading")
 
 
 class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
-    """What a guide has besides, which can tell what another reader makes of the text so far; stands before its class.
+    """A mixin for guides beside which another reader follows the text.
 
-    The other one reads when it is asked, and only what it has not read before.
+    It stands before the class of the guide. The other reader reads when its result is needed, and only what it has not
+    read before.
     """
 
     def _begin_beside(self, start: Reading) -> None:
@@ -34,7 +35,7 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
         return self._readings[-1]
 
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Read a token.
 
         Raises:
             UsageError: The token is not allowed here.
@@ -44,16 +45,16 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
             self._pieces.append(self.vocabulary.tokens[token_id] or b"")
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are part of no token.
+        """Read bytes that are not a whole token.
 
         Raises:
-            UsageError: No text goes on so.
+            UsageError: No allowed text continues with these bytes.
         """
         super().advance_bytes(data)
         self._pieces.append(bytes(data))
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps; an end token counts as one.
+        """Undo the last ``count`` steps; an end token counts as one.
 
         Raises:
             UsageError: Fewer steps than that were taken.
@@ -63,7 +64,11 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
         del self._pieces[kept:], self._readings[kept + 1 :]
 
     def fork(self, *, limited: bool = True) -> Self:
-        """A second guide at the same position, which goes its own way; without ``limited``, without a limit."""
+        """Return an independent guide at the same position.
+
+        Args:
+            limited: Whether it keeps the token limit.
+        """
         twin = super().fork(limited=limited)
         twin._pieces, twin._readings = self._pieces.copy(), self._readings.copy()
         return twin

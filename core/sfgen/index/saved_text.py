@@ -44,7 +44,7 @@ class SavedText:
     Args:
         kind: What it is called: ``"schema"`` in the format ``sfgen-schema-1``.
         version: The version of the format.
-        keys: What is told of it besides what all kinds tell, in order.
+        keys: The fields of this kind, besides those that all kinds have, in order.
     """
 
     kind: SavedKind
@@ -53,20 +53,20 @@ class SavedText:
 
     @property
     def format(self) -> str:
-        """The format by its name."""
+        """The name of the format, with its version."""
         return f"sfgen-{self.kind}-{self.version}"
 
     def save(self, fields: Mapping[str, str], vocabulary: Tokens, path: str | PathLike[str], *, force: bool) -> None:
-        """Write a file.
+        """Write a constraint to a file.
 
         Args:
-            fields: What is told, by its keys.
-            vocabulary: What it is to be used with.
+            fields: The fields of this kind, by its keys.
+            vocabulary: The tokens that it is used with.
             path: The file.
-            force: Whether a file that holds something else is replaced.
+            force: Whether a file with other content is replaced.
 
         Raises:
-            IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
+            IndexFileError: The file cannot be written, or it holds something else and ``force`` is false.
         """
         place = arguments.path("path", path, error=IndexFileError)
         arguments.flag("force", force)
@@ -86,8 +86,13 @@ class SavedText:
     def load(self, path: str | PathLike[str], vocabulary: Tokens) -> dict[str, str]:
         """Read a file that was saved for the same vocabulary.
 
+        Args:
+            path: The file.
+            vocabulary: The tokens that it was saved for.
+
         Raises:
-            IndexFileError: No such file, none of this kind, damaged, or made for another vocabulary.
+            OtherVocabulary: It was made for another vocabulary.
+            IndexFileError: There is no such file, it is not of this kind, or it is damaged.
         """
         metadata = self.read(path)
         if metadata is None:
@@ -98,10 +103,14 @@ class SavedText:
         return metadata
 
     def read(self, path: str | PathLike[str]) -> dict[str, str] | None:
-        """What a file tells, whatever the vocabulary; ``None`` if it is none of this kind at all.
+        """Read the fields of a file, for any vocabulary.
+
+        Returns:
+            ``None`` if the file is not of this kind at all.
 
         Raises:
-            IndexFileError: There is no such file, or it is a damaged one of this kind.
+            UnusableIndex: It is of this kind, and damaged or of another format version.
+            IndexFileError: There is no such file, or it cannot be read.
         """
         file = OpenFile(arguments.path("path", path, error=IndexFileError))
         beginning = f'{{"__metadata__":{{"format":"sfgen-{self.kind}-'.encode()
@@ -130,7 +139,12 @@ class SavedText:
         return found
 
     def damaged(self, path: str | PathLike[str], why: str) -> UnusableIndex:
-        """The error that a file is not as it was written."""
+        """Return the error for a damaged file.
+
+        Args:
+            path: The file.
+            why: What was found.
+        """
         return UnusableIndex(path, f"is damaged: {why}", self.kind)
 
     def _holds(self, path: Path, metadata: Mapping[str, str]) -> bool:
@@ -143,12 +157,12 @@ class SavedText:
 
 
 def encoded(metadata: Mapping[str, str]) -> bytes:
-    """The whole file of a string map."""
+    """Encode a string map as a whole file."""
     text = json.dumps({"__metadata__": metadata}, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
 
 
 def digest(metadata: Mapping[str, str]) -> str:
-    """The checksum of a string map, in hexadecimal digits."""
+    """Return the checksum of a string map, in hexadecimal digits."""
     return hashlib.sha256(encoded({**metadata, "checksum": _NO_CHECKSUM})).hexdigest()

@@ -11,7 +11,7 @@ from sfgen.index.token_automaton import TokenAutomaton
 
 @dataclass(frozen=True)
 class Statistics:
-    """What there is in an index.
+    """The size of an index.
 
     Attributes:
         states: States of the automaton.
@@ -19,7 +19,7 @@ class Statistics:
         transitions: Text tokens that may follow, summed over the states that are reached.
         accepting: The states in which the text may end.
         forced_runs: The texts that must follow once they have begun, each once; of at least one whole character.
-        nbytes: Memory that the automaton and the rows of all states take.
+        nbytes: Memory that the automaton and the masks of all states take, in bytes.
     """
 
     states: int
@@ -31,7 +31,7 @@ class Statistics:
 
 
 def statistics(index: TokenAutomaton) -> Statistics:
-    """Count what is in an index. The rows of all states are made for it.
+    """Measure an index, making the masks of all its states.
 
     >>> from sfgen import Dfa, Index, Vocabulary
     >>> vocabulary = Vocabulary([b"h", b"ot", b"hot", b"el", None], end_token_ids=[4])
@@ -56,7 +56,7 @@ def statistics(index: TokenAutomaton) -> Statistics:
 
 
 def reached(index: TokenAutomaton) -> list[int]:
-    """The states that tokens lead to from the start, which is one of them."""
+    """Return the states that tokens lead to, the start included."""
     if index.steps_byte_by_byte:
         return list(range(len(index.dfa)))
     seen = {0}

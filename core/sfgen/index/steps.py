@@ -10,11 +10,14 @@ from sfgen.errors import UsageError
 
 
 class Steps(ABC):
-    """A part of every guide: see ``sfgen.protocols.Guide``."""
+    """A mixin of every guide that counts the tokens it can read.
+
+    See ``sfgen.protocols.Guide``.
+    """
 
     @abstractmethod
     def advance(self, token_id: int) -> None:
-        """Take a token.
+        """Read a token.
 
         Raises:
             UsageError: The token is not allowed here.
@@ -22,17 +25,19 @@ class Steps(ABC):
 
     @abstractmethod
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` steps.
+        """Undo the last ``count`` steps.
 
         Raises:
             UsageError: Fewer steps than that were taken.
         """
 
     def validate(self, token_ids: Sequence[int]) -> int:
-        """How many of these tokens, from the first on, may follow one after the other.
+        """Return how many of these tokens, from the first on, may follow.
+
+        The guide does not move.
 
         Raises:
-            UsageError: They are no list of token ids.
+            UsageError: They are not a list of token ids.
         """
         token_ids, count = arguments.token_ids("token_ids", token_ids), 0
         try:

@@ -1,4 +1,4 @@
-"""The rows of a saved index, each read from the file, and looked at, when it is first asked for."""
+"""The masks of a saved index, each read from the file, and checked, when it is first needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sfgen.protocols import Int32, Mask
 
 
 class StoredRows:
-    """The different rows of a saved index. Safe to share between threads.
+    """The different masks of a saved index; threads may share it.
 
     Args:
         file: The file.
@@ -39,10 +39,12 @@ class StoredRows:
         return len(self.counts)
 
     def read(self, number: int) -> Mask:
-        """A row, read-only. It is read anew each time.
+        """Read a mask from the file, read-only.
+
+        It is read anew each time.
 
         Raises:
-            IndexFileError: It is not the row that was saved, or is no longer there.
+            IndexFileError: It is not the mask that was saved, or is no longer there.
         """
         width = (self._tokens + 31) // 32 * 4
         data = self._file.read(self._offset + number * width, width)
@@ -55,7 +57,10 @@ class StoredRows:
         return row
 
     def contradiction(self, state: int) -> IndexFileError:
-        """That a row is whole, but does not belong to the automaton: no file that sfgen wrote has such a one."""
+        """Return the error for a mask that contradicts the automaton.
+
+        It is undamaged, but sfgen writes no such mask.
+        """
         return self._damaged(f"the row of state {state} contradicts the automaton")
 
     def _damaged(self, reason: str) -> IndexFileError:

@@ -1,7 +1,7 @@
 """A thought before a constraint: free text up to a marker, and then what the constraint allows.
 
 Both are one guide, so a token may hold the end of the marker and the beginning of the constraint's text. A thought is
-bounded: after so many tokens the rest of the marker must follow.
+bounded: after N tokens the rest of the marker must follow.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ class Thought:
     """A source of guides through free text, a marker, and a constraint.
 
     Args:
-        marker: What the free text ends with.
+        marker: The text that ends the free text.
         source: The constraint.
-        max_thought: The tokens that the free text may have; what writes nothing but the marker behind them is not
-            counted.
+        max_thought: The most tokens of the free text; what after them writes only the marker is not counted.
 
     >>> from sfgen import Dfa, Index
     >>> vocabulary = Vocabulary([b"a", b".", b".1", b"1", b"2", None], end_token_ids=[5])
@@ -53,10 +52,10 @@ class Thought:
         self.max_thought = arguments.whole_number("max_thought", max_thought, least=0)
 
     def guide(self, max_tokens: int | None = None) -> ThoughtGuide:
-        """A new guide at the start of the thought.
+        """Return a new guide at the start of the thought.
 
         Args:
-            max_tokens: The tokens that may write something behind the marker.
+            max_tokens: The most tokens that may write something after the marker.
 
         Raises:
             LimitTooSmall: No text of the constraint can be written with ``max_tokens`` tokens.
@@ -65,12 +64,22 @@ class Thought:
         return ThoughtGuide(self, max_tokens)
 
     def across(self, max_tokens: int) -> ThoughtGuide:
-        """As :meth:`guide`; its first bytes are of a token that began before, and count as one behind the marker."""
+        """Return a guide whose first bytes end a token begun before.
+
+        That token counts as one after the marker, if its bytes reach there.
+
+        Args:
+            max_tokens: As for :meth:`guide`.
+
+        Raises:
+            LimitTooSmall: As for :meth:`guide`.
+            DeadEnd: As for :meth:`guide`.
+        """
         most = arguments.whole_number("max_tokens", max_tokens, least=0)
         return ThoughtGuide(self, most, bytes_count=True)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What the constraint's judges say of what is behind the first marker."""
+        """Check what is after the first marker with the constraint's judges."""
         _, marker, text = arguments.data("data", data).partition(self.marker.data)
         if not marker:
             return {"constraint": repr(self.marker.data), "refused by": "the search for the marker"}
@@ -78,7 +87,7 @@ class Thought:
 
 
 class ThoughtTokens:
-    """Which tokens may follow in a thought.
+    """The tokens that may follow in a thought.
 
     Args:
         thought: The thought.
@@ -99,22 +108,29 @@ class ThoughtTokens:
         self._max_tokens = max_tokens
 
     def unlimited(self) -> ThoughtTokens:
-        """The same without a limit."""
+        """Return a copy without a token limit."""
         twin = object.__new__(ThoughtTokens)
         twin.__dict__.update(self.__dict__)
         twin.literal, twin._max_tokens = self.literal.unlimited(), None
         return twin
 
     def can_end(self, state: int) -> bool:
-        """Whether the rest of the marker can be written from a state of it."""
+        """Tell whether the rest of the marker can be written.
+
+        Args:
+            state: How many bytes of the marker were matched.
+        """
         if self.marker.token is not None:
             return self.literal.reads(b"")
         return self.literal.allowed(state).size > 0
 
     def allowed(self, state: int) -> Int32:
-        """The tokens that may follow, ascending; read-only and shared.
+        """Return the allowed tokens, ascending, int32; read-only and shared.
 
-        Behind those that do not complete the marker it can still be written.
+        After those that do not complete the marker it can still be written.
+
+        Args:
+            state: How many bytes of the marker were matched.
         """
         key = self.marker, state, self._max_tokens
         found = self._kept.get(key)
@@ -127,12 +143,12 @@ class ThoughtTokens:
         return found
 
     def behind(self, state: int, trie: TokenTrie, skipped: int) -> Int32:
-        """The tokens of a trie that may follow, ascending.
+        """Return the tokens of a trie that may follow, ascending.
 
         Args:
-            state: The state of the marker.
-            trie: What tokens have behind some bytes.
-            skipped: How many bytes that are.
+            state: How many bytes of the marker were matched.
+            trie: The tokens without their first bytes.
+            skipped: The number of those bytes.
         """
         marker, tokens = self.marker, self.vocabulary.tokens
         candidates = np.sort(trie.token_ids)
@@ -178,11 +194,11 @@ class ThoughtPosition:
 
 
 class ThoughtMark(NamedTuple):
-    """Where a guide stands in a thought.
+    """The position of a guide in a thought.
 
     Args:
-        state: The state of the marker.
-        tokens: The tokens until there.
+        state: How many bytes of the marker were matched.
+        tokens: The tokens read.
     """
 
     state: int
@@ -190,7 +206,7 @@ class ThoughtMark(NamedTuple):
 
 
 class ThoughtGuide(PrefixedGuide[ThoughtMark]):
-    """Walks one sequence through a thought, a marker, and a constraint.
+    """A guide of one sequence through a thought and a constraint.
 
     Args:
         thought: What it walks through.
@@ -213,17 +229,25 @@ class ThoughtGuide(PrefixedGuide[ThoughtMark]):
 
     @property
     def in_thought(self) -> bool:
-        """Whether the marker is not complete."""
+        """Whether the marker is incomplete."""
         return self._behind is None or (isinstance(self._behind, LiteralGuide) and self._behind.is_inside)
 
     def tokens_behind(self, trie: TokenTrie, skipped: int) -> Int32 | None:
-        """The tokens of a trie that may follow, ascending: see :meth:`ThoughtTokens.behind`; ``None``: no thought."""
+        """Return the tokens of a trie that may follow, ascending.
+
+        Args:
+            trie: The tokens without their first bytes.
+            skipped: The number of those bytes.
+
+        Returns:
+            As :meth:`ThoughtTokens.behind`; ``None`` outside of the free text.
+        """
         if self._behind is not None or self._must_end:
             return None
         return self._tokens.behind(self._marks[-1].state, trie, skipped)
 
     def describe(self) -> str:
-        """What views show of the position of the guide behind the marker; before it, that it is a thought."""
+        """Describe the position after the marker; else return ``"thought"``."""
         return "thought" if self.in_thought else super().describe()
 
     @property

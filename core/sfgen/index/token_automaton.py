@@ -1,6 +1,6 @@
 """An automaton seen through a vocabulary: which tokens each state allows, where they lead, and the way to the end.
 
-Masks are made when a state is first asked for and kept; equal masks are stored once. The next state is found by walking
+Masks are made when a state is first visited and kept; equal masks are stored once. The next state is found by walking
 the bytes of the token, so no table of transitions is kept.
 """
 
@@ -30,10 +30,11 @@ _SHOWN = 60  # characters of a match in a message
 
 
 class TokenAutomaton:
-    """Which tokens each state of a DFA allows. Immutable, lazy, safe to share between threads.
+    """The token masks and transitions of a DFA's states.
 
-    A token is allowed in a state if the automaton can read all its bytes from there and if, from the state it leads
-    to, some sequence of tokens still reaches an accepting state. End tokens are allowed exactly in accepting states.
+    It is immutable and lazy, and threads may share it. A token is allowed in a state if the automaton can read all its
+    bytes from there and if, from the state it leads to, some sequence of tokens still reaches an accepting state. End
+    tokens are allowed exactly in accepting states.
 
     Args:
         dfa: The automaton of the pattern.
@@ -42,7 +43,7 @@ class TokenAutomaton:
     Attributes:
         dfa: The automaton.
         vocabulary: The tokens.
-        masks: The row of each state that was asked for, read-only; ``None`` for the others. For guides.
+        masks: The mask of each state that was needed so far, read-only; ``None`` for the others. For guides.
 
     Raises:
         UsageError: The automaton accepts no text at all.
@@ -89,10 +90,14 @@ class TokenAutomaton:
     # ---- what a state allows -----------------------------------------------------------------------------------
 
     def row(self, state: int) -> Mask:
-        """The mask of ``state``: bit ``t % 32`` of word ``t // 32`` says whether token ``t`` is allowed.
+        """Return the token mask of a state.
 
         Returns:
-            uint32 ``[ceil(len(vocabulary) / 32)]``, read-only and shared.
+            Uint32 ``[ceil(len(vocabulary) / 32)]``, read-only and shared. Bit ``t % 32`` of word ``t // 32`` is set
+            where token ``t`` is allowed.
+
+        Raises:
+            UsageError: There is no such state.
         """
         if state.__class__ is not int or not 0 <= state < self._size:
             state = self._known(state)
@@ -100,31 +105,50 @@ class TokenAutomaton:
         return self._rows.make(state) if row is None else row
 
     def allowed_count(self, state: int) -> int:
-        """How many tokens ``state`` allows, end tokens included."""
+        """Return the number of tokens that a state allows, with end tokens."""
         return self._rows.count(self._known(state))
 
     def allowed_tokens(self, state: int) -> Int32:
-        """The ids of the tokens that ``state`` allows, ascending, int32; read-only and shared."""
+        """Return the ids of a state's allowed tokens, ascending, int32.
+
+        They are read-only and shared.
+        """
         return self._ids.of(self.row(state))
 
     def is_made(self, state: int) -> bool:
-        """Whether the row of ``state`` was made, or read from a file, already."""
+        """Tell whether the mask of a state was made or read already."""
         return self.masks[self._known(state)] is not None
 
     def is_ready(self, state: int) -> bool:
-        """Whether the row of ``state`` is made; one that takes microseconds is made now."""
+        """Tell whether the mask of a state is made.
+
+        One that takes microseconds is made now.
+        """
         return self.masks[self._known(state)] is not None or self._rows.make_if_quick(state) is not None
 
     def allows_several(self, state: int) -> bool | None:
-        """Whether ``state`` allows more than one token, if that is told within microseconds. End tokens are one.
+        """Tell whether a state allows two tokens or more, if quickly known.
+
+        All end tokens count as one.
 
         Returns:
-            ``None`` where it takes longer to tell; then it is known when the row is made.
+            ``None`` where it would take longer than microseconds; it is known when the mask is made.
         """
         return self._rows.several(self._known(state))
 
     def next_state(self, state: int, token_id: int) -> int:
-        """The state after ``token_id``; -1 where it is not allowed, or is an end token, which leads nowhere."""
+        """Return the state after a token.
+
+        Args:
+            state: The state before it.
+            token_id: The token.
+
+        Returns:
+            -1 where the token is not allowed, or is an end token, which leads nowhere.
+
+        Raises:
+            UsageError: There is no such state.
+        """
         if state.__class__ is not int or not 0 <= state < self._size:
             state = self._known(state)
         if token_id.__class__ is not int:
@@ -140,7 +164,18 @@ class TokenAutomaton:
         return state if self._live is None or self._live[state] else -1
 
     def walk(self, state: int, data: bytes) -> int:
-        """The state after some bytes; -1 where they are refused. It may be inside a token."""
+        """Return the state after some bytes, which may be inside a token.
+
+        Args:
+            state: The state before them.
+            data: The bytes.
+
+        Returns:
+            -1 where they are refused.
+
+        Raises:
+            UsageError: There is no such state.
+        """
         steps, width = self._steps, self._width
         state = self._known(state)
         if data.__class__ is not bytes:
@@ -152,19 +187,23 @@ class TokenAutomaton:
         return state
 
     def is_accepting(self, state: int) -> bool:
-        """Whether the text may end in ``state``."""
+        """Tell whether the text may end in a state."""
         if state.__class__ is not int or not 0 <= state < self._size:
             state = self._known(state)
         return self._accepting[state] > 0
 
     def is_final(self, state: int) -> bool:
-        """Whether the text must end in ``state``: it is accepting, and nothing can follow."""
+        """Tell whether a state is accepting and has no transitions."""
         if state.__class__ is not int or not 0 <= state < self._size:
             state = self._known(state)
         return self._accepting[state] > 0 and max(self._steps[state * self._width : (state + 1) * self._width]) < 0
 
     def only_step(self, state: int) -> tuple[int, int] | None:
-        """The byte that must follow in ``state`` and the state after it; ``None`` where there is a choice or an end."""
+        """Return the only byte that can follow, and the state after it.
+
+        Returns:
+            ``None`` where there is a choice, or the text may end.
+        """
         if self._accepting[self._known(state)]:
             return None
         targets = self._steps[state * self._width : (state + 1) * self._width].tolist()
@@ -175,7 +214,14 @@ class TokenAutomaton:
         return byte, targets[read[0]]
 
     def forced_bytes(self, state: int, most: int | None = None) -> bytes:
-        """The bytes that must follow ``state``, at most ``most``: up to a choice or the first accepting state."""
+        """Return the bytes that must follow a state, up to a choice.
+
+        They also stop at the first accepting state.
+
+        Args:
+            state: The state.
+            most: The most bytes to return; ``None``: any number.
+        """
         forced = bytearray()
         if most is not None:
             most = arguments.whole_number("most", most, least=0)
@@ -185,11 +231,15 @@ class TokenAutomaton:
         return bytes(forced)
 
     def transitions(self, state: int) -> tuple[Int32, Int32]:
-        """The text tokens that ``state`` allows, ascending, and the state each leads to: two int32 arrays."""
+        """List the text tokens that a state allows, and their targets.
+
+        Returns:
+            Token ids, ascending, and the state that each leads to, both int32 ``[k]``.
+        """
         return self._rows.transitions(self._known(state))
 
     def tokens_behind(self, state: int, trie: TokenTrie, room: int | None = None) -> Int32:
-        """The tokens of which ``state`` can read the end, ascending, int32.
+        """Return the tokens whose end a state can read, ascending, int32.
 
         Args:
             state: Where that end begins.
@@ -205,9 +255,13 @@ class TokenAutomaton:
         return tokens[self.distance[targets] <= room]
 
     def bounded_row(self, state: int, tokens_left: int) -> Mask:
-        """The mask of ``state`` when at most ``tokens_left`` more tokens (end tokens not counted) may be written.
+        """Return the token mask of a state near the limit.
 
         A token is allowed only if the text can still be completed with the tokens that remain after it.
+
+        Args:
+            state: The state.
+            tokens_left: The tokens that may still be written, without the end token.
         """
         tokens_left = arguments.whole_number("tokens_left", tokens_left)
         if tokens_left > self.longest_way or tokens_left > self._longest_exact:
@@ -218,16 +272,23 @@ class TokenAutomaton:
 
     @cached_property
     def distance(self) -> Int32:
-        """D(s): the fewest tokens from each state to an accepting one; ``UNREACHABLE`` where there is no way."""
+        """D(s), the fewest tokens from each state to an accepting one.
+
+        Int32 ``[states]``; ``UNREACHABLE`` where no tokens lead there.
+        """
         return token_distances(self.dfa, self.vocabulary.trie)
 
     @cached_property
     def longest_way(self) -> int:
-        """A number of tokens that is enough to reach an accepting state from every live state."""
+        """An upper bound of the tokens from any live state to acceptance."""
         return self._longest_exact if self._byte_distance is None else int(self._byte_distance.max())
 
     def check_limit(self, max_tokens: int) -> None:
-        """Raise ``LimitTooSmall`` if no match can be written with ``max_tokens`` tokens."""
+        """Refuse a token limit below the shortest match.
+
+        Raises:
+            LimitTooSmall: No match can be written with ``max_tokens`` tokens.
+        """
         max_tokens = arguments.whole_number("max_tokens", max_tokens, least=0)
         if self._byte_distance is not None and max_tokens >= self._byte_distance[0]:
             return
@@ -242,7 +303,10 @@ class TokenAutomaton:
         )
 
     def shortest_tokens(self) -> list[int]:
-        """A shortest sequence of tokens from the start to an accepting state (the lowest ids of all such)."""
+        """Return a shortest sequence of tokens from the start to acceptance.
+
+        Of several such sequences it is the one with the lowest ids.
+        """
         state, path = 0, []
         while self.distance[state]:
             tokens, targets = self.transitions(state)
@@ -254,34 +318,52 @@ class TokenAutomaton:
     # ---- making and keeping ------------------------------------------------------------------------------------
 
     def build(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Make the rows of all states now. ``progress`` is called with (states done, states in all)."""
+        """Make the masks of all states now.
+
+        Args:
+            progress: Called with (states done, states in all).
+        """
         if progress is not None:
             arguments.function("progress", progress)
         self._rows.build(progress)
 
     @property
     def steps_byte_by_byte(self) -> bool:
-        """Whether every byte that the automaton can need is a token by itself, so that tokens reach every state."""
+        """Whether every byte that the automaton reads is a token.
+
+        Tokens then reach every state.
+        """
         return self._live is None
 
     @property
     def row_words(self) -> int:
-        """The number of 32-bit words of a row."""
+        """The number of 32-bit words of a mask."""
         return self._rows.words
 
     @property
     def stored_rows(self) -> StoredRows | None:
-        """The rows in the file that the index was loaded from, if it was."""
+        """The masks in the file that the index was loaded from.
+
+        ``None`` for an index that was made.
+        """
         return self._rows.stored
 
     def adopt_rows(self, stored: StoredRows) -> None:
-        """Read rows from a file when they are asked for, instead of making them."""
+        """Read masks from a file when needed, instead of making them."""
         from sfgen.index.stored_rows import StoredRows
 
         self._rows.stored = arguments.instance("stored", stored, StoredRows)
 
     def check_refusal(self, state: int, token_id: int) -> None:
-        """Raise ``IndexFileError`` if a row from a file allows ``token_id``, which the automaton refuses."""
+        """Check that no mask from a file allows a refused token.
+
+        Args:
+            state: The state.
+            token_id: A token that the automaton refuses there.
+
+        Raises:
+            IndexFileError: The mask allows it: the file contradicts its own automaton.
+        """
         self._rows.check_refusal(self._known(state), arguments.whole_number("token_id", token_id))
 
     @cached_property

@@ -12,7 +12,7 @@ from sfgen.vocabulary import Vocabulary
 
 
 class Unconstrained:
-    """A source of guides for text that may be anything.
+    """A source of guides for any text.
 
     Args:
         vocabulary: The tokens.
@@ -26,21 +26,27 @@ class Unconstrained:
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
 
     def guide(self, max_tokens: int | None = None) -> UnconstrainedGuide:
-        """A new guide at the start. ``max_tokens`` is the number of tokens that it may take."""
+        """Return a new guide at the start.
+
+        Args:
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
+        """
         return UnconstrainedGuide(self.vocabulary, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Nobody refuses any text."""
+        """Refuse no text."""
         arguments.data("data", data)
         return None
 
 
 class UnconstrainedGuide(BaseGuide[int]):
-    """A guide without a constraint. Special tokens that are no end tokens are never allowed.
+    """A guide without a constraint.
+
+    Every token that is text is allowed, and of special tokens only end tokens.
 
     Args:
         vocabulary: The tokens.
-        max_tokens: The number of tokens that the sequence may have; then only an end token is allowed.
+        max_tokens: The most tokens of the text; then only an end token is allowed.
     """
 
     def __init__(self, vocabulary: Tokens, max_tokens: int | None = None) -> None:
@@ -62,13 +68,13 @@ class UnconstrainedGuide(BaseGuide[int]):
         return False
 
     def mask(self) -> Mask:
-        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
         if self._ended:
             return packed(NO_TOKENS, len(self.vocabulary))
         return self._only_ends if self.room == 0 else self._everything
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the allowed tokens, ascending, int32."""
+        """Return the ids of the allowed tokens, ascending, int32."""
         mask = self.mask()
         return self._allowed if mask is self._everything else tokens_of_row(mask)
 

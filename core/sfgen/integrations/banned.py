@@ -24,14 +24,14 @@ _BYTES_KEPT = 8 << 20
 class Banned:
     """The rule of a ban: no token completes a banned match.
 
-    A token that is no text is none of its business, but where the end of the text would complete a match, it may not
-    stand either: it could be an end token that only the caller of ``generate`` knows. Ids beyond the vocabulary are no
-    text, so the masks reach as far as an output layer may.
+    A token that is not text is always allowed, except where the end of the text would complete a match: it could be an
+    end token that only the caller of ``generate`` knows. Ids beyond the vocabulary are not text, so the masks reach as
+    far as an output layer may.
 
     Args:
         banned: What must not be written.
         vocabulary: The tokens.
-        max_tokens: The tokens that a text may have, its end token not counted.
+        max_tokens: The most tokens of a text, without the end token; ``None``: any number.
     """
 
     def __init__(self, banned: BannedWords, vocabulary: Vocabulary, max_tokens: int | None) -> None:
@@ -43,32 +43,35 @@ class Banned:
         self._masks: dict[tuple[int, bool], Mask] = {}  # by state and whether the next token is the last
 
     def new_texts(self) -> None:
-        """Forget the states of the texts before, if there are many."""
+        """Forget the states of earlier texts, if there are many."""
         if self.is_full:
             self._forbidden.forget()
             self._masks.clear()
 
     @property
     def is_full(self) -> bool:
-        """Whether it knows so many states that it should forget them between two texts."""
+        """Whether its caches should be dropped between two texts."""
         return self._forbidden.is_full
 
     def limited(self, max_tokens: int | None) -> Banned:
-        """The same rule for texts of another limit; both share what is known of states and masks."""
+        """Return the same rule with another token limit, sharing its caches."""
         twin = copy.copy(self)
         twin.max_tokens = max_tokens
         return twin
 
     def guide(self, prompt: Sequence[int]) -> BannedGuide:
-        """A guide whose matcher is behind the prompt."""
+        """Return a guide whose matcher has read the prompt."""
         return BannedGuide(self, self._forbidden.begin(read_prompt(self.vocabulary, prompt)))
 
     def mask(self, row: BatchRow) -> Mask | None:
-        """What the guide allows. Behind an end token there may be more text, and it is watched as well."""
+        """Return the token mask of a row; ``None`` for one that strayed.
+
+        After an end token there may be more text, and it is watched as well.
+        """
         return None if row.stage is Stage.STRAYED else row.guide.mask()
 
     def dead_end(self, guide: Guide) -> str:
-        """Why nothing may follow."""
+        """Say why nothing may follow."""
         if guide.mask() is self._ends:
             return "the limit is reached, and the model has no end token of the vocabulary to say so"
         return "only banned text could follow"
@@ -76,18 +79,33 @@ class Banned:
     # ---- for the guides --------------------------------------------------------------------------------------------
 
     def after(self, state: int, data: bytes) -> int | None:
-        """The state of the matcher after some bytes; ``None`` where a match is complete."""
+        """Return the state of the matcher after some bytes.
+
+        Args:
+            state: The state before them.
+            data: The bytes.
+
+        Returns:
+            ``None`` where a match is complete.
+        """
         target = self._forbidden.next_state(state, data)
         return None if target == COMPLETE else target
 
     def may_end(self, state: int) -> bool:
-        """Whether the text may end in a state."""
+        """Tell whether the text may end in a state."""
         return not self._forbidden.verdict(state).end
 
     def mask_of(self, state: int, room: int | None) -> Mask:
-        """All but what completes a match, uint32, longer than the vocabulary; only end tokens where there is no room.
+        """Return the token mask of a state.
 
-        It is the same object for as long as it is kept.
+        It is the same object for as long as it is cached.
+
+        Args:
+            state: The state of the matcher.
+            room: The tokens that may still be written; ``None``: any number. Without room only end tokens are allowed.
+
+        Returns:
+            Uint32 ``[words]``, longer than the vocabulary.
         """
         if room is not None and room <= 0:
             return self._ends
@@ -108,14 +126,15 @@ class Banned:
 
 
 class BannedGuide(BaseGuide[int]):
-    """Watches one text for banned words; a position is the number of the matcher's state.
+    """A guide that watches one text for banned words.
 
-    It takes all tokens that complete no match, also those that its mask leaves out: another processor may have forced
-    one, and what follows is to be watched. An end token need not be one for ``generate``, so there is no end.
+    A position is the number of the matcher's state. It reads all tokens that complete no match, also those that its
+    mask leaves out: another processor may have forced one, and what follows is to be watched. An end token need not be
+    one for ``generate``, so there is no end.
 
     Args:
         rule: The ban.
-        start: The state behind the prompt.
+        start: The state after the prompt.
     """
 
     def __init__(self, rule: Banned, start: int) -> None:
@@ -132,16 +151,19 @@ class BannedGuide(BaseGuide[int]):
         return position
 
     def mask(self) -> Mask:
-        """The token mask, uint32; ids beyond the vocabulary have bits as well, as tokens that are no text."""
+        """Return the token mask, uint32 ``[words]``, longer than the vocabulary.
+
+        Ids beyond the vocabulary have bits as well, as tokens that are not text.
+        """
         return self._rule.mask_of(self._positions[-1], self.room)
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the tokens of the vocabulary that may follow, ascending, int32."""
+        """Return the allowed tokens of the vocabulary, ascending, int32."""
         tokens = tokens_of_row(self.mask())
         return tokens[tokens < len(self.vocabulary)]
 
     def advance(self, token_id: int) -> None:
-        """Take a token. One that is no text changes nothing.
+        """Read a token; one that is not text changes nothing.
 
         Raises:
             UsageError: It completes a banned match.

@@ -17,7 +17,7 @@ from sfgen.vocabulary import Vocabulary
 
 
 def cannot_be_taken_out() -> UsageError:
-    """The error where banned words would have to be taken back."""
+    """Return the error for banned words that need rollback."""
     return UsageError(
         "the banned words cannot be taken out of the pattern: the automaton would be too large, the pattern "
         "matches what is no UTF-8, the prompt ends inside a character, or there is no automaton",
@@ -26,12 +26,12 @@ def cannot_be_taken_out() -> UsageError:
 
 
 class Guided:
-    """The rule of an index: the guides come from there.
+    """The rule of an index, which is the source of its guides.
 
     Args:
         source: What a text must match.
-        banned: What must not be in it.
-        max_tokens: The tokens that it may have, its end token not counted.
+        banned: What must not be in it; ``None``: nothing is banned.
+        max_tokens: The most tokens of a text, without the end token; ``None``: any number.
 
     Raises:
         LimitTooSmall: No match can be written with ``max_tokens`` tokens.
@@ -48,10 +48,10 @@ class Guided:
             source.guide(max_tokens)  # an error now, and not at the first text
 
     def new_texts(self) -> None:
-        """Nothing is kept of texts."""
+        """Do nothing: nothing is kept of texts."""
 
     def guide(self, prompt: Sequence[int]) -> Guide:
-        """A guide without the banned words that may follow this prompt.
+        """Return a guide without the banned words that may follow a prompt.
 
         Raises:
             UsageError: They cannot be taken out.
@@ -69,11 +69,11 @@ class Guided:
         return source
 
     def mask(self, row: BatchRow) -> Mask | None:
-        """What the guide allows; an end token behind the end."""
+        """Return the token mask of a row; after its end, end tokens."""
         return row.guide.mask() if row.stage is Stage.OPEN else self._ends
 
     def dead_end(self, guide: Guide) -> str:
-        """Why nothing may follow."""
+        """Say why nothing may follow."""
         if guide.is_accepting:
             return "the text is complete, and the model has no end token of the vocabulary to say so"
         return "the model has no score for any of the tokens that could follow"

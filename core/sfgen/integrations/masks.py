@@ -18,18 +18,22 @@ _MOST_ROWS_OVER = 4096  # output layers are filled up to a round number of rows,
 
 
 def widest(size: int) -> int:
-    """The most rows of an output layer that may belong to a vocabulary of ``size`` tokens."""
+    """Return the most output rows that may belong to a vocabulary.
+
+    Args:
+        size: The number of its tokens.
+    """
     return size + max(_MOST_ROWS_OVER, size // 8)
 
 
 class Caps:
-    """Makes tensors of token masks, each once, and keeps the last few: 64 MiB of them.
+    """A cache of token masks as tensors, up to 64 MiB.
 
     A *cap* is plus infinity where a token is allowed and minus infinity where not. The minimum of cap and scores is the
     masked scores, and takes a tenth of the time of a choice by truth values.
 
     Args:
-        scores: What they are for, ``[rows, width]``.
+        scores: What the caps are for, float ``[rows, width]``.
     """
 
     def __init__(self, scores: Tensor) -> None:
@@ -40,13 +44,16 @@ class Caps:
         self._kept: OrderedDict[int, tuple[Tensor, Mask]] = OrderedDict()  # the mask is held, so its id stays its own
 
     def fit(self, scores: Tensor) -> bool:
-        """Whether they are for such scores."""
+        """Tell whether the caps fit the width, type and device."""
         return (self.width, self.device, self._dtype) == (scores.shape[1], scores.device, scores.dtype)
 
     def cap(self, mask: Mask) -> Tensor:
-        """The cap of a mask that is never changed: ``[width]``, of the type of the scores, on their device.
+        """Return the cap of a mask that is never changed.
 
-        Scores beyond the bits of the mask are not allowed. A mask is known by being the same object.
+        Scores beyond the bits of the mask are not allowed. Masks are compared by identity.
+
+        Returns:
+            ``[width]``, of the type of the scores, on their device.
         """
         kept = self._kept.get(id(mask))
         if kept is None:
@@ -65,7 +72,7 @@ class Caps:
 
 
 def masked(scores: Tensor, caps: Sequence[Tensor | None]) -> Tensor:
-    """The scores with minus infinity for what is not allowed.
+    """Replace the scores of what is not allowed by minus infinity.
 
     They are a new tensor: ``generate(..., output_logits=True)`` returns the old one.
 
@@ -81,6 +88,6 @@ def masked(scores: Tensor, caps: Sequence[Tensor | None]) -> Tensor:
 
 
 def dead_rows(scores: Tensor) -> list[int]:
-    """The rows in which every score is minus infinity."""
+    """List the rows in which every score is minus infinity."""
     best = scores.amax(dim=1) == -torch.inf
     return best.nonzero()[:, 0].tolist() if bool(best.any()) else []

@@ -7,10 +7,12 @@ from sfgen.errors import UsageError
 
 
 def refuse_healing(heal: object) -> None:
-    """Refuse to heal a prompt: its tokens are read before a mask is asked for, and cannot be taken back.
+    """Refuse to heal a prompt in a logits processor.
+
+    Its tokens are read before the first mask is made, and cannot be taken back.
 
     Raises:
-        UsageError: It is asked for, or ``heal`` is no bool.
+        UsageError: ``heal`` is true, or not a bool.
 
     >>> refuse_healing(None), refuse_healing(False)
     (None, None)

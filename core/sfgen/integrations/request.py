@@ -34,14 +34,16 @@ _KEPT = 64  # constraints, and lists of banned words
 
 @dataclass(frozen=True, slots=True)
 class ConstraintRequest:
-    """What a text must be, as plain values: equal for equal requests.
+    """The constraint of a request, as plain values.
+
+    Equal requests are equal.
 
     Attributes:
         regex: A pattern.
         choices: Texts, one of which it must be.
         schema: A JSON Schema as JSON text, or the short form.
         banned: Words that must not be in it.
-        grammar: A grammar, with the rule that the text is a text of.
+        grammar: A grammar, with the start rule of the text.
     """
 
     regex: str | None = None
@@ -52,11 +54,14 @@ class ConstraintRequest:
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None) -> ConstraintRequest | None:
-        """What the arguments of a request ask for; ``None`` where they ask for nothing.
+        """Read the constraint from the arguments of a request.
 
         Args:
             given: ``regex``, ``choices``, ``schema`` or ``grammar``, and ``ban``; beside ``grammar`` also
                 ``grammar_start``, ``grammar_format`` and ``max_blanks``. Other names belong to others.
+
+        Returns:
+            ``None`` where they have no constraint and no ban.
 
         Raises:
             UsageError: Several constraints, ``heal``, which cannot be done here, a value of another kind, or one about
@@ -85,7 +90,7 @@ class ConstraintRequest:
 
     @property
     def constraint(self) -> Dfa | JsonSchema | Grammar | None:
-        """What the text must satisfy, whatever is banned; the last few are kept.
+        """The constraint without the ban; the last few are cached.
 
         Raises:
             SfgenError: As ``Dfa.from_regex``, ``Dfa.from_choices``, ``JsonSchema`` and ``GrammarSource.grammar``.
@@ -94,7 +99,7 @@ class ConstraintRequest:
 
     @property
     def banned_words(self) -> BannedWords | None:
-        """What must not be in the text; the last few are kept.
+        """The banned words; the last few lists are cached.
 
         Raises:
             BannedWordsError: The list means nothing.
@@ -102,7 +107,7 @@ class ConstraintRequest:
         return None if self.banned is None else _banned_words(self.banned)
 
     def check(self) -> None:
-        """Raise what can be told without a vocabulary and a prompt.
+        """Check what needs neither vocabulary nor prompt.
 
         Raises:
             SfgenError: The constraint cannot be made, or the banned words leave nothing of it, or cannot be taken out.

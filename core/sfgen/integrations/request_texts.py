@@ -38,11 +38,21 @@ class MasksTokens(Protocol):
     """A text, seen from the loop that writes it."""
 
     def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask | None:
-        """What may follow the tokens ``written`` so far, and some that are only proposed; ``None``: everything."""
+        """Return the token mask after some tokens.
+
+        Args:
+            written: The tokens of the text.
+            drafted: Tokens that are proposed to follow them (speculative decoding).
+
+        Returns:
+            Uint32 ``[words]``; ``None``: everything is allowed.
+        """
 
 
 class RequestText:
-    """One text of a request. It goes on, and back, to whatever tokens it is asked about.
+    """One text of a request.
+
+    It moves, forth or back, to whatever tokens it is given.
 
     Args:
         rule: What it must keep to.
@@ -58,11 +68,16 @@ class RequestText:
         self._told = False
 
     def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask | None:
-        """What may follow the tokens so far; an end token where they are not allowed.
+        """Return the token mask after some tokens.
+
+        An end token is allowed where these tokens are not.
 
         Args:
             written: The tokens of the text.
             drafted: Tokens that are proposed to follow them (speculative decoding).
+
+        Returns:
+            Uint32 ``[words]``; ``None``: everything is allowed.
         """
         self._go_to([*written, *drafted])
         if self._row.stage is Stage.STRAYED and self._taken < len(written) and not self._told:
@@ -84,7 +99,7 @@ class RequestText:
             self._taken += self._row.stage is not Stage.STRAYED
 
     def _go_back(self, count: int) -> None:
-        """Keep so many tokens."""
+        """Keep the first ``count`` tokens."""
         del self._tokens[count:]
         if count > self._taken:
             return  # the token that was refused is still there
@@ -95,7 +110,7 @@ class RequestText:
 
 
 class EndedText:
-    """A text that ends where it begins.
+    """A text that ends at once.
 
     Args:
         ends: The mask of the end tokens.
@@ -105,12 +120,19 @@ class EndedText:
         self._ends = ends
 
     def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask:
-        """The end tokens."""
+        """Return the mask of the end tokens.
+
+        Args:
+            written: Any tokens.
+            drafted: Any tokens.
+        """
         return self._ends
 
 
 class RequestTexts:
-    """Begins the texts of requests. Of constraints and bans the last few are kept as they are over the vocabulary.
+    """The texts of requests over one vocabulary.
+
+    The indexes of the last few constraints and bans are cached.
 
     Args:
         vocabulary: The tokens.
@@ -128,12 +150,12 @@ class RequestTexts:
         self._ban = lru_cache(maxsize=_KEPT)(self._make_ban)
 
     def begin(self, request: ConstraintRequest, prompt: Sequence[int], limit: int | None) -> MasksTokens:
-        """A new text.
+        """Begin a text.
 
         Args:
-            request: What it must be.
+            request: Its constraint.
             prompt: The tokens before it; only where words are banned do they matter.
-            limit: The tokens that it may have, its end token not counted.
+            limit: The most tokens of the text, without the end token; ``None``: any number.
         """
         for most in (limit, None):
             try:
@@ -167,11 +189,14 @@ class RequestTexts:
 
 
 def ends_of(token_ids: Sequence[int], size: int) -> Mask:
-    """The mask of some tokens.
+    """Return the mask of some tokens.
 
     Args:
         token_ids: The tokens.
-        size: How many tokens there are.
+        size: The number of tokens of the vocabulary.
+
+    Returns:
+        Uint32 ``[ceil(size / 32)]``.
     """
     ids: Int32 = np.array(token_ids, dtype=np.int32)
     return packed(ids, size)

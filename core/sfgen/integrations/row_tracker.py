@@ -21,7 +21,7 @@ _Key = tuple[int, bytes]
 
 
 class RowTracker:
-    """Finds where each row stands, from call to call.
+    """A tracker of each row's position, from call to call.
 
     A call belongs to the same texts as the call before if each of its rows is one of those rows with one more token.
     Else new texts begin, and all that is there is their prompt. Two cases are not clear by themselves:
@@ -49,13 +49,13 @@ class RowTracker:
         self._rows: dict[_Key, BatchRow] = {}  # of the last call
 
     def rows(self, input_ids: Tensor) -> list[BatchRow]:
-        """Where each row stands; equal rows are one object.
+        """Return the state of each row; equal rows are one object.
 
         Args:
-            input_ids: int ``[rows, length]``: the prompts, padded to one length on either side, and what was written.
+            input_ids: Int ``[rows, length]``: the prompts, padded to one length on either side, and what was written.
 
         Raises:
-            UsageError: It cannot be told whether a new text begins.
+            UsageError: It cannot be determined whether a new text begins.
         """
         keys = self._continued(input_ids)
         if keys is None:
@@ -77,7 +77,7 @@ class RowTracker:
 
     @property
     def prompt_length(self) -> int:
-        """The ids of a row that are its prompt."""
+        """The length of the prompts, in tokens with padding."""
         return 0 if self._prompts is None else self._prompts.shape[1]
 
     def _after(self, parent: BatchRow, token_id: int, *, fork: bool) -> BatchRow:

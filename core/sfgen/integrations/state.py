@@ -13,7 +13,7 @@ from sfgen.vocabulary import Vocabulary
 
 
 class Stage(Enum):
-    """How far a text has come."""
+    """The stage of a text: open, ended, or strayed."""
 
     OPEN = "it goes on"
     ENDED = "it took an end token"
@@ -25,15 +25,23 @@ class BatchRow:
     """A text in a row of a batch.
 
     Attributes:
-        guide: Where it stands, as long as it has not strayed.
-        stage: How far it has come.
+        guide: Its position, as long as it has not strayed.
+        stage: Its stage.
     """
 
     guide: Guide
     stage: Stage = Stage.OPEN
 
     def after(self, token_id: int, end_token_ids: Container[int]) -> BatchRow:
-        """The text one token later; its guide is the same one, which has gone on."""
+        """Read one token, moving the guide.
+
+        Args:
+            token_id: The token.
+            end_token_ids: The end tokens.
+
+        Returns:
+            The row after it, with the same guide.
+        """
         if self.stage is Stage.STRAYED:
             return self
         try:
@@ -51,13 +59,16 @@ class Rule(Protocol):
         """The tokens."""
 
     def new_texts(self) -> None:
-        """No guide that was there before will be asked again."""
+        """Begin new texts: no earlier guide is used again."""
 
     def guide(self, prompt: Sequence[int]) -> Guide:
-        """A guide for the text behind a prompt."""
+        """Return a guide for the text after a prompt."""
 
     def mask(self, row: BatchRow) -> Mask | None:
-        """What may follow a text; ``None``: everything may. A mask that is the same object is an equal mask."""
+        """Return the token mask of a row; ``None``: everything is allowed.
+
+        A mask that is the same object is an equal mask.
+        """
 
     def dead_end(self, guide: Guide) -> str:
-        """Why nothing may follow, in one line, where that is so."""
+        """Say in one line why nothing may follow."""

@@ -78,7 +78,7 @@ class _Processor(LogitsProcessor):
 
         Raises:
             DeadEnd: Nothing may follow in some row.
-            UsageError: The scores are not those of the vocabulary, or it cannot be told whether new texts begin.
+            UsageError: The scores are not those of the vocabulary, or it cannot be determined whether new texts begin.
         """
         caps = self._caps_for(input_ids, scores)
         rows = self._rows.rows(input_ids)
@@ -135,14 +135,14 @@ class _Processor(LogitsProcessor):
 
 
 class GuidedLogitsProcessor(_Processor):
-    """Makes ``generate`` write only what matches a pattern.
+    """A logits processor that allows only what a constraint allows.
 
     Args:
         index: What the text after the prompt must match, for the model's vocabulary: an ``sfgen.Index``, or another
             source of guides (``sfgen.index.Chain``, an engine of ``sfgen.reference``).
         banned: Words that it must not contain, when it is read by itself and when it is read after the prompt: a
             ``BannedWords``, or a list of words.
-        max_tokens: The tokens that the text may have, its end token not counted: ``generate``'s ``max_new_tokens``.
+        max_tokens: The most tokens of the text, without the end token: ``generate``'s ``max_new_tokens``.
 
     Raises:
         LimitTooSmall: No match can be written with ``max_tokens`` tokens.
@@ -182,21 +182,22 @@ class GuidedLogitsProcessor(_Processor):
 
 
 class BannedWordsLogitsProcessor(_Processor):
-    """Makes ``generate`` never write a banned word, however the tokenizer cuts it.
+    """A logits processor that never lets a banned word be written.
 
-    No token is taken that completes a banned match: the ``mask`` strategy of ``sfgen.generate``. As nothing can be
-    taken back here, nor is one that begins a character of which every ending completes a match. The text is read by
-    itself and after the prompt; a match in the prompt alone is not looked at. Special tokens of the prompt, padding
-    among them, are boundaries; in the text they write nothing.
+    However the tokenizer cuts it, no token is taken that completes a banned match: the ``mask`` strategy of
+    ``sfgen.generate``. As nothing can be rolled back here, dead tokens are refused, too: those that begin a character
+    of which every ending completes a match. The text is read by itself and after the prompt; a match in the prompt
+    alone is not looked at. Special tokens of the prompt, padding among them, are boundaries; in the text they write
+    nothing.
 
     Args:
         banned: What must not be written: a ``BannedWords``, or a list of words.
         vocabulary: The model's tokens.
         max_tokens: ``generate``'s ``max_new_tokens``: a banned word must not end there either.
-        heal: No processor can heal the end of a prompt (``sfgen.decoding.healing``): true is refused.
+        heal: True is refused: no processor can heal the end of a prompt (``sfgen.decoding.healing``).
 
     Raises:
-        UsageError: An argument of another sort, or healing is asked for.
+        UsageError: An argument of another kind, or ``heal`` is true.
 
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY

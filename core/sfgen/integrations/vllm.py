@@ -95,7 +95,7 @@ class _Slot:
 
 
 class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  # type: ignore[misc]
-    """Makes vLLM write what each request asks for in its ``extra_args``.
+    """A vLLM logits processor for the constraints in ``extra_args``.
 
     Args:
         vllm_config: vLLM's configuration.
@@ -120,13 +120,13 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Refuse a request whose arguments mean nothing.
+        """Refuse a request whose constraint cannot be used.
 
         Args:
             sampling_params: vLLM's ``SamplingParams``.
 
         Raises:
-            ValueError: They mean nothing; the message is that of sfgen.
+            ValueError: Its arguments mean nothing; the message is that of sfgen.
         """
         try:
             request = ConstraintRequest.read(sampling_params.extra_args)
@@ -141,21 +141,27 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
     # ---- the first model runner ------------------------------------------------------------------------------------
 
     def is_argmax_invariant(self) -> bool:
-        """Greedy search, too, depends on it."""
+        """Return false: masks change greedy search, too."""
         return False
 
     def update_state(self, batch_update: Any) -> None:
-        """Follow the requests of the batch; a prompt that is given as embeddings counts as empty."""
+        """Follow the requests of the batch.
+
+        A prompt that is given as embeddings counts as empty.
+        """
         if batch_update is not None:
             added = [(index, params, prompt or [], output) for index, params, prompt, output in batch_update.added]
             batch_update = replace(batch_update, added=added)
         super().update_state(batch_update)
 
     def new_req_logits_processor(self, params: Any) -> Any:
-        """What masks the scores of one request; ``None`` if it asks for nothing.
+        """Return the function that masks the scores of one request.
 
         Args:
             params: vLLM's ``SamplingParams``.
+
+        Returns:
+            ``None`` if the request has no constraint.
         """
         request = self._asked(params)
         if request is None:
@@ -183,7 +189,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
             sampling_params: vLLM's ``SamplingParams``.
 
         Returns:
-            Whether it asks for something.
+            Whether it has a constraint.
         """
         request = self._asked(sampling_params)
         self._slots.pop(req_idx, None)
@@ -195,8 +201,8 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         """Mask the scores of a batch, in place.
 
         Args:
-            logits: float ``[rows, tokens]``.
-            context: Of the second model runner, which row belongs to which slot.
+            logits: Float ``[rows, tokens]``.
+            context: Of the second model runner: which row belongs to which slot.
         """
         if context is None:
             masked: Tensor = super().apply(logits)
@@ -282,7 +288,7 @@ def _vocabulary(model_config: Any) -> Vocabulary:
 
     Raises:
         UsageError: vLLM was started without a tokenizer.
-        VocabularyError: The bytes of its tokens cannot be told.
+        VocabularyError: The bytes of its tokens cannot be determined.
     """
     tokenizer = cached_tokenizer_from_config(model_config)
     if tokenizer is None:

@@ -10,7 +10,7 @@ from sfgen.jobs.lines import Lines
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a worker is told first.
+    """The first message to a worker: what it is to do.
 
     Attributes:
         job: What is done with each prompt.
@@ -25,4 +25,4 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Ready:
-    """What a worker says once its model is loaded."""
+    """The message of a worker that has loaded its model."""

@@ -18,7 +18,9 @@ _SHOWN = 5  # columns
 
 @dataclass
 class CsvTable:
-    """The rows of a table as records; those of the columns that are not ours are passed on.
+    """The rows of a table as records.
+
+    Columns without a meaning here are passed on.
 
     Args:
         name: What people call it.
@@ -36,7 +38,9 @@ class CsvTable:
         self._rows = csv.reader(self._decoded(), strict=True)
 
     def passed_on(self) -> tuple[str, ...]:
-        """The columns that are not ours. For before the reading of the records.
+        """Return the columns without a meaning here.
+
+        It must be called before the records are read.
 
         Raises:
             InputError: There is no column of prompts, or two columns have one name.
@@ -45,7 +49,9 @@ class CsvTable:
         return tuple(name for name in self._header if name not in OUR_KEYS)
 
     def records(self) -> Iterator[PromptRecord]:
-        """The records; the ``line`` of each is that in which its row begins. Blank lines are no records.
+        """Yield the records; blank lines are not records.
+
+        The ``line`` of each is that in which its row begins.
 
         Raises:
             InputError: As ``passed_on``.

@@ -25,7 +25,7 @@ _KNOWN_BY = (*_ABOUT, "prompt", "input", "run", "seed")
 
 @dataclass
 class EarlierLines:
-    """The lines in a file that a run goes on with.
+    """The lines in the file of a resumed run.
 
     Attributes:
         file: The file.
@@ -38,7 +38,9 @@ class EarlierLines:
     lines: Lines
 
     def take_seed(self, prompts: Iterable[PromptRecord]) -> None:
-        """Take the seed that the earlier run was drawn with, for a run that had to draw one.
+        """Take the seed of the earlier run.
+
+        It is for a run that had to draw one.
 
         Args:
             prompts: The records of the input.
@@ -58,14 +60,14 @@ class EarlierLines:
                 return
 
     def continued(self, slots: Iterator[Slot], seen: Callable[[Slot, str | None], None]) -> Iterator[Slot]:
-        """Compare the lines with the places that they are to fill.
+        """Compare the lines with the slots that they are to fill.
 
         Args:
-            slots: The places.
-            seen: Is told of each line that is of this run: its place, and its error if it is one.
+            slots: The slots.
+            seen: Called with each line of this run: its slot, and its error if it is one.
 
         Returns:
-            The places that are still to be filled.
+            The slots that are still to be filled.
 
         Raises:
             ForeignOutput: A line is not of this run; says which and why. Nothing has been changed then.

@@ -8,7 +8,7 @@ _GZIP = ".gz"
 
 
 def is_gzip(file: Path) -> bool:
-    """Whether a file is compressed by gzip.
+    """Tell whether a file is compressed by gzip, by its name.
 
     >>> is_gzip(Path("a.jsonl.gz")), is_gzip(Path("a.jsonl"))
     (True, False)
@@ -17,7 +17,7 @@ def is_gzip(file: Path) -> bool:
 
 
 def is_csv(file: Path) -> bool:
-    """Whether a file is a table, compressed or not.
+    """Tell by its name whether a file is a table, even compressed.
 
     >>> is_csv(Path("a.CSV")), is_csv(Path("a.csv.gz")), is_csv(Path("a.jsonl"))
     (True, True, False)

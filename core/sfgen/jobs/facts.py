@@ -19,7 +19,7 @@ _KEPT = 16  # hexadecimal digits of a digest
 
 @dataclass(frozen=True)
 class ConstraintFacts:
-    """What is said of a constraint; nothing for free text.
+    """The description of a constraint; empty for free text.
 
     Attributes:
         pattern: The pattern that a text matches.
@@ -47,7 +47,11 @@ class ConstraintFacts:
 
     @classmethod
     def of(cls, index: object, *, choices: tuple[str, ...] | None = None) -> ConstraintFacts:
-        """The facts of what a configuration has as its ``index``, or of choices that are scored.
+        """Describe the ``index`` of a configuration, or choices to score.
+
+        Args:
+            index: An index, another source of guides, a constraint, a pattern, or ``None``.
+            choices: The texts that are scored; ``None``: none are.
 
         >>> ConstraintFacts.of("[0-9]+").pattern
         '[0-9]+'
@@ -76,7 +80,7 @@ class ConstraintFacts:
         return cls(pattern=pattern) if isinstance(pattern, str) else cls(digest=_digest(repr(constraint)))
 
     def named(self) -> dict[str, Any]:
-        """What a record says of the constraint by name."""
+        """Return the keys of a record that name the constraint."""
         fields: dict[str, Any] = {}
         if self.pattern is not None:
             fields["pattern"] = self.pattern
@@ -93,7 +97,10 @@ class ConstraintFacts:
         return fields
 
     def known_again(self) -> dict[str, Any]:
-        """How a schema is written and a grammar is read, and by what they are known again, whatever their names."""
+        """Return the digests and options by which a constraint is recognized.
+
+        Its names have no part in them.
+        """
         fields: dict[str, Any] = {}
         if self.schema is not None:
             fields["schema"] = {**self.schema.to_dict(), "schema": _schema_digest(self.schema)}
@@ -107,7 +114,7 @@ class ConstraintFacts:
 
     @property
     def has_values(self) -> bool:
-        """Whether a finished text stands for a value."""
+        """Whether a finished text stands for a value, as JSON does."""
         return self.schema is not None or (self.template is not None and self.template.has_values)
 
     @cached_property

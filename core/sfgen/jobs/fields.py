@@ -19,7 +19,7 @@ _MADE = ("text", "prompt", "value", "groups", "calls", "thought", "scores", "tot
 _COMPARED = ("seed", "run")
 
 SLIM = (*_ABOUT, *_MADE, "input", "finish_reason", *_COMPARED, "error")
-"""What is written of a record where nothing else is asked for, in this order."""
+"""The keys that are usually written of a record, in this order."""
 
 KNOWN = (
     *SLIM,
@@ -37,7 +37,9 @@ EVERYTHING = "all"
 
 @dataclass(frozen=True)
 class Fields:
-    """A choice of keys. ``error`` is always written where there is one.
+    """A choice of the keys that are written.
+
+    ``error`` is always written where there is one.
 
     Attributes:
         names: The keys, in the order in which they are written; ``None``: all that there are.
@@ -47,11 +49,11 @@ class Fields:
 
     @classmethod
     def of(cls, given: str | Iterable[str] | None) -> Fields:
-        """Read a choice.
+        """Read a choice of keys.
 
         Args:
-            given: The names, as a list or with commas between them; ``"all"``; ``None``: the usual ones. One behind a
-                dot is a key within: ``value.age``.
+            given: The names, as a list or with commas between them; ``"all"``; ``None``: the usual ones. A dot leads to
+                a key within: ``value.age``.
 
         Raises:
             UsageError: There is no such key, or none is named.
@@ -75,15 +77,15 @@ class Fields:
 
     @property
     def is_usual(self) -> bool:
-        """Whether nothing was chosen."""
+        """Whether it is the usual choice."""
         return self.names == SLIM
 
     def has(self, name: str) -> bool:
-        """Whether a key is written where a record has it."""
+        """Tell whether a key is written where a record has it."""
         return self.names is None or name in self.names
 
     def chosen(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What is written of a record."""
+        """Return the chosen keys of a record."""
         if self.names is None:
             return dict(record)
         found = {}
@@ -95,10 +97,10 @@ class Fields:
 
 
 def table_columns(job: Job, passed_on: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of a table where nothing else is asked for: those that have something in them.
+    """Return the usual columns of a table: those with content.
 
     Args:
-        job: What its records are of.
+        job: The job of its records.
         passed_on: The columns of the input that are only passed on, each of which is one here.
     """
     constraint, scored = job.constraint, job.scored is not None

@@ -20,25 +20,25 @@ _BLOCK = 2**16
 
 
 class Packer:
-    """Compresses lines into one member."""
+    """A compressor of lines into one gzip member."""
 
     def __init__(self) -> None:
         self._compressor = zlib.compressobj(wbits=_WITH_HEADER)
         self._has_begun = False
 
     def packed(self, data: bytes) -> bytes:
-        """What stands for some more data, to the last byte of it."""
+        """Compress more data and flush it to the last byte."""
         self._has_begun = True
         return self._compressor.compress(data) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
 
     def end(self) -> bytes:
-        """The end of the member; nothing if nothing was written."""
+        """Return the end of the member; nothing if nothing was written."""
         return self._compressor.flush() if self._has_begun else b""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A place at which a file of members may be cut.
+    """An offset at which a file of members may be cut.
 
     Attributes:
         offset: Bytes before it.
@@ -53,11 +53,11 @@ class Cut:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some of what was compressed.
+    """A piece of decompressed data.
 
     Attributes:
-        data: It, as it was.
-        cut: The place behind it; ``None``: the file cannot be cut there.
+        data: The bytes.
+        cut: The offset after it; ``None``: the file cannot be cut there.
     """
 
     data: bytes
@@ -65,7 +65,7 @@ class Piece:
 
 
 def pieces(file: int) -> Iterator[Piece]:
-    """What is in a file of members, as far as it goes.
+    """Decompress a file of members, as far as it is whole.
 
     Args:
         file: The descriptor of the file; its position does not matter.
@@ -96,11 +96,13 @@ def pieces(file: int) -> Iterator[Piece]:
 
 
 def is_whole(file: int, cut: Cut) -> bool:
-    """Whether the member in which a cut is will be whole once its end is written. Bytes may look like those of a flush.
+    """Tell whether a member will be whole once a cut is ended.
+
+    Bytes may look like those of a flush without being one.
 
     Args:
         file: The descriptor of the file.
-        cut: The cut.
+        cut: The cut in the member.
     """
     member, offset = zlib.decompressobj(_WITH_HEADER), cut.start
     try:

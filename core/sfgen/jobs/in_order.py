@@ -10,10 +10,10 @@ from sfgen.jobs.texts import Outcome
 
 
 class InOrder:
-    """Holds back what came of a place until all before it is known.
+    """A buffer that passes outcomes on in the order of their slots.
 
     Args:
-        hand_on: Called with what came of each place, in their order, as soon as it and all before it are known.
+        hand_on: Called with the outcome of each slot, in their order, as soon as it and all before it are known.
     """
 
     def __init__(self, hand_on: Callable[[Outcome], None]) -> None:
@@ -26,17 +26,17 @@ class InOrder:
         return len(self._places)
 
     def note(self, slot: Slot) -> None:
-        """Take down that this place comes next."""
+        """Note that this slot comes next."""
         self._places.append(slot.key)
 
     def noted(self, slots: Iterable[Slot]) -> Iterator[Slot]:
-        """The same places; their order is taken down as they are asked for."""
+        """Yield the same slots, noting each when it is taken."""
         for slot in slots:
             self.note(slot)
             yield slot
 
     def add(self, outcome: Outcome) -> None:
-        """Take what came of a place that was noted."""
+        """Add the outcome of a slot that was noted."""
         self._known[outcome.slot.key] = outcome
         while self._places and self._places[0] in self._known:
             self._hand_on(self._known.pop(self._places.popleft()))

@@ -22,7 +22,9 @@ _KEYS = (*KINDS, "ban", "seed", "max_tokens", "messages")
 
 @dataclass(frozen=True)
 class OwnConstraint:
-    """What the text of one record must match, as the record says it: the thing itself, never the name of a file.
+    """The constraint of one record, as the record says it.
+
+    It is the thing itself, never the name of a file.
 
     Attributes:
         kind: What it is.
@@ -34,13 +36,15 @@ class OwnConstraint:
 
     @property
     def value(self) -> Any:
-        """It, as it stands in the record."""
+        """The constraint as it stands in the record."""
         return json.loads(self.written)
 
 
 @dataclass(frozen=True)
 class Instructions:
-    """What a record says of how it is done; what it leaves out is as for all records.
+    """The instructions of a record: how its text is made.
+
+    What it leaves out is as for all records.
 
     Attributes:
         constraint: What its text must match, in place of what all must.
@@ -58,7 +62,9 @@ class Instructions:
 
     @classmethod
     def of(cls, value: object) -> Instructions:
-        """Read what stands under ``sfgen``; a constraint is not compiled here.
+        """Read the value of ``sfgen`` in a record.
+
+        Its constraint is not compiled.
 
         Raises:
             UsageError: It is of another form; says where and what is wanted.
@@ -89,7 +95,7 @@ class Instructions:
 
     @cached_property
     def digest(self) -> str:
-        """By what the instructions are known again."""
+        """A digest by which the instructions are recognized."""
         constraint = self.constraint and (self.constraint.kind, self.constraint.written)
         told = (constraint, self.ban, self.seed, self.max_tokens, self.messages)
         return sha256(json.dumps(told).encode()).hexdigest()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """What is done with each of many prompts.
+    """One configuration for many prompts.
 
     A job whose model is named can be pickled and sent to another process, which loads the model there.
 
@@ -106,11 +106,14 @@ class Job:
 
     @property
     def is_chat(self) -> bool:
-        """Whether the model's chat template writes what it reads."""
+        """Whether the prompt is written by the model's chat template."""
         return self.chat or bool(self.messages)
 
     def conversation(self, prompt: str) -> tuple[Message, ...]:
-        """The messages that the model is to answer, in a chat.
+        """Return the messages that the model is to answer, in a chat.
+
+        Args:
+            prompt: The last message, of the user; an empty one is none.
 
         Raises:
             UsageError: They have no message of a user, or end with one of the assistant.
@@ -128,29 +131,32 @@ class Job:
 
     @property
     def spec(self) -> ModelSpec | None:
-        """The model's name and how it is loaded; ``None`` where it is given loaded."""
+        """The model's name and how it is loaded.
+
+        ``None`` where it is given loaded.
+        """
         return self.model if isinstance(self.model, ModelSpec) else None
 
     @property
     def model_name(self) -> str:
-        """What records call the model."""
+        """The name of the model in records."""
         return self.spec.name if self.spec is not None else str(getattr(self.model, "name", type(self.model).__name__))
 
     @property
     def sampler(self) -> Sampler:
-        """How the first sample of the first prompt is drawn."""
+        """The sampler of the first sample of the first prompt."""
         return self.config.sampler or Sampler()
 
     @property
     def banned(self) -> BannedWords | None:
-        """What no text contains."""
+        """The banned words; ``None``: nothing is banned."""
         return banned_of(self.config.banned)
 
     @cached_property
     def constraint(self) -> ConstraintFacts:
-        """What records say of the constraint."""
+        """The description of the constraint in records."""
         return self.facts or ConstraintFacts.of(self.config.index, choices=self.scored)
 
     def samplers(self) -> list[Sampler]:
-        """How each sample of a single prompt is drawn."""
+        """Return the sampler of each sample of a single prompt."""
         return [sampler_of(self.sampler, sample=number, samples=self.samples) for number in range(self.samples)]

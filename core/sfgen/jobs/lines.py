@@ -34,7 +34,9 @@ _KEPT = 12  # hexadecimal digits of a digest
 
 @dataclass(frozen=True)
 class Slot:
-    """A place in the output: one sample of a record, or what is wrong with it.
+    """A slot in the output: one sample of a record.
+
+    A record with a fault has one slot, too.
 
     Attributes:
         prompt: The record of the input.
@@ -48,27 +50,27 @@ class Slot:
 
     @property
     def head(self) -> dict[str, Any]:
-        """What the line begins with."""
+        """The first keys of the line."""
         sample = {} if self.sample is None else {"sample": self.sample}
         return {**self.prompt.id, "line": self.prompt.line, **sample}
 
     @property
     def key(self) -> tuple[int, int]:
-        """What no other place of the output has."""
+        """A key that no other slot of the output has."""
         return self.prompt.line, 0 if self.sample is None else self.sample
 
     @property
     def place(self) -> str:
-        """Where it is, for people."""
+        """The name of the slot, for people."""
         return f"line {self.prompt.line}" + ("" if self.sample is None else f", sample {self.sample}")
 
 
 @dataclass(frozen=True)
 class Lines:
-    """What the lines of a run say.
+    """The content of the lines of a run.
 
     Attributes:
-        job: What was asked for.
+        job: The job.
         sampler: How the first sample of the first line is drawn.
         fields: Which keys are written; ``None``: all but ``run``, for whoever keeps the records in memory.
     """
@@ -79,11 +81,16 @@ class Lines:
 
     @classmethod
     def of(cls, job: Job, fields: Fields | None = None) -> Lines:
-        """The lines of a job that begins."""
+        """Return the lines of a job that begins.
+
+        Args:
+            job: The job.
+            fields: Which keys are written; ``None``: all but ``run``.
+        """
         return cls(job, job.sampler, fields)
 
     def slots(self, prompts: Iterable[PromptRecord]) -> Iterator[Slot]:
-        """The places in the output, in order."""
+        """Yield the slots in the output, in order."""
         for prompt in prompts:
             if prompt.prompt is None or self.job.samples == 1:
                 yield Slot(prompt, None, self._sampler(prompt, FIRST_SAMPLE))
@@ -101,31 +108,56 @@ class Lines:
     # ---- what they say ---------------------------------------------------------------------------------------------
 
     def written(self, slot: Slot, job: Job, result: Result, seconds: float) -> dict[str, Any]:
-        """The line of a text; ``job`` is that of its record."""
+        """Return the line of a text.
+
+        Args:
+            slot: Its slot.
+            job: The job of its record.
+            result: The text.
+            seconds: How long it took.
+        """
         prompt = slot.prompt.prompt or ""
         fields = record(job, prompt, result, seed=slot.sampler.seed, seconds=seconds)
         return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "options": options(job)})
 
     def scored(self, slot: Slot, job: Job, scored: Scored, seconds: float) -> dict[str, Any]:
-        """The line of the scores of choices; ``job`` is that of its record."""
+        """Return the line of the scores of choices.
+
+        Args:
+            slot: Its slot.
+            job: The job of its record.
+            scored: The scores.
+            seconds: How long they took.
+        """
         fields = scores_record(job, slot.prompt.prompt or "", scored, seconds=seconds)
         return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "options": options(job)})
 
     def failed(self, slot: Slot, message: str) -> dict[str, Any]:
-        """The line of what has none."""
+        """Return the line of a failed text.
+
+        Args:
+            slot: Its slot.
+            message: Why it failed.
+        """
         fields = {} if slot.prompt.own is not None else self.asked(slot)
         if fields == {} and slot.prompt.prompt is not None:
             fields = {"prompt": slot.prompt.prompt, "model": self.job.model_name, **self._seed(slot)}
         return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "error": message})
 
     def asked(self, slot: Slot) -> dict[str, Any]:
-        """What a line with all keys says that is known beforehand; nothing where there is no prompt."""
+        """Return the keys of a line that are known beforehand.
+
+        There are none where there is no prompt.
+        """
         if slot.prompt.prompt is None:
             return {}
         return {**asked(self.job, slot.prompt.prompt, seed=slot.sampler.seed), "options": options(self.job)}
 
     def known(self, slot: Slot) -> dict[str, Any]:
-        """By what a line is known again, in the order in which differences are told."""
+        """Return the keys by which a line is recognized.
+
+        Differences are told in their order.
+        """
         prompt = slot.prompt.prompt
         told = {"error": slot.prompt.fault} if prompt is None else {"prompt": prompt}
         seed = {} if prompt is None else self._seed(slot)
@@ -146,7 +178,10 @@ class Lines:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What all texts of the run depend on, and which keys are written of them."""
+        """The facts that all texts of the run depend on.
+
+        The keys that are written are among them.
+        """
         known = asked(self.job, "", seed=None)
         same = {key: value for key, value in known.items() if key not in ("prompt", "seed")}
         chosen = {}
@@ -156,7 +191,7 @@ class Lines:
 
     @cached_property
     def run(self) -> str:
-        """What stands for these facts."""
+        """A digest of these facts."""
         return _digest(json.dumps(self.facts, sort_keys=True))
 
     def _run_of(self, slot: Slot) -> str:

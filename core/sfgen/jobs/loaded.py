@@ -34,7 +34,7 @@ _REHEARSED = 48  # events
 
 
 def load(job: Job) -> LoadedJob:
-    """Load a job's model, and index the constraint over its vocabulary.
+    """Load a job's model, and index its constraint.
 
     Raises:
         SfgenError: As ``load_model`` and ``Index``.
@@ -46,7 +46,9 @@ def load(job: Job) -> LoadedJob:
 
 @dataclass(frozen=True)
 class LoadedJob:
-    """A job that can begin; its weights may be read when they are first needed.
+    """A job that can begin.
+
+    Its weights may be read when they are first needed.
 
     Attributes:
         job: What is to be done.
@@ -59,7 +61,7 @@ class LoadedJob:
     index: GuideSource | None
 
     def like(self, job: Job, index: GuideSource | None) -> LoadedJob:
-        """Another job with the same model, and with what it said already.
+        """Return another job with the same model and cached scores.
 
         Args:
             job: The job.
@@ -71,24 +73,35 @@ class LoadedJob:
         return other
 
     def loop(self, prompt: str, sampler: Sampler, *, hold: bool = True, observe: bool = False) -> Loop:
-        """The loop of one text, for a driver to run. What can be known to be impossible is raised here.
+        """Return the loop of one text, for a driver to run.
+
+        What can be known to be impossible is raised here.
 
         Args:
             prompt: The user's text.
-            sampler: How it is drawn.
-            hold: As in ``GenerationConfig``, like the next.
-            observe: See above.
+            sampler: How the text is drawn.
+            hold: As in ``GenerationConfig``.
+            observe: As in ``GenerationConfig``.
+
+        Raises:
+            SfgenError: As ``sfgen.decoding.prepare``.
         """
         config = replace(self.job.config, index=self.index, sampler=sampler, hold=hold, observe=observe)
         return loop_of(self.model, self.encoded(prompt), config, self.scores)
 
     @cached_property
     def scores(self) -> ScoreStore:
-        """What the model said, for all texts that are drawn as a whole."""
+        """The scores by prefix, for all texts drawn as a whole."""
         return ScoreStore(self.job.config.max_memory)
 
     def scoring_loop(self, prompt: str) -> ScoringLoop:
-        """The scoring loop of one prompt, of a job with choices. What can be known to be impossible is raised here."""
+        """Return the scoring loop of one prompt, for a job with choices.
+
+        What can be known to be impossible is raised here.
+
+        Raises:
+            SfgenError: As ``sfgen.scoring.prepare``.
+        """
         return prepare_scoring(self.model, self.encoded(prompt), self.job.scored or ())
 
     def score(self, loop: ScoringLoop) -> Scored:
@@ -100,11 +113,20 @@ class LoadedJob:
         return drive_scoring(loop, self.model)
 
     def events(self, loop: Loop) -> Iterator[Event]:
-        """Run the loop of one text; its events, the last of which is ``Finished``."""
+        """Run the loop of one text.
+
+        Yields:
+            Its events, the last of which is ``Finished``.
+
+        Raises:
+            SfgenError: Whatever ends the text.
+        """
         return drive(loop, self.model)
 
     def encoded(self, prompt: str) -> str | Sequence[int]:
-        """The prompt as the model is given it: text, or the tokens that the chat template makes of it.
+        """Return the prompt as the model reads it.
+
+        It is text, or the tokens that the chat template makes of it.
 
         Raises:
             UsageError: The model has no chat template, or not for all roles; or there is no message to answer.
@@ -112,11 +134,11 @@ class LoadedJob:
         return chat_ids(self.model, self.job.conversation(prompt)) if self.job.is_chat else prompt
 
     def scene(self, prompt: str, sampler: Sampler, *, line: int | None = None) -> Scene:
-        """What a trace or a view is told of one text before it begins.
+        """Describe one text before it begins, for a trace or a view.
 
         Args:
             prompt: The user's text.
-            sampler: How it is drawn.
+            sampler: How the text is drawn.
             line: The line of the input that has the prompt; ``None``: there is no input of many.
         """
         facts, banned = self.job.constraint, self.job.banned
@@ -141,7 +163,7 @@ class LoadedJob:
         )
 
     def check(self) -> None:
-        """Tell if no text fits, whatever the prompt is.
+        """Check that some text fits, whatever the prompt is.
 
         Raises:
             LimitTooSmall: ``max_tokens`` is below what the shortest match needs.
@@ -154,7 +176,7 @@ class LoadedJob:
         self.model.session()
 
     def rehearse(self) -> None:
-        """Write some tokens of a text for nobody, without the weights, so that the kernels for it are compiled now.
+        """Compile the kernels by writing some tokens without the weights.
 
         The engines that are there for comparison have no kernels, and take seconds for a token.
         """

@@ -1,4 +1,4 @@
-"""Where records go: into a file that a later run can go on with, or to whoever asked for them.
+"""Where records go: into a file that a later run can resume, or to the caller.
 
 What is written to a file is in the hands of the system when ``append`` returns, so that it outlives this process,
 however that ends. (A machine that loses its power may still lose it: nothing is forced to the disk.) A line is written
@@ -31,23 +31,24 @@ _BLOCK = 2**16
 
 
 class Output(Protocol):
-    """Takes the lines of the records."""
+    """A sink for the lines of the records."""
 
     def append(self, line: str) -> None:
-        """Write one line; ``line`` has no newline at its end."""
+        """Write one line; it has no newline at its end."""
 
 
 class Kept:
-    """Records that stay with whoever asked for them."""
+    """A sink for records that stay with the caller."""
 
     def append(self, line: str) -> None:
-        """Keep nothing: each record is handed on when it is made."""
+        """Drop the line: each record is passed on when it is made."""
 
 
 class OutputFile:
-    """Records in a file; nobody else can write to it meanwhile. If its name ends in ``.gz``, it is compressed.
+    """A file of records, locked while it is written.
 
-    Opening changes nothing in the file. ``begin`` does, and goes on after the lines that ``lines`` has passed.
+    If its name ends in ``.gz``, it is compressed. Opening changes nothing in the file. ``begin`` does, and goes on
+    after the lines that ``lines`` has passed.
 
     Args:
         path: The file.
@@ -107,7 +108,9 @@ class OutputFile:
             pass
 
     def lines(self, *, quoted: bool = False) -> Iterator[bytes]:
-        """The whole lines that are there, without their newlines; what follows the last one is in ``rest``.
+        """Yield the whole lines that are there, without newlines.
+
+        What follows the last one is in ``rest``.
 
         Args:
             quoted: Whether what stands between two quotes has no end of a line in it.
@@ -160,6 +163,9 @@ class OutputFile:
 
         Args:
             header: The first line of a file that has none yet; empty for nothing.
+
+        Raises:
+            OutputError: The file cannot be cut or written.
         """
         if self._is_regular:
             try:
@@ -181,7 +187,7 @@ class OutputFile:
         self._write(data if self._packer is None else self._packer.packed(data))
 
     def close(self) -> None:
-        """Let go of the file.
+        """Close the file.
 
         Raises:
             OutputError: What ends a compressed file cannot be written.
@@ -224,7 +230,7 @@ class OutputFile:
 
 
 def storable(line: str) -> str:
-    """A line of JSON that can be written as UTF-8.
+    """Make a line of JSON that can be written as UTF-8.
 
     >>> print(storable('{"id": "\\ud800"}'))
     {"id": "\\ud800"}

@@ -27,7 +27,7 @@ MOST_KEPT = 4096
 MOST_BYTES = 2**31
 """Bytes that they may take, as far as that can be told beforehand."""
 
-_MASKS = 32  # that a constraint is supposed to make, if it has so many states
+_MASKS = 32  # that a constraint is supposed to make, if it has as many states
 _SMALL = 2**14  # bytes of all else of an automaton, and of an error
 _LARGE = 2**19  # bytes of all else of a schema or a grammar: 370 000 were measured
 
@@ -35,13 +35,13 @@ Made = TypeVar("Made")
 
 
 class LastUsed(Generic[Made]):
-    """Makes something once for each key, and keeps what was used last. What cannot be made is not tried again.
+    """A least-recently-used cache that also caches errors.
 
     Args:
-        make: Makes it; its ``SfgenError`` is kept, too.
-        size: The bytes that it takes, about.
-        most: How many are kept, at most.
-        most_bytes: How many bytes they may take; the last one is kept, however large it is.
+        make: Makes the value of a key; its ``SfgenError`` is cached, too.
+        size: The bytes that a value takes, about.
+        most: The most values that are kept.
+        most_bytes: The bytes that they may take; the last one is kept, however large it is.
 
     >>> squares = LastUsed(lambda number: number**2, lambda square: 8, most=2, most_bytes=99)
     >>> [squares.of(number) for number in (3, 4, 3, 5)], squares.made
@@ -58,7 +58,7 @@ class LastUsed(Generic[Made]):
         self.made = 0
 
     def of(self, key: Any) -> Made:
-        """What there is for a key.
+        """Return the value of a key, making it if needed.
 
         Raises:
             SfgenError: It cannot be made.
@@ -96,7 +96,7 @@ class _Compiled:
 
 
 class OwnJobs:
-    """The jobs of some records.
+    """The jobs of records with instructions of their own.
 
     Args:
         loaded: The job of all others.
@@ -112,10 +112,11 @@ class OwnJobs:
         )
 
     def of(self, own: Instructions) -> LoadedJob:
-        """The job of a record.
+        """Return the job of a record.
 
         Raises:
-            SfgenError: What it asks for cannot be made, or means nothing beside what all are asked for.
+            UsageError: ``seed`` at temperature 0, where nothing is drawn.
+            SfgenError: What the record demands cannot be made, or means nothing beside the job of all others.
         """
         job = self._loaded.job
         if own.seed is not None and job.sampler.seed is None:

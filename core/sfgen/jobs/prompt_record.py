@@ -29,7 +29,7 @@ class PromptRecord:
         prompt: The prompt; ``None``: it has none.
         id: Its ``id`` under that key, any JSON value; empty if it has none.
         fault: Why it has no prompt.
-        is_object: False where its line is no JSON object: perhaps all lines are plain text.
+        is_object: False where its line is not a JSON object: perhaps all lines are plain text.
         input: Its other keys, under the key ``input``; empty if it has none.
         own: What it says of how it is done; ``None``: nothing.
     """
@@ -44,12 +44,17 @@ class PromptRecord:
 
     @property
     def hint(self) -> str:
-        """What to do about the fault, where there is something to say."""
+        """What to do about the fault; empty if nothing is known."""
         return "" if self.is_object else "Each line is a JSON object; where lines are plain text, say so: plain=True."
 
 
 def record_of(number: int, value: object) -> PromptRecord:
-    """The record of a value of JSON; ``number`` is that of its line."""
+    """Read the record of a value of JSON.
+
+    Args:
+        number: The number of its line.
+        value: The value.
+    """
     if not isinstance(value, Mapping):
         fault = f"no JSON object but {_KINDS.get(type(value), 'a number')}"
         return PromptRecord(number, None, fault=fault, is_object=False)
@@ -93,7 +98,7 @@ def _fault(value: Mapping[str, Any], own: Instructions | None, prompt: object) -
 
 
 def is_writable(value: object) -> bool:
-    """Whether a value can be written as JSON."""
+    """Tell whether a value can be written as JSON."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

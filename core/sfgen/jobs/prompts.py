@@ -25,18 +25,18 @@ LONGEST_LINE = 16 * 2**20
 
 
 class PromptSource(Protocol):
-    """Where prompts come from."""
+    """A source of prompts."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name of the source, for people."""
 
     def records(self) -> Iterator[PromptRecord]:
-        """The records, each as soon as it is there."""
+        """Yield the records, each as soon as it is there."""
 
 
 class PromptList:
-    """Prompts that are in memory; the first is said to stand in line 1.
+    """Prompts in memory, numbered from line 1.
 
     Args:
         prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``, ``sfgen`` and keys of your own.
@@ -51,7 +51,7 @@ class PromptList:
         self._prompts = arguments.items("prompts", prompts, "a list of texts or of dictionaries with a prompt")
 
     def records(self) -> Iterator[PromptRecord]:
-        """The records, each as soon as it is asked for.
+        """Yield the records, reading no further than needed.
 
         Raises:
             UsageError: A prompt is neither a text nor a dictionary.
@@ -68,7 +68,7 @@ class PromptList:
 
 
 class PromptFile:
-    """Prompts of a file: an object on each line, or a prompt; or a row of a table.
+    """The prompts of a file: JSON Lines, plain lines or a table.
 
     Args:
         name: What people call it.
@@ -84,7 +84,9 @@ class PromptFile:
         self._table = table
 
     def records(self) -> Iterator[PromptRecord]:
-        """The records, each as soon as its line is there. Blank lines are no records, unless lines are prompts.
+        """Yield the records, each as soon as its line is there.
+
+        Blank lines are not records, unless lines are prompts.
 
         Raises:
             InputError: The file cannot be read, or is a table without a column of prompts.
@@ -92,7 +94,7 @@ class PromptFile:
         return CsvTable(self.name, self._lines()).records() if self._table else self._records()
 
     def check(self) -> None:
-        """Look whether anything can be read, if it is compressed.
+        """Check that a compressed file can be read.
 
         Raises:
             InputError: It cannot.
@@ -102,7 +104,9 @@ class PromptFile:
                 self._stream.peek(1)
 
     def columns(self) -> tuple[str, ...]:
-        """The columns of a table that are only passed on; of any other file none. For before the reading.
+        """Return the columns of a table that are only passed on.
+
+        Any other file has none. It must be called before the records are read.
 
         Raises:
             InputError: As ``records``.
@@ -123,7 +127,12 @@ class PromptFile:
                 yield record
 
     def record_count(self) -> int | None:
-        """The number of records of a regular file; ``None`` for what can be read once only. For before the reading.
+        """Count the records of a regular file.
+
+        It must be called before the records are read.
+
+        Returns:
+            ``None`` for a file that can be read once only.
 
         Raises:
             InputError: As ``records``.
@@ -138,7 +147,7 @@ class PromptFile:
         return count
 
     def is_typed(self) -> bool:
-        """Whether somebody types it at a terminal."""
+        """Tell whether somebody types it at a terminal."""
         return self._stream.isatty()
 
     def _lines(self) -> Iterator[bytes | None]:
@@ -166,7 +175,9 @@ class PromptFile:
 
 @contextlib.contextmanager
 def opened(file: Path, *, plain: bool = False) -> Iterator[PromptFile]:
-    """The prompts of a file, open. One that ends in ``.csv`` is a table; ``.gz`` behind any ending: it is compressed.
+    """Open a file of prompts.
+
+    One that ends in ``.csv`` is a table; ``.gz`` behind any ending: it is compressed.
 
     Args:
         file: The file.

@@ -22,10 +22,12 @@ RESULT_KEYS = frozenset(
 
 
 def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
-    """What is known of a record before the text is: all of its keys but ``RESULT_KEYS``.
+    """Return the keys of a record that are known before the text.
+
+    These are all of its keys but ``RESULT_KEYS``.
 
     Args:
-        job: What was asked for.
+        job: The job.
         prompt: The user's text.
         seed: What the text is drawn from; ``None`` where nothing is drawn.
     """
@@ -60,7 +62,7 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
 
 
 def options(job: Job) -> dict[str, Any]:
-    """What a text depends on and no other key of its record tells."""
+    """Return the options of a text that no other key tells."""
     config, sampler, spec = job.config, job.sampler, job.spec
     named: dict[str, Any] = {"scores": True}
     if job.scored is None:
@@ -87,10 +89,12 @@ def options(job: Job) -> dict[str, Any]:
 
 
 def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: float) -> dict[str, Any]:
-    """What is written of one text. Keys stay; more may be added.
+    """Return the record of one text.
+
+    Keys stay; more may be added.
 
     Args:
-        job: What was asked for.
+        job: The job.
         prompt: The user's text.
         result: What came out.
         seed: What the text was drawn from; ``None`` where nothing was drawn.
@@ -141,10 +145,12 @@ def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: 
 
 
 def scores_record(job: Job, prompt: str, scored: Scored, *, seconds: float) -> dict[str, Any]:
-    """What is written of the scores after one prompt. Keys stay; more may be added.
+    """Return the record of the scores after one prompt.
+
+    Keys stay; more may be added.
 
     Args:
-        job: What was asked for.
+        job: The job.
         prompt: The user's text.
         scored: What came out.
         seconds: How long it took.

@@ -15,7 +15,9 @@ _END = "\r\n"
 
 
 class RecordFormat(Protocol):
-    """Writes a record as a line, and reads it again. A line of a table may have newlines within quotes.
+    """A format in which a record is a line.
+
+    A line of a table may have newlines within quotes.
 
     Attributes:
         header: The first line of a file, without its newline; empty: there is none.
@@ -24,23 +26,28 @@ class RecordFormat(Protocol):
 
     @property
     def header(self) -> str:
-        """See above."""
+        """The first line of a file; empty: there is none."""
 
     @property
     def is_quoted(self) -> bool:
-        """See above."""
+        """Whether text between two quotes may contain newlines."""
 
     def line(self, record: Mapping[str, Any]) -> str:
-        """The line of a record, without its newline."""
+        """Return the line of a record, without its newline."""
 
     def parsed(self, line: bytes) -> dict[str, Any]:
-        """The record of a line; empty if it is none."""
+        """Read the record of a line; empty if it is not one."""
 
     def as_read(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """A record as ``parsed`` would give it back."""
+        """Return a record as ``parsed`` would read it."""
 
     def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
-        """What a line begins with, as far as only these keys are known; a record may lack some of them."""
+        """Return the beginning of a line, from its first keys alone.
+
+        Args:
+            record: The record; it may lack some of the keys.
+            names: The keys that are known, in their order.
+        """
 
 
 class JsonLines:
@@ -50,11 +57,11 @@ class JsonLines:
     is_quoted = False
 
     def line(self, record: Mapping[str, Any]) -> str:
-        """The line of a record, without its newline."""
+        """Return the line of a record, without its newline."""
         return json_text(record)
 
     def parsed(self, line: bytes) -> dict[str, Any]:
-        """The record of a line; empty if it is no JSON object."""
+        """Read the record of a line; empty if not an object."""
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):
@@ -62,20 +69,26 @@ class JsonLines:
         return found if isinstance(found, dict) else {}
 
     def as_read(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """A record as ``parsed`` would give it back."""
+        """Return a record as ``parsed`` would read it."""
         return dict(record)
 
     def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
-        """What a line begins with, as far as only these keys are known; a record may lack some of them."""
+        """Return the beginning of a line, from its first keys alone.
+
+        Args:
+            record: The record; it may lack some of the keys.
+            names: The keys that are known, in their order.
+        """
         known = {name: record[name] for name in names if name in record}
         return (json_text(known)[:-1] + (", " if known else "")).encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True)
 class CsvRows:
-    """A row for each record, with a cell for each column: RFC 4180, lines end with a newline alone.
+    """A row for each record, a cell for each column (RFC 4180).
 
-    A text stands in its cell as it is, anything else as JSON; a cell is empty where there is nothing.
+    Lines end with a newline alone. A text stands in its cell as it is, anything else as JSON; a cell is empty where
+    there is nothing.
 
     Attributes:
         columns: The names of the columns.
@@ -91,11 +104,14 @@ class CsvRows:
         return _row(self.columns)
 
     def line(self, record: Mapping[str, Any]) -> str:
-        """The line of a record, without its newline."""
+        """Return the line of a record, without its newline."""
         return _row([_cell(record, column) for column in self.columns])
 
     def parsed(self, line: bytes) -> dict[str, Any]:
-        """The cells of a line that are not empty, by the names of their columns; empty if it is no row."""
+        """Read the cells of a line that are not empty, by column.
+
+        They are empty if it is not a row.
+        """
         csv.field_size_limit(max(csv.field_size_limit(), len(line)))
         try:
             rows = list(csv.reader(io.StringIO(line.decode(), newline=""), strict=True))
@@ -106,11 +122,16 @@ class CsvRows:
         return {column: cell for column, cell in zip(self.columns, rows[0], strict=True) if cell}
 
     def as_read(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """A record as ``parsed`` would give it back."""
+        """Return a record as ``parsed`` would read it."""
         return self.parsed(self.line(record).encode("utf-8", "backslashreplace"))
 
     def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
-        """What a line begins with, as far as only these columns are known; a record may lack some of them."""
+        """Return the beginning of a line, from its first columns alone.
+
+        Args:
+            record: The record; it may lack some of the columns.
+            names: The columns that are known, in their order.
+        """
         return _row([*(_cell(record, name) for name in names), "…"])[:-1].encode("utf-8", "backslashreplace")
 
 

@@ -43,7 +43,7 @@ MAX_WORKERS = 1024
 
 @dataclass
 class Summary:
-    """What a run has written, and what failed.
+    """The counts of a run: what was written, and what failed.
 
     Attributes:
         lines: Lines of the input that are done with.
@@ -70,10 +70,10 @@ class Summary:
 
 
 class FillsPlaces(Protocol):
-    """Makes the texts of some places in other processes."""
+    """A way to make the texts of slots in other processes."""
 
     def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
-        """Fill all places; yields when something has come of some."""
+        """Fill all slots; yield whenever outcomes of some have come."""
 
 
 @dataclass
@@ -86,12 +86,12 @@ class JobRun:
         output: Where the records go.
         batch_size: How many texts are worked on at once, by each worker.
         workers: How many processes make texts; 1: this one. Others load the model by its name.
-        crew: What makes them, where they are not processes of this machine; 1 is another process then, too.
+        crew: What makes the texts, where it is not processes of this machine; 1 is another process then, too.
         strict: Whether the first record that fails is the end.
         trace: Where every step is written.
         fields: Which keys of a record are written; ``None``: all but ``run``, for whoever keeps them in memory.
         format: How records stand in the output.
-        told: Called with what came of each place, in their order, at once when it is written.
+        told: Called with the outcome of each slot, in their order, at once when it is written.
 
     Attributes:
         summary: What has been written until now.
@@ -145,7 +145,7 @@ class JobRun:
             )
 
     def resume(self, *, is_seed_given: bool = True) -> None:
-        """Compare what the output holds already with the prompts and the job, and go on after it.
+        """Compare the existing output with the job, and go on after it.
 
         Args:
             is_seed_given: Whether somebody chose the job's seed; if not, that of the lines is taken.
@@ -167,7 +167,10 @@ class JobRun:
         self._slots = earlier.continued(self._lines.slots(prompts), self._keep)
 
     def has_more(self) -> bool:
-        """Whether something is left to write. Where a run goes on with another one, the next prompt is waited for."""
+        """Tell whether something is left to write.
+
+        Where a run goes on with another one, the next prompt is waited for.
+        """
         if self._slots is None:
             return True
         following = next(self._slots, None)
@@ -176,13 +179,13 @@ class JobRun:
         return following is not None
 
     def write(self, loaded: LoadedJob | None = None) -> Iterator[Outcome]:
-        """Make all texts that are not there yet, and write them.
+        """Make all missing texts, and write them.
 
         Args:
             loaded: The job; without, it is loaded if something is left to write.
 
         Yields:
-            What came of each place, in their order, after it was written.
+            The outcome of each slot, in their order, after it was written.
 
         Raises:
             SfgenError: Nothing can be done at all, or the output cannot be written; or, with ``strict``, a record
@@ -257,7 +260,9 @@ class JobRun:
 def job_records(
     job: Job, prompts: Iterable[str | Mapping[str, Any]], *, batch_size: int = 1
 ) -> Iterator[dict[str, Any]]:
-    """Make the texts of some prompts, one record after the other; nothing is written to a file.
+    """Make the texts of some prompts, one record after the other.
+
+    Nothing is written to a file.
 
     Args:
         job: What is done with each prompt.
@@ -295,22 +300,23 @@ def run_job(
     trace: str | Path | None = None,
     fields: str | Iterable[str] | None = None,
 ) -> Summary:
-    """Make the texts of all prompts, and write their records to a file, in the order of the prompts.
+    """Make the texts of all prompts, and write their records.
 
-    A file that ends in ``.csv`` is a table, any other has JSON Lines; one that ends in ``.gz`` is compressed.
+    The records are in the order of the prompts. A file that ends in ``.csv`` is a table, any other has JSON Lines; one
+    that ends in ``.gz`` is compressed.
 
     Args:
         job: What is done with each prompt.
         prompts: A file with ``prompt`` in each line or row, and, if you like, ``id``, ``sfgen`` (how this one is done)
             and keys of your own; or texts and such dictionaries.
         output: The file.
-        resume: Go on after the records that are in the file: they are compared with the prompts and the job, of which
-            the seed is a part.
+        resume: Whether to go on after the records that are in the file: they are compared with the prompts and the job,
+            of which the seed is a part.
         replace: Whether what is in the file may go.
         batch_size: How many texts are worked on at once, by each worker.
         workers: How many processes make texts; each loads the model.
-        strict: Stop at the first record that is no prompt, or fails.
-        plain: Each line of the file of prompts is a prompt, as it stands.
+        strict: Whether to stop at the first record that is not a prompt, or fails.
+        plain: Whether each line of the file of prompts is a prompt, as it stands.
         trace: Where every step is written; see ``sfgen.trace``.
         fields: Which keys of a record are written, such as ``"text,value.age,id"``, or ``"all"``; without, the prompt,
             what came out and what a later run needs to go on; see ``sfgen.jobs.fields``.
@@ -322,7 +328,7 @@ def run_job(
         UsageError: An argument of another kind, ``resume`` together with ``replace`` or ``trace`` or without the fields
             that it compares, ``trace`` with a job that scores choices or with several workers, ``plain`` with a table,
             or several workers and a model that has no name.
-        InputError: The prompts cannot be read; or, with ``strict``, a record is no prompt.
+        InputError: The prompts cannot be read; or, with ``strict``, a record is not a prompt.
         OutputError: The file cannot be written, holds something that may not go, or is not of this job.
         GenerationError: With ``strict``, a text failed.
         SfgenError: Nothing can be done at all.

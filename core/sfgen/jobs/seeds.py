@@ -22,10 +22,10 @@ FIRST_SAMPLE = 0
 
 
 def sampler_of(first: Sampler, *, line: int = FIRST_LINE, sample: int = FIRST_SAMPLE, samples: int) -> Sampler:
-    """How the text of a place is drawn.
+    """Return the sampler of one text of a run.
 
     Args:
-        first: How that of the first place is; its seed is S. One without a seed chooses greedily, and so do all.
+        first: The sampler of the first text; its seed is S. One without a seed chooses greedily, and so do all.
         line: The line of the input, i.
         sample: The sample, j.
         samples: How many samples there are of each line, N.
@@ -38,7 +38,16 @@ def sampler_of(first: Sampler, *, line: int = FIRST_LINE, sample: int = FIRST_SA
 
 
 def first_seed(seed: int, *, line: int, sample: int, samples: int) -> int | None:
-    """The seed S of a run in which the text of a place was drawn from ``seed``; ``None`` if there is none.
+    """Return the seed S of a run from a text's seed.
+
+    Args:
+        seed: The seed of the text.
+        line: Its line of the input, i.
+        sample: Its sample, j.
+        samples: How many samples there are of each line, N.
+
+    Returns:
+        ``None`` if there is no such S.
 
     >>> first_seed(10, line=2, sample=1, samples=2), first_seed(0, line=2, sample=0, samples=2)
     (7, None)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Outcome:
-    """What came of one place of the output.
+    """The outcome of one slot of the output.
 
     Attributes:
-        slot: The place.
-        record: What stands there; empty while it is not known.
-        error: Why it is no text.
+        slot: The slot.
+        record: Its record; empty while it is not known.
+        error: Why there is no text; ``None``: there is one.
         tokens: How many tokens the text has.
-        rollbacks: How often a part of it was taken back.
+        rollbacks: How often a part of it was rolled back.
     """
 
     slot: Slot
@@ -42,13 +42,13 @@ class Outcome:
 
 
 class Texts:
-    """Generates the texts of some places.
+    """The generation of the texts of some slots.
 
     Args:
         loaded: The job.
         lines: What is written of a text.
         trace: Where every step is written.
-        done: Called with what came of each place, as soon as it is known.
+        done: Called with the outcome of each slot, as soon as it is known.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class Texts:
         return not self._running
 
     def steps(self, slots: Iterable[Slot | None], at_once: int) -> Iterator[None]:
-        """Fill all places; yields after each step of a text.
+        """Fill all slots; yield after each step of a text.
 
         Args:
-            slots: The places. ``None``: there is no other yet; what is idle waits for the next.
+            slots: The slots. ``None``: there is no other yet; what is idle waits for the next.
             at_once: How many are worked on at once.
         """
         batch = batch_of(self._loaded.model, at_once)

@@ -23,7 +23,7 @@ from sfgen.jobs.texts import Outcome, Texts
 
 
 def main() -> None:
-    """Do what stdin says."""
+    """Run the worker: read work from stdin, write outcomes to stdout."""
     told = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what others print is no answer
     asked = sys.stdin.buffer

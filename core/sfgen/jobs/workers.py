@@ -57,19 +57,19 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Read:
-    """The next place; ``None``: there is no other, or the error that has ended the reading."""
+    """The next slot; ``None``: there is no other, or the error that has ended the reading."""
 
     slot: Slot | None
     error: BaseException | None = None
 
 
 class Workers:
-    """Makes the texts of some places in several processes.
+    """The processes that make the texts of some slots.
 
     Args:
         assignment: What each of them does.
         count: How many there are.
-        order: Takes what came of each place.
+        order: Takes the outcome of each slot.
         command: What starts such a process.
 
     Attributes:
@@ -97,7 +97,7 @@ class Workers:
         self._handed_on = 0  # of them
 
     def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
-        """Fill all places; yields when something has come of it.
+        """Fill all slots; yield whenever an outcome has come.
 
         Raises:
             SfgenError: The processes cannot begin.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_resumable(job: Job, fields: Fields) -> None:
-    """Refuse to go on with lines that could not be known again.
+    """Refuse to resume lines that could not be recognized.
 
     Args:
         job: What they are of.
@@ -38,13 +38,13 @@ def check_resumable(job: Job, fields: Fields) -> None:
 
 
 def written_as(path: Path | None, job: Job, source: PromptSource, fields: Fields) -> tuple[RecordFormat, Fields]:
-    """How records stand in a file, by its ending, and which keys of them.
+    """Choose the format of a file of records, and its keys.
 
     Args:
-        path: The file; ``None``: no file.
-        job: What they are of.
-        source: Where the prompts come from; nothing of it was read yet.
-        fields: Which keys were asked for.
+        path: The file, whose ending counts; ``None``: no file.
+        job: The job of its records.
+        source: The source of the prompts; nothing of it was read yet.
+        fields: The keys that were chosen.
 
     Raises:
         InputError: The prompts cannot be read.

@@ -15,14 +15,14 @@ _HINT = "Name a model that continues text, such as GPT-2, Llama, Mistral, Qwen o
 
 
 def auto_class(config: Any, name: str) -> Any:
-    """The class of transformers that loads a model of this configuration.
+    """Choose the transformers class that loads a configuration.
 
     Args:
         config: The configuration that ``AutoConfig`` read.
         name: What messages call the model.
 
     Raises:
-        ModelError: It is no model that continues text.
+        ModelError: It is not a model that continues text.
     """
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
@@ -36,7 +36,9 @@ def auto_class(config: Any, name: str) -> Any:
 
 
 def check_continues_text(config: Any, name: str) -> None:
-    """Refuse what continues no text: an encoder with a decoder, and an encoder that fills gaps.
+    """Refuse a model that cannot continue text.
+
+    Such are encoder-decoder models, and encoders that fill gaps.
 
     Args:
         config: The configuration of a model.
@@ -59,14 +61,14 @@ def check_continues_text(config: Any, name: str) -> None:
 
 
 def check_class(network: Any, name: str) -> None:
-    """Refuse a loaded model of another kind: one without an output layer, one that fills gaps, ….
+    """Refuse a loaded model that does not score the next token.
 
     Args:
         network: A model of transformers.
         name: What messages call it.
 
     Raises:
-        ModelError: It does not score the next token.
+        ModelError: It has no output layer, fills gaps, or reads one text and writes another.
     """
     check_continues_text(network.config, name)
     if not _has_own_code(network.config) and not network.can_generate():
@@ -77,7 +79,10 @@ def check_class(network: Any, name: str) -> None:
 
 
 def context_length(config: Any) -> int | None:
-    """The most tokens that the model can read; ``None`` where nothing limits it (recurrent models, most with ALiBi)."""
+    """Return the most tokens that a model can read.
+
+    ``None`` where nothing limits it: recurrent models, most with ALiBi.
+    """
     text = config.get_text_config(decoder=True)
     if text.model_type in _UNLIMITED:
         return None
@@ -95,7 +100,10 @@ def context_length(config: Any) -> int | None:
 
 
 def tokens_known(model: Any) -> int:
-    """How many tokens a model can read, from 0 on: the rows of its input layer, whose weights may be packed."""
+    """Return the number of token ids that a model can read.
+
+    They are the rows of its input layer, whose weights may be packed.
+    """
     embeddings = model.get_input_embeddings()
     rows = getattr(embeddings, "num_embeddings", None)
     return int(embeddings.weight.shape[0] if rows is None else rows)

@@ -15,22 +15,22 @@ from collections.abc import Iterator
 from typing import Any
 
 _BLOCK = 64
-"""So many tokens of a pass the kernel takes at a time."""
+"""Tokens of a pass that the kernel takes at a time."""
 
 
 def is_misread(count: int, device: Any) -> bool:
-    """Whether attention may be wrong about the last token of a pass.
+    """Tell whether attention may misread the last token of a pass.
 
     Args:
-        count: How many tokens are read in it.
-        device: Where; torch's.
+        count: The tokens read in the pass.
+        device: The torch device that it runs on.
     """
     return bool(device.type == "cuda" and count > _BLOCK and count % _BLOCK == 1)
 
 
 @contextlib.contextmanager
 def without_plans(device: Any) -> Iterator[None]:
-    """Keep cuDNN out of attention on a CUDA device; it is allowed again afterwards if it was before."""
+    """Disable cuDNN attention on a CUDA device, restoring it afterwards."""
     import torch
 
     kernels: Any = torch.backends.cuda  # untyped

@@ -18,19 +18,19 @@ import torch
 from transformers import DynamicCache, DynamicLayer
 
 _GROWTH = 4
-"""Lanes that are too short get room for all they need and one part in so many more, so that this is rare."""
+"""Lanes that are too short grow to all that they need and a fourth more, so that this is rare."""
 _LEAST_GROWTH = 32
 
 
 class BatchedKvCache:
-    """The keys and values of every layer.
+    """A key-value cache of several texts, a lane for each.
 
     Args:
         layers: The number of the model's layers.
 
     Attributes:
         value: The cache that the model is given.
-        positions: Of the tokens of the pass that has begun: ``[texts, tokens]``.
+        positions: Of the tokens of the pass that has begun, int64 ``[texts, tokens]``.
     """
 
     def __init__(self, layers: int) -> None:
@@ -42,7 +42,7 @@ class BatchedKvCache:
     def begin(
         self, lanes: Sequence[int], starts: Sequence[int], counts: Sequence[int], width: int, device: Any
     ) -> None:
-        """Say where the next forward pass writes.
+        """Set where the next forward pass writes.
 
         Args:
             lanes: The lane of each text that is read, ascending.
@@ -63,10 +63,15 @@ class BatchedKvCache:
         self.view: Any = slice(lanes[0], self.lanes_used) if is_run else self.index  # a slice copies nothing
 
     def mask(self, dtype: Any) -> Any:
-        """What each token sees in the pass that has begun: its own text, up to itself.
+        """Return the attention mask of the pass that has begun.
+
+        Each token sees its own text, up to itself.
 
         Args:
-            dtype: ``torch.bool``; or the numbers in which the mask is added to the scores of attention.
+            dtype: ``torch.bool``, or the type of the numbers that are added to attention's scores.
+
+        Returns:
+            A tensor ``[texts, 1, tokens, slots]`` of that type.
         """
         seen = torch.arange(self.slots_seen, device=self.positions.device) <= self.positions[:, None, :, None]
         if dtype == torch.bool:
@@ -74,13 +79,21 @@ class BatchedKvCache:
         return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, torch.finfo(dtype).min)
 
     def clear(self, lane: int) -> None:
-        """Make a lane ready for another text: what is not seen counts nothing, but times nothing NaN is NaN."""
+        """Clear a lane for another text.
+
+        Slots that are not seen have weight zero, but zero times NaN is NaN.
+        """
         for layer in self._layers:
             for held in layer.held:
                 held[lane : lane + 1] = 0  # none, if the lane is new
 
     def move(self, source: int, target: int) -> None:
-        """Put the text of one lane into another."""
+        """Move the text of one lane into another.
+
+        Args:
+            source: The number of the lane that is read.
+            target: The number of the lane that is overwritten.
+        """
         for layer in self._layers:
             for held in layer.held:
                 held[target] = held[source]

@@ -15,11 +15,13 @@ _LEADS_AND_CONTINUATIONS = (*range(0xF0, 0xF5), *range(0x80, 0xC0))
 
 @cache
 def character_vocabulary() -> Vocabulary:
-    r"""Every character of the Basic Multilingual Plane, with its code point as id; the id after the last is the end.
+    r"""Return the vocabulary of all characters of the Basic Multilingual Plane.
+
+    The id of a character is its code point; the id after the last is the end token.
 
     Characters beyond that plane, emoji among them, are written in four tokens of one byte each. The ids of these bytes
     are the surrogates that stand for them in Python (PEP 383); the other surrogates are never text. None of the bytes
-    begins a character of the plane, and so every text has one spelling only.
+    begins a character of the plane, and so every text has one tokenization only.
 
     >>> vocabulary = character_vocabulary()
     >>> vocabulary.text(0xE4), vocabulary.tokens[ord("€")], vocabulary.tokens[0xDCF0], vocabulary.tokens[0xD800]

@@ -18,7 +18,7 @@ WITHOUT_CHAT = ParameterText("Leave chat out, or use a model that was trained on
 
 
 def render(template: str, messages: Sequence[Mapping[str, Any]], special: Mapping[str, str]) -> str:
-    """The text of a conversation, up to where the answer begins.
+    """Render a conversation up to where the answer begins.
 
     Args:
         template: The template.

@@ -24,10 +24,10 @@ from sfgen.vocabulary.pretrained import (
 
 
 class Checkpoint:
-    """The files of a transformers causal language model: see ``sfgen.models.transformers_model.NetworkSource``.
+    """A ``NetworkSource`` of model files in a directory or on the hub.
 
-    The tokenizer and the configuration are read at once; the weights at their first use, so that an impossible
-    request fails before minutes of loading.
+    See ``sfgen.models.transformers_model``. The tokenizer and the configuration are read at once; the weights at their
+    first use, so that an impossible request fails before minutes of loading.
 
     Args:
         name: A directory, or the id of a model on the hub.
@@ -71,12 +71,21 @@ class Checkpoint:
 
     @property
     def weights_size(self) -> int | None:
-        """The size of the weights' files in bytes; ``None`` if they are not on this machine, or not all of them."""
+        """The size of the weight files in bytes.
+
+        ``None`` if not all of them are on this machine.
+        """
         files = checkpoint_files(self._located.directory) if self._located.directory is not None else []
         return sum(file.stat().st_size for file in files) if files and all(file.is_file() for file in files) else None
 
     def network(self) -> Any:
-        """The ``transformers`` model, on its device, in evaluation mode; loaded at the first use."""
+        """Return the ``transformers`` model, loading it at the first call.
+
+        It is on its device and in evaluation mode.
+
+        Raises:
+            ModelError: Its weights are missing, damaged or do not fit, or there is not enough memory.
+        """
         return self._loaded
 
     @cached_property

@@ -19,14 +19,20 @@ _SMALL = 10_000_000
 
 
 def threads_for(parameters: int) -> int:
-    """How many threads a model is worth: one if it is small, else one for each processor that we may use."""
+    """Return the number of threads that a model is worth.
+
+    One if it is small, else one for each processor that this process may use.
+
+    Args:
+        parameters: The number of its weights.
+    """
     if parameters <= _SMALL:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CpuThreads:
-    """Bounds the threads that torch uses while a model reads.
+    """A bound on torch's threads during forward passes.
 
     Args:
         model: A model of torch.
@@ -38,7 +44,10 @@ class CpuThreads:
 
     @contextlib.contextmanager
     def bounded(self) -> Iterator[None]:
-        """That many threads; the number that was set before is set again afterwards."""
+        """Bound torch's threads inside the ``with`` statement.
+
+        The number that was set before is set again afterwards.
+        """
         import torch
 
         before = torch.get_num_threads()

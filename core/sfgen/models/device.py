@@ -18,7 +18,13 @@ _DTYPES = ("float32", "bfloat16", "float16")
 
 
 def check_names(device: str, dtype: str) -> None:
-    """Refuse what can be no device or type on any machine; costs no import.
+    """Refuse device and dtype names that no machine has.
+
+    Nothing heavy is imported.
+
+    Args:
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
+        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
 
     Raises:
         ModelError: An unknown name.
@@ -31,7 +37,9 @@ def check_names(device: str, dtype: str) -> None:
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name; ``auto`` is the first of cuda, mps and cpu that this machine has.
+    """Return the torch device of a name.
+
+    ``auto`` is the first of cuda, mps and cpu that this machine has.
 
     Raises:
         ModelError: An unknown name, or a device that this machine or this PyTorch lacks.
@@ -63,7 +71,7 @@ def find_device(name: str) -> torch.device:
 
 
 def input_device(network: Any) -> torch.device:
-    """Where a model of transformers wants its inputs.
+    """Return the device that a transformers model takes its inputs on.
 
     Of a model over several devices accelerate brings the inputs to each layer, and the scores back to here. Weights
     that it brings to a device when they are wanted lie on none until then (``meta``); its hooks know which one.
@@ -80,16 +88,19 @@ def input_device(network: Any) -> torch.device:
 
 
 def is_on_one_device(network: Any) -> bool:
-    """Whether all weights of a model of transformers lie, and are used, on the same device."""
+    """Tell whether all weights are on one device, and used there."""
     devices = {str(weight.device) for weight in network.parameters()}
     mapped = {str(device) for device in (getattr(network, "hf_device_map", None) or {}).values()}
     return len(devices) <= 1 and len(mapped) <= 1 and "meta" not in devices
 
 
 def find_dtype(name: str, device: torch.device) -> Any:
-    """The type of that name, for ``from_pretrained``.
+    """Return the dtype of a name, for ``from_pretrained``.
 
-    ``auto`` is the checkpoint's own; on a CPU, where half precision is slow and some operations are missing, float32.
+    Args:
+        name: ``auto``, ``float32``, ``bfloat16`` or ``float16``. ``auto`` is the checkpoint's own; on a CPU, where half
+            precision is slow and some operations are missing, float32.
+        device: Where the model is to run.
 
     Raises:
         ModelError: An unknown name.

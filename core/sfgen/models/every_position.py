@@ -20,19 +20,19 @@ MOST_SCORES = 1 << 25
 
 
 def positions_at_a_time(model: Any) -> int:
-    """How many positions are scored at a time: at least 1."""
+    """Return how many positions are scored at a time: at least 1."""
     return max(1, MOST_SCORES // tokens_known(model))
 
 
 def parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iterator[Scores]:
-    """Score hidden states, some positions after the other.
+    """Score hidden states, N positions at a time.
 
     The last position is scored by itself, as where no other is wanted, so that its scores are those to the last bit.
 
     Args:
         hidden: A tensor ``[1, positions, size]``.
         lm_head: The output layer.
-        at_a_time: How many positions at most are scored at a time.
+        at_a_time: The most positions that are scored at a time.
 
     Yields:
         Scores on the host, float32 ``[some positions, rows of the output layer]``.
@@ -44,11 +44,14 @@ def parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iterator[Score
 
 
 def joined(parts: Iterable[Scores], count: int) -> Scores:
-    """Put parts one below the other: float32 ``[count, tokens]``. No more than one of them is held beside the whole.
+    """Concatenate parts; at most one is held beside the whole.
 
     Args:
         parts: Float32 ``[some positions, tokens]``.
         count: The number of positions in all.
+
+    Returns:
+        Float32 ``[count, tokens]``.
     """
     whole: Scores | None = None
     start = 0
@@ -63,6 +66,6 @@ def joined(parts: Iterable[Scores], count: int) -> Scores:
 
 
 def on_host(scores: Any) -> Scores:
-    """A tensor of scores as a float32 array of the same shape."""
+    """Copy a tensor of scores into a float32 array."""
     found: Scores = scores.float().cpu().numpy()
     return found

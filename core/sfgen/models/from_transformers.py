@@ -17,15 +17,15 @@ _TRAINING = "Call model.eval() first: in training mode dropout draws its scores 
 
 
 def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None) -> TransformersModel:
-    """Take a causal language model and its tokenizer that transformers has loaded.
+    """Use a causal language model that transformers has loaded.
 
     The model is used where it is and as it is: it is neither moved nor copied, it may be quantised, and spread over
     several devices by ``device_map``. It must be in evaluation mode, at each text. Of a model that peft or
     ``torch.compile`` has wrapped, the model inside is used, adapters and all.
 
     The end tokens are those of the model's generation configuration, else of its configuration, else the tokenizer's.
-    Texts share forward passes (``batch``) where the model is a class of transformers on one device, and few rows of
-    the output layer are computed alone where that layer is a plain one; other models do the same at full cost.
+    Texts share forward passes (``batch``) where the model is a class of transformers on one device, and few rows of the
+    output layer are computed alone where that layer is a plain one; other models do the same at full cost.
 
     Args:
         model: What ``AutoModelForCausalLM.from_pretrained`` gives.
@@ -33,9 +33,9 @@ def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None)
         threads: How many threads of the processor it may use; ``None``: one if it is small, else as many as torch uses.
 
     Raises:
-        ModelError: It is no model that continues text, it is in training mode, or the tokenizer has tokens that the
+        ModelError: It is not a model that continues text, it is in training mode, or the tokenizer has tokens that the
             model has no row for.
-        VocabularyError: It is no tokenizer of transformers, or the bytes of its tokens cannot be told.
+        VocabularyError: It is not a tokenizer of transformers, or the bytes of its tokens cannot be determined.
 
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY
@@ -49,16 +49,18 @@ def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None)
 
 
 class LoadedModel:
-    """A model that is loaded already: see ``sfgen.models.transformers_model.NetworkSource``.
+    """A ``NetworkSource`` of a model that is loaded already.
+
+    See ``sfgen.models.transformers_model``.
 
     Args:
         model: A model of transformers.
         tokenizer: Its tokenizer.
 
     Raises:
-        ModelError: The model is none of transformers, of another kind, or in training mode; the tokenizer has tokens
-            that the model has no row for.
-        VocabularyError: The tokenizer is none of transformers.
+        ModelError: The model is not one of transformers, is of another kind, or in training mode; the tokenizer has
+            tokens that the model has no row for.
+        VocabularyError: The tokenizer is not one of transformers.
     """
 
     weights_size = None
@@ -77,7 +79,7 @@ class LoadedModel:
         self.is_plain = type(network).__module__.startswith("transformers.models.") and is_on_one_device(network)
 
     def network(self) -> Any:
-        """The model of transformers.
+        """Return the model of transformers.
 
         Raises:
             ModelError: It is in training mode.

@@ -94,9 +94,19 @@ def load_model(
 
 
 def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = False, offline: bool = False) -> Vocabulary:
-    """The vocabulary of a model, without its weights; arguments and errors as for ``load_model``.
+    """Load the vocabulary of a model without its weights.
 
     Neither torch nor transformers is imported where its tokenizer can be read without them.
+
+    Args:
+        name: As for ``load_model``.
+        trust_remote_code: Whether code that comes with the model may run.
+        offline: Whether the hub must not be asked, also not for what its cache lacks.
+
+    Raises:
+        ModelError: No such model, or it cannot be read.
+        VocabularyError: Its tokenizer is missing or not understood.
+        UsageError: ``zip:`` without a file.
     """
     from sfgen import arguments
     from sfgen.errors import ModelError

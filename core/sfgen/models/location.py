@@ -13,7 +13,7 @@ HINT = "Name a directory that save_pretrained() wrote, a hub id, or tiny, the em
 
 
 def locate_model(name: str | Path, *, offline: bool = False) -> Located:
-    """Where a model lies: a directory, the hub's cache, or the hub.
+    """Locate a model: a directory, the hub's cache, or the hub.
 
     Args:
         name: A directory, or the id of a model on the hub.

@@ -8,7 +8,10 @@ _SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
 
 
 def physical_memory() -> int | None:
-    """The memory of this machine in bytes, or the part of it that this process may use; ``None`` if unknown."""
+    """Return the memory that this process may use, in bytes.
+
+    ``None`` if it is unknown.
+    """
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on every system
@@ -26,7 +29,7 @@ def _limit_of_group() -> int | None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error of torch means that there is no memory left on a GPU, an Apple GPU or the CPU.
+    """Tell whether an error of torch means out of memory.
 
     >>> is_out_of_memory(RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"))
     True

@@ -23,7 +23,7 @@ _FORM = 'A conversation is a list of {"role": "user", "content": "…"}.'
 
 
 def user_message(content: str) -> Message:
-    """The message of a user."""
+    """Return a message of the user."""
     return {"role": "user", "content": content}
 
 
@@ -31,7 +31,7 @@ def checked_messages(messages: object) -> tuple[Message, ...]:
     """Check the form of some messages.
 
     Raises:
-        UsageError: Something else than a list, or a message of another form; says where, as a JSON path.
+        UsageError: It is not a list, or a message is of another form; says where, as a JSON path.
 
     >>> checked_messages([{"role": "user", "content": "Hi!"}])
     ({'role': 'user', 'content': 'Hi!'},)
@@ -48,10 +48,10 @@ def check_conversation(messages: Sequence[Message]) -> None:
     """Refuse messages that a model cannot answer.
 
     Args:
-        messages: What ``checked_messages`` gave.
+        messages: As ``checked_messages`` returns them.
 
     Raises:
-        UsageError: No message is by a user, or the last one is by the assistant.
+        UsageError: No message is by the user, or the last one is by the assistant.
     """
     if not any(message["role"] == "user" for message in messages):
         raise UsageError(
@@ -65,12 +65,18 @@ def check_conversation(messages: Sequence[Message]) -> None:
 
 
 def is_conversation(prompt: object) -> bool:
-    """Whether a prompt is messages, and not a text or token ids."""
+    """Tell whether a prompt is messages, rather than text or token ids."""
     return isinstance(prompt, Sequence) and not isinstance(prompt, str | bytes) and isinstance(_first(prompt), Mapping)
 
 
 def chat_ids(model: Model, messages: Iterable[Message]) -> Sequence[int]:
-    """The token ids of a conversation in a model's chat template, up to where the answer begins.
+    """Tokenize a conversation with a model's chat template.
+
+    It ends where the answer begins.
+
+    Args:
+        model: The model.
+        messages: Each with a ``role`` and a ``content``.
 
     Raises:
         UsageError: The messages are of another form, or the model has no chat template or not all of the roles.
@@ -90,7 +96,11 @@ def chat_ids(model: Model, messages: Iterable[Message]) -> Sequence[int]:
 
 
 def prompt_of(model: Model, prompt: Prompt) -> str | Sequence[int]:
-    """A prompt as it is; of messages the tokens that the model's chat template makes of them.
+    """Return a prompt as text or token ids.
+
+    Args:
+        model: The model, whose chat template is used for messages.
+        prompt: Text and token ids are returned as they are.
 
     Raises:
         SfgenError: As ``chat_ids``.

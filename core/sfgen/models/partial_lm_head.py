@@ -31,11 +31,18 @@ class PartialLmHead:
         self._cap: float | None = getattr(model.config, "final_logit_softcapping", None)
 
     def read(self, inputs: dict[str, Any]) -> Any:
-        """What the model gives before its output layer: its last hidden states, and its cache."""
+        """Run the model without its output layer.
+
+        Args:
+            inputs: What the model's own ``forward`` takes, by name.
+
+        Returns:
+            Its last hidden states, and its cache.
+        """
         return self._body(**inputs)
 
     def scores(self, hidden: Any, rows: Int32 | None) -> Any:
-        """The scores after some hidden states.
+        """Score the next token after some hidden states.
 
         Args:
             hidden: A tensor ``[..., size]``.
@@ -58,7 +65,10 @@ class PartialLmHead:
 
 
 def has_rows(model: Any) -> bool:
-    """Whether single rows of the output layer may be used: a plain layer of an architecture that is known."""
+    """Tell whether single rows of the output layer may be used.
+
+    It must be a plain layer of a known architecture.
+    """
     import torch
 
     architecture = getattr(model.config, "model_type", None)

@@ -6,7 +6,7 @@ from sfgen.errors import ModelError
 
 
 def not_pickled(name: str) -> ModelError:
-    """The error that a model cannot be sent to another process, or copied."""
+    """Return the error for pickling or copying a model."""
     return ModelError(
         f"the model {name} cannot be pickled or copied",
         hint="Send its name, and load it in the other process: sfgen.load_model(name).",

@@ -19,17 +19,17 @@ from sfgen.vocabulary.pretrained import check_directory
 def check_model(
     name: str, *, device: str = "auto", dtype: str = "auto", chat: bool = False, offline: bool = False
 ) -> None:
-    """Refuse a model that cannot be used, as far as that is known without torch and transformers.
+    """Refuse an unusable model without importing torch or transformers.
 
     Args:
         name: As for ``load_model``, like the next two and the last.
-        device: This and ``dtype``: of any machine.
-        dtype: See above.
+        device: Any that some machine has.
+        dtype: Any that some machine has.
         chat: Whether a chat template is needed.
         offline: Whether the hub must not be asked.
 
     Raises:
-        ModelError: There is no such model, it lacks files, or an unknown name of a device or type.
+        ModelError: There is no such model, device or type, or the model lacks files.
         VocabularyError: Its directory has no tokenizer.
         UsageError: It has no chat template.
     """
@@ -61,7 +61,10 @@ def _lacks_chat_template(name: str, *, device: str, dtype: str, offline: bool) -
 
 
 def lacks_chat_template(directory: Path) -> bool:
-    """Whether a directory surely has no chat template: all places are empty where transformers looks for one."""
+    """Tell whether a directory certainly has no chat template.
+
+    All files in which transformers looks for one are then without it.
+    """
     if (directory / "chat_template.jinja").exists() or (directory / "additional_chat_templates").is_dir():
         return False
     if (directory / "tekken.json").exists():  # made of it by a package of its own

@@ -16,7 +16,7 @@ _OTHER_ROLE = "Write what it says into the message of the user, or use a model t
 
 
 class PromptTokenizer(Protocol):
-    """What is asked of a tokenizer to make token ids of prompts."""
+    """What is needed of a tokenizer to encode prompts."""
 
     @property
     def begin_token(self) -> int | None:
@@ -31,13 +31,13 @@ class PromptTokenizer(Protocol):
         """Whether there is a chat template."""
 
     def before(self) -> list[int]:
-        """What the tokenizer writes before each text."""
+        """Return the tokens that the tokenizer writes before each text."""
 
     def inside(self, text: str) -> list[int]:
-        """The token ids of a text alone; the text of a special token becomes that token."""
+        """Tokenize a text alone, reading the names of special tokens."""
 
     def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """What the chat template makes of a conversation, up to where the answer begins.
+        """Render a conversation up to where the answer begins.
 
         Args:
             messages: Each with a ``role`` and a ``content``: a text, or a list of parts.
@@ -49,7 +49,7 @@ class PromptTokenizer(Protocol):
 
 
 class Prompts:
-    """Encodes the prompts of one model.
+    """The encoder of one model's prompts.
 
     Args:
         tokenizer: Its tokenizer.
@@ -61,14 +61,14 @@ class Prompts:
         self._name = name
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a text that a model is to continue.
+        """Tokenize a text that a model is to continue.
 
         What the tokenizer writes before each text (a begin token) comes first, once; what it writes after each text (an
-        end token) is left out, since it would end the text before its continuation. The empty text is what comes
-        first; else the begin token, else the end token.
+        end token) is left out, since it would end the text before its continuation. The empty text is what comes first;
+        else the begin token, else the end token.
 
         Raises:
-            ModelError: The empty text, and there is nothing to start from.
+            ModelError: The text is empty, and there is nothing to start from.
         """
         ids, before = self.inside(text), self._before
         if ids and ids[0] in before:  # from there on it is written in the text itself
@@ -87,7 +87,7 @@ class Prompts:
         return ids
 
     def chat(self, messages: str | Sequence[Message]) -> list[int]:
-        """The token ids of a conversation, up to where the answer begins.
+        """Tokenize a conversation up to where the answer begins.
 
         The chat template writes all special tokens that it wants; the tokenizer adds none.
 
@@ -113,7 +113,7 @@ class Prompts:
         return ids[1:] if begin is not None and ids[:2] == [begin, begin] else ids
 
     def inside(self, text: str) -> list[int]:
-        """The token ids of the text alone, as it stands in another one: nothing is added around it.
+        """Tokenize a text inside another one, adding nothing around it.
 
         Half characters, which no tokenizer takes, become question marks.
         """

@@ -13,13 +13,13 @@ def check_readable(token_ids: Sequence[int], before: int, known: int, context_le
 
     Args:
         token_ids: The tokens.
-        before: How many of the text it has read before them.
-        known: How many tokens it knows, from 0 on.
+        before: The number of tokens read before them.
+        known: The number of tokens that the model knows, from 0.
         context_length: The most tokens that it can read; ``None``: unknown.
         name: What messages call the model.
 
     Raises:
-        ModelError: No tokens, more than the context holds, or one that the model does not know.
+        ModelError: There are no tokens, more than the context holds, or one that the model does not know.
     """
     if not token_ids:
         raise ModelError(f"{name} has nothing to read", hint="Give a prompt of at least one token.")

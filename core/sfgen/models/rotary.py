@@ -8,7 +8,7 @@ trained on, and leave that in the model itself, where the next text would find i
   transformers does for Phi-3.
 * ``dynamic`` widens the frequencies with each token beyond the border. As in ``generate()``, keys that are in the cache
   stay as they are: the scores are those of a text written token by token, not those of the same text read at once.
-  The model is set back before each question, so that no text sees how long another one was.
+  The model is set back before each forward pass, so that no text sees how long another one was.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 
 class Rotary:
-    """Watches the length of one sequence.
+    """An observer of the length of one sequence.
 
     Args:
         model: The transformers model that reads it.
@@ -31,14 +31,15 @@ class Rotary:
         self._growing = [module for module in model.modules() if _grows(module)] if "dynamic" in kinds else []
 
     def ends(self, start: int, stop: int) -> list[int]:
-        """The lengths at which reading pauses if no token's scores may depend on what follows it.
+        """Return the lengths at which reading must pause.
 
-        In one forward pass all positions are turned for the length of the whole: a text is read up to the border of
-        ``longrope`` and then beyond it, and beyond the border of ``dynamic`` one token at a time.
+        So no token's scores depend on what follows it. In one forward pass all positions are turned for the length of
+        the whole: a text is read up to the border of ``longrope`` and then beyond it, and beyond the border of
+        ``dynamic`` one token at a time.
 
         Args:
-            start: How many tokens were read before.
-            stop: How many are read then.
+            start: The tokens read before.
+            stop: The tokens read afterwards.
 
         Returns:
             Ascending, the last one ``stop``.
@@ -51,7 +52,7 @@ class Rotary:
         return sorted(ends)
 
     def prepare(self, length: int) -> bool:
-        """Make the model ready to read up to ``length`` tokens in all.
+        """Prepare the model to read up to ``length`` tokens in all.
 
         Returns:
             Whether what was read before has to be read again.
@@ -66,7 +67,10 @@ class Rotary:
 
 
 def depends_on_length(config: Any) -> bool:
-    """Whether a model's rotary positions are turned otherwise in a long text, so that two texts cannot share a pass."""
+    """Tell whether rotary frequencies depend on the text's length.
+
+    Two texts then cannot share a pass.
+    """
     return any(kind in ("longrope", "dynamic") for kind, _ in _kinds(config.get_text_config(decoder=True)))
 
 

@@ -11,14 +11,17 @@ from sfgen.protocols import Answer, Int32, Model, Scores, ScoresEverywhere, Scor
 
 
 def scores_everywhere(session: Session, token_ids: Sequence[int]) -> Scores:
-    """Read tokens in any session; the scores after each: float ``[len(token_ids), len(vocabulary)]``.
+    """Read tokens in any session and return all their scores.
 
     A session without ``extend_all`` reads them one at a time. After an error it may have read some of them, and is to
     be rewound.
 
     Args:
-        session: Anything that reads.
+        session: The session.
         token_ids: At least one.
+
+    Returns:
+        Float ``[len(token_ids), len(vocabulary)]``.
 
     Raises:
         SfgenError: What the session raises.
@@ -29,7 +32,7 @@ def scores_everywhere(session: Session, token_ids: Sequence[int]) -> Scores:
 
 
 class SeparateRows:
-    """A batch for any model: a session for each row, asked one after the other.
+    """A batch for any model: one session for each row.
 
     Args:
         model: Opens a session for a row when it is first asked.
@@ -42,17 +45,17 @@ class SeparateRows:
         self._lengths = [0] * rows
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """As ``Batch.extend``; an error is always that of its row alone."""
+        """Read as ``Batch.extend``; an error concerns its row alone."""
         return self.extend_rows(rows, {})
 
     def extend_rows(
         self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
     ) -> Mapping[int, Answer]:
-        """As ``BatchScoresRows.extend_rows``."""
+        """Read and score as ``BatchScoresRows.extend_rows``."""
         return {row: self._read(row, token_ids, wanted.get(row)) for row, token_ids in rows.items()}
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
-        """As ``BatchScoresEverywhere.extend_all``, for any session: see ``scores_everywhere``."""
+        """Read and score as ``BatchScoresEverywhere.extend_all``, for any session."""
         before = self._lengths[row]
         try:
             scores = scores_everywhere(self._session(row), token_ids)
@@ -63,7 +66,7 @@ class SeparateRows:
         return scores
 
     def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
-        """As ``BatchScoresRows.score_again``."""
+        """Score as ``BatchScoresRows.score_again``."""
         session = self._sessions[row]
         try:
             return session.score_again(wanted) if isinstance(session, ScoresRows) else None
@@ -71,7 +74,7 @@ class SeparateRows:
             return error
 
     def rewind(self, row: int, length: int) -> None:
-        """As ``Batch.rewind``."""
+        """Rewind as ``Batch.rewind``."""
         self._lengths[row] = min(length, self._lengths[row])
         session = self._sessions[row]
         if length == 0:

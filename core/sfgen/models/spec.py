@@ -16,11 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model that is named and not loaded; the fields are the arguments of ``sfgen.load_model``, where they are told.
+    """A model that is named and not loaded.
+
+    Args:
+        name: As for ``sfgen.load_model``, like all that follow.
+        tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; ``None``: it scores characters.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
+        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        threads: The threads of the processor that the model may use; ``None``: one if it is small, else all.
+        trust_remote_code: Whether code that comes with the model may run.
+        offline: Whether the hub must not be asked, also not for what its cache lacks.
 
     Raises:
-        ModelError: No name, or no name of a device or type.
-        UsageError: Another argument of another kind.
+        ModelError: ``name`` is not a text, or there is no such device or type.
+        UsageError: Another argument is of a wrong kind.
 
     >>> ModelSpec("uniform").load().name
     'uniform'
@@ -45,13 +54,13 @@ class ModelSpec:
         arguments.flag("offline", self.offline)
 
     def check(self, *, chat: bool = False) -> None:
-        """Refuse a model that cannot be used, as far as that is known without torch and transformers.
+        """Refuse an unusable model without importing torch or transformers.
 
         Args:
             chat: Whether a chat template is needed.
 
         Raises:
-            ModelError: There is no such model, it lacks files, or an unknown name of a device or type.
+            ModelError: There is no such model, device or type, or the model lacks files.
             VocabularyError: Its directory has no tokenizer.
             UsageError: It has no chat template.
         """
@@ -61,7 +70,11 @@ class ModelSpec:
         check_model(self.name, device=self.device, dtype=self.dtype, chat=chat, offline=self.offline)
 
     def load(self) -> Model:
-        """Load it; its weights may be read when they are first needed. Errors are those of ``load_model``."""
+        """Load the model; its weights may be read when first needed.
+
+        Raises:
+            SfgenError: As ``load_model``.
+        """
         from sfgen.models import load_model
 
         return load_model(**asdict(self))

@@ -37,15 +37,19 @@ KNOWN = frozenset({
 })  # fmt: skip
 """Architectures that were tried: each is in the tests. Some of their configurations are left out all the same."""
 _PASS = 32
-"""A pass takes about as long as so many tokens more in another."""
+"""A pass takes about as long as N tokens more in another."""
 _PASS_ON_GPU = 256
-"""The same on a GPU of NVIDIA, which can do so many operations in the time in which it reads one weight."""
+"""The same on a GPU of NVIDIA, where N operations take about the time of reading one weight."""
 MANY = 1024
 """More tokens in one pass bring no more speed, only a need for memory."""
 
 
 def reads_rows_at_once(config: Any) -> bool:
-    """Whether several texts can share a forward pass of the model with this configuration."""
+    """Tell whether texts can share a forward pass of a model.
+
+    Args:
+        config: The model's configuration.
+    """
     from transformers import DynamicLayer
 
     if config.model_type not in KNOWN or not type(config).__module__.startswith("transformers.models."):
@@ -59,15 +63,15 @@ def reads_rows_at_once(config: Any) -> bool:
 
 
 class TransformersBatch:
-    """Sequences of tokens that a transformers model has read.
+    """The sequences of a transformers model that share forward passes.
 
     Args:
-        load: Gives the model, in evaluation mode; called at the first question. ``reads_rows_at_once`` must hold for
-            its configuration.
+        load: Returns the model, in evaluation mode; called at the first forward pass. ``reads_rows_at_once`` must hold
+            for its configuration.
         rows: The number of sequences.
         context_length: The most tokens that it can read; ``None``: unknown.
         name: What messages call the model.
-        threads: How many threads of the processor it may use; ``None``: see ``cpu_threads``.
+        threads: The threads of the processor that it may use; ``None``: see ``cpu_threads``.
     """
 
     def __init__(
@@ -92,9 +96,12 @@ class TransformersBatch:
         self._keeps_logits = False
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """Read tokens and return the scores of the next for each row: float32 ``[rows of the output layer]``.
+        """Read tokens for some rows and return their next scores.
 
         A row with tokens that it cannot read has a ``ModelError`` in place of scores.
+
+        Returns:
+            By row: float32 ``[rows of the output layer]``, or an error.
 
         Raises:
             ModelError: See ``extend_rows``.
@@ -104,7 +111,10 @@ class TransformersBatch:
     def extend_rows(
         self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
     ) -> Mapping[int, Answer]:
-        """As ``extend``, but of each row the scores of the tokens ``wanted`` only: float32 ``[wanted]``; or of all.
+        """Read tokens for some rows and score only some of the vocabulary.
+
+        Returns:
+            By row: float32 ``[wanted]`` or ``[rows of the output layer]``, or an error.
 
         Raises:
             ModelError: Not enough memory, or something that this model cannot do on its device. All rows hold what they
@@ -126,11 +136,14 @@ class TransformersBatch:
         return answers
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
-        """Read tokens of one row; the scores after each: float32 ``[len(token_ids), rows of the output layer]``.
+        """Read tokens for one row and return all their scores.
 
         It takes one forward pass, or several where the output layer cannot be called by itself and too many scores
-        would be made at a time: see ``TransformersSession.extend_all``. What cannot be read has a ``ModelError`` in
-        place of scores; the row holds what it held before then. Other rows are left alone.
+        would be made at a time: see ``TransformersSession.extend_all``. Other rows stay as they are.
+
+        Returns:
+            Float32 ``[len(token_ids), rows of the output layer]``; a ``ModelError`` if the tokens cannot be read, and
+            then the row holds what it held before.
         """
         model = self._load()
         try:
@@ -141,7 +154,7 @@ class TransformersBatch:
             return error
 
     def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
-        """Other scores of the token of a row that was scored last; see ``sfgen.protocols.ScoresRows``."""
+        """Score other tokens at a row's last position, reading nothing."""
         import torch
 
         if row not in self._hidden or self._lm_head is None or self._cpu_threads is None:

@@ -6,8 +6,8 @@ A cache is a list of layers, and each kind of layer is taken back in its own way
 full attention         keys and values of every token: the end is cut off
 sliding window         the same, as long as the window before the cut is still there; a margin of tokens beyond it
                        is kept for this
-recurrent states       hold the whole past in one: the states after the first question (the prompt) are kept as a
-                       copy, and from the first rewind on those after the last questions; the tokens between the
+recurrent states       hold the whole past in one: the states after the first pass (the prompt) are kept as a
+                       copy, and from the first rewind on those after the last passes; the tokens between the
                        copy and the cut are read again
 without a cache layer  nothing to do
 =====================  =========================================================================================
@@ -21,9 +21,9 @@ import copy
 from typing import Any
 
 MARGIN = 256
-"""So many tokens beyond a sliding window are kept: the furthest that a rewind goes without reading the text again."""
+"""Tokens kept beyond a sliding window: the furthest that a rewind goes without reading the text again."""
 SNAPSHOTS = 8
-"""After so many questions the recurrent states are kept, besides those after the first."""
+"""The recurrent states after the last N passes are kept, besides those after the first."""
 
 _FULL = {"DynamicLayer", "DynamicIndexedLayer", "LinearAttentionAndFullAttentionLayer"}
 _SLIDING = {"DynamicSlidingWindowLayer", "LinearAttentionAndSlidingWindowAttentionLayer"}
@@ -38,7 +38,7 @@ class Past:
     """The cache of one sequence.
 
     Attributes:
-        value: What the model gave back and is given again; ``None`` before the first question.
+        value: What the model gave back and is given again; ``None`` before the first forward pass.
         length: How many tokens it holds.
     """
 
@@ -54,7 +54,7 @@ class Past:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether several tokens may be read in one go after others.
+        """Whether one forward pass may read several tokens after others.
 
         The recurrences of Mamba, Falcon-Mamba and Jamba are continued exactly only one token at a time; what another
         cache does is not known, and one token at a time is what every model is made for.
@@ -62,11 +62,11 @@ class Past:
         return self.value is None or (bool(self._layers()) and not self._snapshots)
 
     def keep(self, value: Any, count: int) -> None:
-        """Take what the model gave back after it read ``count`` more tokens.
+        """Take the cache that the model returned after a forward pass.
 
         Args:
             value: A cache of transformers, or ``None`` from a model that keeps nothing.
-            count: The number of tokens read.
+            count: The tokens read in the pass.
         """
         if value is None:
             self.clear()
@@ -84,7 +84,10 @@ class Past:
                 del self._snapshots[list(self._snapshots)[1]]
 
     def rewind(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens, or more of them where those cannot be told apart."""
+        """Forget all but the first ``length`` tokens, or more.
+
+        It forgets all back to the last length at which the cache can be restored.
+        """
         if length >= self.length:
             return
         self._goes_back = True

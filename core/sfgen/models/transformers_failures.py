@@ -10,13 +10,13 @@ from sfgen.parameter_text import ParameterText
 
 
 def not_read(error: BaseException, model: Any, name: str, what: str, advice: str) -> ModelError:
-    """What torch raised while a model read, in one line.
+    """Turn what torch raised in a forward pass into one line.
 
     Args:
         error: Of torch.
         model: The model.
         name: What messages call it.
-        what: What there was not enough memory for, if that was it.
+        what: What needed the memory, if memory ran out.
         advice: What to do then, before all else.
     """
     if is_out_of_memory(error):

@@ -10,38 +10,56 @@ from typing import Any
 
 
 def is_causal(model_type: str) -> bool:
-    """Whether transformers has a causal language model of a type; true where it cannot be asked."""
+    """Tell whether transformers has a causal language model of a type.
+
+    It is true where transformers cannot tell.
+    """
     names = _names_of("CAUSAL_LM")
     return names is None or model_type in names
 
 
 def reads_pictures(model_type: str) -> bool:
-    """Whether transformers has a model of a type that reads texts and pictures; false where it cannot be asked."""
+    """Tell whether a type of model reads text and pictures.
+
+    It is false where transformers cannot tell.
+    """
     return model_type in (_names_of("IMAGE_TEXT_TO_TEXT") or ())
 
 
 def fills_gaps(model_type: str) -> bool:
-    """Whether transformers has a model of a type that fills gaps in a text; false where it cannot be asked."""
+    """Tell whether a type of model fills gaps in a text.
+
+    It is false where transformers cannot tell.
+    """
     return model_type in (_names_of("MASKED_LM") or ())
 
 
 def attention_kind(config: Any) -> str | None:
-    """How a model computes attention (``eager``, ``sdpa``, …); ``None`` where its configuration does not say it."""
+    """Return how a model computes attention: ``eager``, ``sdpa``, ….
+
+    ``None`` where its configuration does not say it.
+    """
     return getattr(config, "_attn_implementation", None)
 
 
 def has_hooks(module: Any) -> bool:
-    """Whether something happens before or after a module of torch is called; true where that cannot be asked."""
+    """Tell whether a torch module has hooks on its call.
+
+    It is true where torch cannot tell.
+    """
     return any(getattr(module, name, True) for name in ("_forward_hooks", "_forward_pre_hooks"))
 
 
 def accelerate_hook(module: Any) -> Any:
-    """What accelerate has put around a module; ``None`` if nothing."""
+    """Return accelerate's hook around a module, or ``None``."""
     return getattr(module, "_hf_hook", None)
 
 
 def uncompiled(model: Any) -> Any:
-    """The model that ``torch.compile`` was given; the model itself where it was not, or where that cannot be told."""
+    """Return the model that ``torch.compile`` wraps.
+
+    It is the model itself where it was not compiled, or where torch cannot tell.
+    """
     return getattr(model, "_orig_mod", model)
 
 

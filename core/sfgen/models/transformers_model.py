@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NetworkSource(Protocol):
-    """Where a transformers model comes from, and what is known of it before its weights are there.
+    """A transformers model whose weights may be loaded later.
 
     Attributes:
         name: What messages and records call it.
@@ -42,10 +42,15 @@ class NetworkSource(Protocol):
 
     @property
     def weights_size(self) -> int | None:
-        """The size of files in bytes that must be read before ``network`` answers; ``None``: there are none."""
+        """The size in bytes of the files that ``network`` reads.
+
+        ``None``: it reads none.
+        """
 
     def network(self) -> Any:
-        """The ``transformers`` model in evaluation mode; the same at each call.
+        """Return the ``transformers`` model in evaluation mode.
+
+        It is the same object at each call.
 
         Raises:
             ModelError: It cannot be loaded, or cannot be used as it is.
@@ -65,7 +70,7 @@ class TransformersModel:
         context_length: The most tokens that it can read; ``None`` where nothing limits them.
 
     Raises:
-        VocabularyError: The bytes of its tokens cannot be told.
+        VocabularyError: The bytes of its tokens cannot be determined.
     """
 
     def __init__(self, source: NetworkSource, *, threads: int | None = None) -> None:
@@ -94,9 +99,22 @@ class TransformersModel:
         threads: int | None = None,
         title: str | None = None,
     ) -> TransformersModel:
-        """The model in a directory or on the hub; arguments and errors as for ``sfgen.models.checkpoint.Checkpoint``.
+        """Open a model in a directory or on the hub.
 
-        The weights are loaded at the first session. ``threads`` is as for the class.
+        The weights are loaded at the first session.
+
+        Args:
+            name: A directory, or the id of a model on the hub.
+            device: ``auto`` (cuda, then mps, then cpu), ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
+            dtype: ``auto`` (the checkpoint's own, but float32 on a CPU), ``float32``, ``bfloat16`` or ``float16``.
+            trust_remote_code: Whether code that comes with the model may run.
+            offline: Whether the hub must not be asked, also not for what its cache lacks.
+            threads: As for the class.
+            title: What messages and records call it; ``name`` if not given.
+
+        Raises:
+            ModelError: The model is missing, cannot be read, or continues no text; the device is not there.
+            VocabularyError: Its tokenizer is missing or not understood.
         """
         return cls(
             Checkpoint(
@@ -118,25 +136,30 @@ class TransformersModel:
 
     @property
     def weights_size(self) -> int | None:
-        """The size of the weights' files in bytes; ``None`` if there are none on this machine, or not all of them."""
+        """The size of the weight files in bytes.
+
+        ``None`` if not all of them are on this machine.
+        """
         return self._source.weights_size
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a prompt, with the begin token where the tokenizer writes one, and without an end token.
+        """Tokenize a prompt, with the begin token where the tokenizer writes one.
 
-        The empty prompt is the begin token, or the end token where there is none.
+        No end token is added. The empty prompt is the begin token, or the end token where there is none.
 
         Raises:
-            ModelError: The empty prompt, and the model has neither; or a token that the model has no row for.
+            ModelError: The prompt is empty, and the model has neither token; or the model has no row for a token.
         """
         return self._checked(self._prompts.encode(arguments.text("text", text)))
 
     def encode_inside(self, text: str) -> list[int]:
-        """The token ids of a text that stands in another one: nothing is added around it."""
+        """Tokenize a text inside another one, adding nothing around it."""
         return self._prompts.inside(arguments.text("text", text))
 
     def chat(self, messages: str | Sequence[Message]) -> list[int]:
-        """The token ids of a conversation in the tokenizer's chat template, up to where the answer begins.
+        """Tokenize a conversation with the tokenizer's chat template.
+
+        It ends where the answer begins.
 
         Args:
             messages: The messages, or the text of a user's only one.
@@ -148,13 +171,24 @@ class TransformersModel:
         return self._checked(self._prompts.chat(messages))
 
     def session(self) -> TransformersSession:
-        """A new, empty session with a cache of its own; loads the weights the first time."""
+        """Return a new, empty session, loading the weights the first time.
+
+        Raises:
+            ModelError: They cannot be loaded.
+        """
         return TransformersSession(self.model, self.context_length, name=self.name, threads=self._threads)
 
     def batch(self, rows: int) -> Batch:
-        """A new batch of empty rows, read in one forward pass where the architecture is known to allow it.
+        """Return a new batch of empty rows.
 
-        As with ``session``, the weights are loaded the first time, but not before the first question.
+        They share forward passes where the architecture is known to allow it. The weights are loaded at the first
+        forward pass.
+
+        Args:
+            rows: The number of sequences.
+
+        Raises:
+            UsageError: It is not a whole number of at least 1.
         """
         from sfgen.models.separate_rows import SeparateRows
         from sfgen.models.transformers_batch import TransformersBatch, reads_rows_at_once

@@ -26,7 +26,7 @@ _CACHE_NAMES = ("past_key_values", "cache_params", "state")
 
 
 class TransformersSession:
-    """A sequence of tokens that a transformers model has read.
+    """One sequence that a transformers model has read.
 
     Nothing of it is kept in the model: several sessions of one model do not see each other.
 
@@ -59,9 +59,12 @@ class TransformersSession:
         self._takes_positions = "position_ids" in parameters
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return the scores of the next: float32 ``[rows of the output layer]``.
+        """Read tokens and return the scores of the next token.
 
         After an error the session holds what it held before.
+
+        Returns:
+            Float32 ``[rows of the output layer]``.
 
         Raises:
             ModelError: More tokens than the model's context holds, a token that it does not know, not enough memory,
@@ -70,11 +73,18 @@ class TransformersSession:
         return self._extend(token_ids, None)
 
     def extend_rows(self, token_ids: Sequence[int], rows: Int32) -> Scores:
-        """As ``extend``, but the scores of the tokens ``rows`` only: float32 ``[rows]``; or all, as ``extend`` does."""
+        """Read tokens and score only some of the vocabulary.
+
+        Returns:
+            Float32 ``[rows]``, or all scores from a model whose output layer cannot be called by itself.
+
+        Raises:
+            ModelError: As for ``extend``.
+        """
         return self._extend(token_ids, rows)
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens; the scores after each: float32 ``[len(token_ids), rows of the output layer]``.
+        """Read tokens and return all their scores.
 
         The session then stands as after ``extend`` of one token after the other. It takes one forward pass, or several
         where a cache is continued one token at a time, where rotary positions depend on the length, and where too
@@ -85,6 +95,9 @@ class TransformersSession:
 
         After an error the session holds what it held before.
 
+        Returns:
+            Float32 ``[len(token_ids), rows of the output layer]``.
+
         Raises:
             ModelError: As for ``extend``.
         """
@@ -92,7 +105,7 @@ class TransformersSession:
             return joined(self._parts(token_ids), len(token_ids))
 
     def score_again(self, rows: Int32 | None) -> Scores | None:
-        """Other scores of the token that was scored last; see ``sfgen.protocols.ScoresRows``.
+        """Score other tokens at the last position, reading nothing.
 
         Raises:
             ModelError: Not enough memory.

@@ -9,7 +9,7 @@ from sfgen.vocabulary.pretrained import quiet_transformers
 
 
 class TransformersTokenizer:
-    """What a tokenizer of transformers makes of a text: see ``sfgen.models.prompt.PromptTokenizer``.
+    """A transformers tokenizer as a ``sfgen.models.prompt.PromptTokenizer``.
 
     Args:
         tokenizer: The tokenizer of transformers.
@@ -36,7 +36,7 @@ class TransformersTokenizer:
         return bool(self._tokenizer.chat_template)
 
     def before(self) -> list[int]:
-        """What the tokenizer writes before each text."""
+        """Return the tokens that the tokenizer writes before each text."""
         with quiet_transformers():
             whole = list(self._tokenizer("a")["input_ids"])
         plain = self.inside("a")
@@ -44,14 +44,14 @@ class TransformersTokenizer:
         return next((whole[:start] for start in starts if whole[start : start + len(plain)] == plain), [])
 
     def inside(self, text: str) -> list[int]:
-        """The token ids of the text alone; the text of a special token becomes that token."""
+        """Tokenize a text alone, reading the names of special tokens."""
         if (backend := self._backend) is not None:
             return list(backend.encode(text, add_special_tokens=False).ids)
         with quiet_transformers():  # it warns of long texts; we count for ourselves
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """What the chat template makes of a conversation, up to where the answer begins.
+        """Render a conversation up to where the answer begins.
 
         Raises:
             Exception: Whatever the template raises; ``ImportError`` without jinja2.

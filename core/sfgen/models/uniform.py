@@ -14,11 +14,14 @@ from sfgen.vocabulary import Vocabulary
 
 
 class UniformModel:
-    """Equal scores over a vocabulary; with none given, over single characters (see ``character_vocabulary``).
+    """A model with equal scores over a vocabulary.
 
     Every character of the Basic Multilingual Plane is equally likely where it is allowed, unassigned and control
     characters too: a pattern says what is wanted. Characters beyond the plane (emoji) share the chance of their first
     byte.
+
+    Args:
+        vocabulary: The tokens; ``None``: single characters, see ``character_vocabulary``.
 
     >>> from sfgen import Dfa, Index, generate
     >>> model = UniformModel()
@@ -43,7 +46,9 @@ class UniformModel:
         return UniformModel, (self.vocabulary,)  # what was made of it is made again
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a prompt, by longest match; how it is cut makes no difference to this model.
+        """Tokenize a prompt by longest match.
+
+        How it is cut makes no difference to this model.
 
         Raises:
             InputError: The vocabulary cannot write the prompt.
@@ -65,7 +70,7 @@ class UniformModel:
         return ids
 
     def session(self) -> UniformSession:
-        """A new session."""
+        """Return a new session."""
         return UniformSession(len(self.vocabulary))
 
     @cached_property
@@ -80,20 +85,24 @@ class UniformModel:
 
 
 class UniformSession:
-    """Forgets what it reads."""
+    """A session that forgets what it reads."""
 
     def __init__(self, size: int) -> None:
         self._scores: Scores = np.zeros(size, dtype=np.float32)
         self._scores.setflags(write=False)
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Equal scores, float32 ``[len(vocabulary)]``."""
+        """Return equal scores, float32 ``[len(vocabulary)]``."""
         return self._scores
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Equal scores at every position, float32 ``[len(token_ids), len(vocabulary)]``; they take no memory."""
+        """Return equal scores at every position, without taking memory for each.
+
+        Returns:
+            Float32 ``[len(token_ids), len(vocabulary)]``.
+        """
         scores: Scores = np.broadcast_to(self._scores, (len(token_ids), len(self._scores)))
         return scores
 
     def rewind(self, length: int) -> None:
-        """Nothing to forget."""
+        """Do nothing, since nothing was kept."""

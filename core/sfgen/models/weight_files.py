@@ -13,19 +13,25 @@ SAVE = "Save the whole model there: save_pretrained() writes config.json, the we
 
 
 def checkpoint_files(directory: Path) -> list[Path]:
-    """The files that hold the weights, in the order in which transformers looks for them; some may not be there."""
+    """List the weight files of a directory; some may be missing.
+
+    They are in the order in which transformers looks for them.
+
+    Raises:
+        ModelError: The list of them is damaged.
+    """
     return [directory / name for name in files_among({file.name for file in directory.iterdir()}, directory)]
 
 
 def files_among(names: Iterable[str], directory: Path | None) -> list[str]:
-    """The files that hold the weights, in the order in which transformers looks for them.
+    """List the weight files in the order of transformers.
 
     Args:
         names: The names of all files that the model has, here or elsewhere.
-        directory: Where those of them are that list others; ``None`` if there are none.
+        directory: Where index files are that list others; ``None`` if there are none.
 
     Raises:
-        ModelError: Such a list is damaged.
+        ModelError: An index file is damaged.
     """
     names = set(names)
     for name in _FILES:

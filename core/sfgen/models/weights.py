@@ -29,7 +29,7 @@ def check_files(directory: Path) -> None:
     """Refuse a directory without weights, or with some of them only.
 
     Raises:
-        ModelError: What is missing, and what is there instead.
+        ModelError: Some are missing; says which, and what is there instead.
     """
     files = checkpoint_files(directory)
     missing = [file.name for file in files if not file.is_file()]
@@ -45,7 +45,11 @@ def check_files(directory: Path) -> None:
 
 
 def other_contents(directory: Path) -> tuple[str, str] | None:
-    """What lies in a directory that is no model of transformers: a reason and a hint; ``None`` if nothing known."""
+    """Recognize what a directory holds that is not a transformers model.
+
+    Returns:
+        A reason and a hint; ``None`` if nothing was recognized.
+    """
     adapter = directory / "adapter_config.json"
     if adapter.is_file():
         base = "the model that it was trained on"
@@ -66,14 +70,14 @@ def other_contents(directory: Path) -> tuple[str, str] | None:
 
 
 def load(source: str, name: str, auto: Any, *, device: torch.device, dtype: Any, options: dict[str, Any]) -> Any:
-    """The model with all its weights, on the device, in evaluation mode.
+    """Load a model with all its weights, in evaluation mode.
 
     Args:
         source: A directory, or an id on the hub.
         name: What messages call it.
         auto: The class of transformers that loads it.
         device: Where it is to be.
-        dtype: In which numbers.
+        dtype: A torch dtype, or ``auto``.
         options: More for ``from_pretrained``.
 
     Raises:

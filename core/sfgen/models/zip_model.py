@@ -1,8 +1,8 @@
 """A compressor as a language model: the text that compresses best after FILE is the likeliest.
 
-After a source document's ``ZipModel``: the score of a character is minus the compressed length of FILE, prompt, text
-and that character, times log 256 a byte, so in nats. It is a very bad language model, and it comes along with any text
-file. Five things are done otherwise than there:
+After the ``ZipModel`` of Louf, Klett and Simpson 2023: the score of a character is minus the compressed length of FILE,
+prompt, text and that character, times log 256 a byte, so in nats. It is a very bad language model, and it comes along
+with any text file. Five things are done otherwise than there:
 
 * The state of the compressor is copied for each character (``zlib.compressobj().copy()``), not made again from FILE.
 * The length is counted in bits. zlib's comes in whole bytes, which most characters share. But with fixed codes the byte
@@ -41,8 +41,8 @@ _LIMIT = 4 << 20  # bytes of FILE: 250 passages, 40 MB of compressors for each s
 WINDOW = 32768 - 263  # how far zlib looks back: its window, less what it keeps free for the longest match
 _SHORT = 4  # characters of the short context
 _END = 0  # the id of the end token
-_SINGLE = 0x7E  # so many tokens are one byte for the compressor
-_CHARACTERS = 16 << 14  # so many are three, which bounds the alphabet
+_SINGLE = 0x7E  # the number of tokens that are one byte for the compressor
+_CHARACTERS = 16 << 14  # the number of those that are three, which bounds the alphabet
 _BEGIN = bytes.fromhex("7e7e7e7f7e7f7f7f")  # before FILE; long enough for zlib to find it again, and without a repeat
 _ESCAPE = b"\x7f"  # before a character that FILE does not hold, so that it costs more than one that FILE holds
 _MARK = b"\xff"  # where the text ends, for the count of bits
@@ -50,7 +50,7 @@ _HINT = "zip:FILE takes a text file in UTF-8."
 
 
 class ZipModel:
-    """The compression model of a text.
+    """A compression model of a text.
 
     A token is one character: each that the text holds, the most frequent first, and each printable one of ASCII that it
     does not hold, which costs at least eight bits more (the compressor reads an escape before it). Upper and lower case
@@ -105,11 +105,13 @@ class ZipModel:
 
     @classmethod
     def from_file(cls, file: str | Path) -> ZipModel:
-        """The model ``zip:FILE``; the file is UTF-8 of at most 4 MB.
+        """Read the model ``zip:FILE`` from a text file.
+
+        The file is UTF-8 of at most 4 MB.
 
         Raises:
             UsageError: No file is named.
-            ModelError: It cannot be read, is empty, too long, or no UTF-8.
+            ModelError: It cannot be read, is empty, too long, or not UTF-8.
         """
         arguments.path("file", file, error=ModelError)
         if not str(file):
@@ -139,10 +141,10 @@ class ZipModel:
         return f"ZipModel({self.name!r})"
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a prompt, and a space behind it unless it ends in white space.
+        """Tokenize a prompt, adding a space unless it ends in white space.
 
-        The space is the source document's: prompt and answer are joined by one, and neither needs to bring it. An empty
-        prompt is the place before the first character of the model's text.
+        The space joins prompt and answer, as in Louf, Klett and Simpson 2023, so neither needs to bring it. An empty
+        prompt is the position before the first character of the model's text.
 
         Raises:
             InputError: A character that is neither in the model's text nor printable ASCII.
@@ -162,7 +164,7 @@ class ZipModel:
             ) from None
 
     def encode_inside(self, text: str) -> list[int]:
-        """The token ids of a text that stands in another one: its characters, and nothing else.
+        """Tokenize a text inside another one: its characters, nothing else.
 
         Raises:
             KeyError: A character that the model cannot read.
@@ -170,12 +172,12 @@ class ZipModel:
         return [self._ids[character] for character in arguments.text("text", text)]
 
     def session(self) -> ZipSession:
-        """A new, empty session."""
+        """Return a new, empty session."""
         return ZipSession(self._streams, self._codes)
 
 
 class ZipSession:
-    """A text that the compressors have read after their passages.
+    """One text that the compressors have read after their passages.
 
     Args:
         streams: A compressor for each passage; copied, not changed.
@@ -190,13 +192,21 @@ class ZipSession:
         self._prompt_length, self._prompt = 0, streams
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens; minus the length that each token would add now, in nats, float32 ``[len(vocabulary)]``."""
+        """Read tokens and return the scores of the next token.
+
+        Returns:
+            Minus the compressed length that each token would add, in nats, float32 ``[len(vocabulary)]``.
+        """
         self._read(token_ids)
         self._keep_prompt()
         return self._scores()
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens one after the other; the scores after each, float32 ``[len(token_ids), len(vocabulary)]``."""
+        """Read tokens one after the other and return all their scores.
+
+        Returns:
+            Float32 ``[len(token_ids), len(vocabulary)]``.
+        """
         scores = []
         for token in token_ids:
             self._read([token])
@@ -205,7 +215,10 @@ class ZipSession:
         return np.stack(scores)
 
     def rewind(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens. Those after the prompt are read again."""
+        """Forget all but the first ``length`` tokens.
+
+        Those after the prompt are read again.
+        """
         if length >= len(self._tokens):
             return
         if length < self._prompt_length:
@@ -247,7 +260,7 @@ class _Stream:
 
     @classmethod
     def after(cls, passage: bytes) -> _Stream:
-        """A compressor that has nothing but a passage to look back to."""
+        """A compressor that has only a passage to look back to."""
         # Fixed codes: what a character costs is then a matter of the matches alone, and does not change with the text.
         # (Codes made for each block predict worse, measured on English: 3.75 bits a character against 3.56.) Level 6
         # predicts as level 9 does, in half the time; a copy takes less time with the memory of level 6 than with more.

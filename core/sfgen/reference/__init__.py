@@ -1,10 +1,10 @@
-"""The algorithms of the source documents as a specification that runs: to be read, and to check the fast engine.
+"""Published algorithms as a specification that runs: to be read, and to check the fast engine.
 
-* ``naive``: every token is tried at every step (``NaiveIndex``).
-* ``sub_sequences``: Algorithms 3 and 4, the index over a machine of interegular; ``fsm``: that machine, and the index
-  as an engine (``FsmIndex``).
-* ``sampling``: Algorithms 1 and 2, tokens from a model freely and with a mask.
-* ``words``: the word decoder.
+* ``naive``: every token is tried at every step (``NaiveIndex``; Louf, Klett and Simpson 2023).
+* ``sub_sequences``: Algorithms 3 and 4 of Willard and Louf 2023, the index over a machine of interegular; ``fsm``: that
+  machine, and the index as an engine (``FsmIndex``).
+* ``sampling``: their Algorithms 1 and 2, tokens from a model freely and with a mask.
+* ``words``: the word decoder of Clay 2024.
 
 And one of ours, to check the pushdown engine: ``recogniser`` reads grammars by sets of stacks (``Recogniser``, and
 ``RecogniserIndex`` as an engine); ``rest`` has its small steps, ``least`` how far it is to an end.

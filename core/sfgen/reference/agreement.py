@@ -19,7 +19,7 @@ END = 0
 
 
 def disagreement(machine: Machine, symbols: list[Ranges], tree: Node) -> str | None:
-    """A shortest text that one of the two accepts and the other does not; ``None``: they accept the same texts.
+    """Find a shortest text that only the machine or the pattern accepts.
 
     Each text is read by both at once: by the machine, which is in a state or (``None``) has stopped, and by the
     pattern, which is in several. The walk is about as long as interegular's own when it made the machine.
@@ -28,6 +28,9 @@ def disagreement(machine: Machine, symbols: list[Ranges], tree: Node) -> str | N
         machine: A machine of interegular.
         symbols: The characters of each symbol of the machine.
         tree: The pattern, of characters, sequences, alternatives and repeats only.
+
+    Returns:
+        ``None`` if they accept the same texts.
     """
     pattern = PatternStates(tree)
     letters = CharacterClasses([*character_sets(tree), *symbols]).representatives()
@@ -48,7 +51,9 @@ def disagreement(machine: Machine, symbols: list[Ranges], tree: Node) -> str | N
 
 
 class PatternStates:
-    """The states of a pattern: one for each of its character sets, and 0 for the end.
+    """The states of a pattern's NFA (Thompson 1968).
+
+    There is one for each of its character sets, and 0 for the end.
 
     Args:
         tree: Characters, sequences, alternatives and repeats only.
@@ -69,7 +74,12 @@ class PatternStates:
         self.start = self._closed([self._add(tree, END)])
 
     def after(self, places: frozenset[int], letter: str) -> frozenset[int]:
-        """The states after a letter."""
+        """Return the states after a character.
+
+        Args:
+            places: The states before it.
+            letter: The character.
+        """
         code = ord(letter)
         return self._closed(
             target
@@ -121,7 +131,7 @@ class PatternStates:
 
 
 def character_sets(tree: Node) -> list[Ranges]:
-    """The sets of characters in a pattern."""
+    """List the sets of characters in a pattern."""
     sets, waiting = [], [tree]
     while waiting:
         node = waiting.pop()

@@ -9,9 +9,12 @@ from sfgen.regex.characters import Ranges
 
 
 class CharacterClasses:
-    """The classes into which some sets of characters divide all text.
+    """The partition of all characters by some sets of characters.
 
     Two characters are in one class if each of the sets has both of them or neither.
+
+    Args:
+        sets: The sets.
 
     >>> classes = CharacterClasses([((97, 122),), ((48, 57), (97, 102))])
     >>> classes.representatives(ord("0"), ord("z"))
@@ -32,11 +35,24 @@ class CharacterClasses:
             self._members.append(members)
 
     def representatives(self, first: int = 0, last: int = 0x10FFFF) -> list[str]:
-        """The first character of each class that has one from ``first`` to ``last``; surrogates are no characters."""
+        """Return the first character of each class within a range.
+
+        Surrogates are not characters.
+
+        Args:
+            first: The first code point of the range.
+            last: The last one.
+        """
         return [least for least, _ in self.extents(first, last)]
 
     def extents(self, first: int = 0, last: int = 0x10FFFF) -> list[tuple[str, str]]:
-        """The first and the last character from ``first`` to ``last`` of each class that has one.
+        """Return the first and last character of each class within a range.
+
+        Surrogates are not characters.
+
+        Args:
+            first: The first code point of the range.
+            last: The last one.
 
         >>> CharacterClasses([((97, 122),), ((48, 57), (97, 102))]).extents(ord("0"), ord("z"))
         [('0', '9'), (':', '`'), ('a', 'f'), ('g', 'z')]

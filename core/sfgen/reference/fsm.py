@@ -33,10 +33,13 @@ if TYPE_CHECKING:
 
 
 def reference_fsm(pattern: str) -> FSM:
-    r"""The machine of a pattern, as interegular makes it: not the smallest, and with states that may lead nowhere.
+    r"""Make the machine of a pattern by interegular.
+
+    It is not the smallest, and its states may lead nowhere.
 
     interegular numbers the symbols by chance, in the order of a set, and the states after them. So that every run gives
-    the same machine, here the symbols are numbered as the pattern names them; that of the source document comes out.
+    the same machine, here the symbols are numbered as the pattern names them; that of Louf, Klett and Simpson 2023
+    comes out.
 
     Raises:
         PatternError: The pattern cannot be read, by ``re`` or by interegular, or not in the same way by both, or it
@@ -69,7 +72,10 @@ def reference_fsm(pattern: str) -> FSM:
 
 
 def fsm_table(fsm: FSM) -> str:
-    """A machine as interegular prints it: its table, its final states, its alphabet, and its map."""
+    """Format a machine as interegular prints it.
+
+    These are its table, its final states, its alphabet, and its map.
+    """
     from interegular.fsm import FSM
 
     arguments.instance("fsm", fsm, FSM)
@@ -78,9 +84,10 @@ def fsm_table(fsm: FSM) -> str:
 
 
 class FsmIndex:
-    r"""The index of Algorithm 4: for each state of interegular's machine the tokens that it reads.
+    r"""The index of a pattern by Algorithm 4 (Willard and Louf 2023).
 
-    Made at once, in time that grows with the vocabulary times the states; a step is a look into it.
+    It has for each state of interegular's machine the tokens that it reads, and is made at once, in time that grows
+    with the vocabulary times the states; a step is a lookup in it.
 
     States up to ``len(index)`` are those of ``fsm``. A token may end within a character: the state after it is a state
     of the machine beside the bytes of that character, and has a number from ``len(index)`` on, in the order in which
@@ -125,29 +132,53 @@ class FsmIndex:
         return self._machine.finals
 
     def place(self, state: int) -> tuple[int, bytes]:
-        """The state of the machine, and the bytes of the unfinished character, that a number stands for."""
+        """Return the machine's state and the unfinished character of a state.
+
+        Args:
+            state: Its number.
+
+        Returns:
+            The state of the machine, and the bytes of the character.
+
+        Raises:
+            UsageError: There is no such state.
+        """
         return self._places[self._known(state)]
 
     def transitions(self, state: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The text tokens that ``state`` reads, ascending, and the state each leads to: two int32 arrays."""
+        """List the text tokens that a state reads, and their targets.
+
+        Returns:
+            Token ids, ascending, and the state that each leads to, both int32 ``[k]``.
+        """
         if self._known(state) not in self._rows:
             self._rows[state] = self._row_within(state)
         tokens, targets = self._rows[state]
         return np.array(tokens, dtype=np.int32), np.array(targets, dtype=np.int32)
 
     def allowed_tokens(self, state: int) -> NDArray[np.int32]:
-        """The text tokens that ``state`` reads, ascending, int32."""
+        """Return the text tokens that a state reads, ascending, int32."""
         return self.transitions(state)[0]
 
     def next_state(self, state: int, token_id: int) -> int | None:
-        """The state after a token; ``None`` if it is not read."""
+        """Return the state after a token; ``None`` if it is refused.
+
+        Args:
+            state: The state before it.
+            token_id: The token.
+        """
         arguments.whole_number("token_id", token_id)
         tokens, targets = self.transitions(state)
         place = int(np.searchsorted(tokens, token_id))
         return int(targets[place]) if place < tokens.size and tokens[place] == token_id else None
 
     def read(self, state: int, data: bytes) -> int | None:
-        """The state after some bytes, which need not be those of a token; ``None`` if they are not read."""
+        """Return the state after some bytes; ``None`` if they are refused.
+
+        Args:
+            state: The state before them.
+            data: The bytes, which need not be those of a token.
+        """
         start, begun = self.place(state)
         if (parts := split(begun + arguments.data("data", data))) is None:
             return None
@@ -156,33 +187,47 @@ class FsmIndex:
         return None if end is None or not self._can_read(end, pending) else self._number(end, pending)
 
     def pending(self, state: int) -> bytes:
-        """The bytes of the unfinished character at the end of the text."""
+        """Return the bytes of the unfinished character at the end."""
         return self.place(state)[1]
 
     def is_accepting(self, state: int) -> bool:
-        """Whether the text may end in ``state``."""
+        """Tell whether the text may end in a state."""
         return self._known(state) in self._machine.finals
 
     def number(self, state: int) -> int:
-        """The state is a number."""
+        """Return the state itself, which is a number."""
         return self._known(state)
 
     def accepts(self, data: bytes) -> bool:
-        """Whether the machine accepts a text, in UTF-8."""
+        """Tell whether the machine accepts a text in UTF-8."""
         text = split(arguments.data("data", data))
         return text is not None and not text[1] and bool(self.fsm.accepts(text[0]))
 
     def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
-        """The named groups of the pattern in a text that matches; see ``sfgen.Dfa.groups``."""
+        """Return the named groups of the pattern in a matching text.
+
+        See ``sfgen.Dfa.groups``.
+        """
         data = arguments.utf8("text", text)
         return None if data is None else oracle.groups(self.pattern, data.decode("utf-8", "replace"))
 
     def refusal(self, text: bytes) -> dict[str, str] | None:
-        """What a report says of a finished text that the machine, or ``re``, does not accept; ``None`` if both do."""
+        """Check a finished text with the machine and ``re``.
+
+        Args:
+            text: The text as UTF-8.
+
+        Returns:
+            ``None`` if both accept it; else the pattern and who refuses, for a report.
+        """
         return refusal(self, text)
 
     def guide(self, max_tokens: int | None = None) -> ReferenceGuide[int]:
-        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take."""
+        """Return a new guide at the start, for one sequence.
+
+        Args:
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
+        """
         return ReferenceGuide(self, max_tokens)
 
     def _known(self, state: int) -> int:

@@ -19,7 +19,9 @@ _MOST_FORCED = 4096
 
 
 class ReferenceIndex(Protocol[State]):
-    """What the guide asks of an index; a state is whatever the index makes of the text so far.
+    """An index that a reference guide can follow.
+
+    A state is whatever the index makes of the text so far.
 
     Attributes:
         pattern: What the text must match.
@@ -36,33 +38,38 @@ class ReferenceIndex(Protocol[State]):
         """The state of the empty text."""
 
     def allowed_tokens(self, state: State) -> Int32:
-        """The text tokens that may follow, ascending."""
+        """Return the text tokens that may follow, ascending, int32."""
 
     def read(self, state: State, data: bytes) -> State | None:
-        """The state after some bytes; ``None`` if they may not follow."""
+        """Return the state after some bytes; ``None`` if they are refused.
+
+        Args:
+            state: The state before them.
+            data: The bytes.
+        """
 
     def pending(self, state: State) -> bytes:
-        """The bytes of the unfinished character at the end of the text."""
+        """Return the bytes of the unfinished character at the end."""
 
     def is_accepting(self, state: State) -> bool:
-        """Whether the text may end."""
+        """Tell whether the text may end."""
 
     def number(self, state: State) -> int:
-        """A number that names the state, for events and views."""
+        """Return a number that identifies the state, for events and views."""
 
     def accepts(self, data: bytes) -> bool:
-        """Whether a whole text, in UTF-8, is a match."""
+        """Tell whether a whole text in UTF-8 is a match."""
 
 
 class ReferenceGuide(BaseGuide[State]):
-    """Walks one sequence through an index that does not look ahead.
+    """A guide of one sequence through an index without lookahead.
 
-    A token is allowed if *some* text can follow it. So a sequence can come to a place where no token follows, or to
+    A token is allowed if *some* text can follow it. So a sequence can come to a position where no token follows, or to
     the limit before the text is complete. Both are errors, and no text is ever cut.
 
     Args:
-        index: What may follow where.
-        max_tokens: The number of tokens (end tokens not counted) that the sequence may have. ``None``: no limit.
+        index: The index.
+        max_tokens: The most tokens of the text, without the end token; ``None``: any number.
     """
 
     limit_hint = "The engines naive and fsm do not look ahead: allow more tokens, or use the default engine."
@@ -112,17 +119,26 @@ class ReferenceGuide(BaseGuide[State]):
         return (min(least for least, _ in found), max(greatest for _, greatest in found)) if found else None
 
     def forced_bytes(self, most: int | None = None) -> bytes:
-        """The bytes that must follow, at most ``most`` (without: 4096), up to the next choice or first place of an end.
+        """Return the bytes that must follow, up to the next choice.
 
-        The engine ``naive`` may see no end of what must follow where in truth nothing can, as in ``a*+ab``.
+        They also stop at the first position where the text may end. The engine ``naive`` may see no end of what must
+        follow where in truth nothing can, as in ``a*+ab``.
+
+        Args:
+            most: The most bytes to return; ``None``: 4096.
         """
         return super().forced_bytes(_MOST_FORCED if most is None else most)
 
 
 def refusal(index: ReferenceIndex[State], text: bytes) -> dict[str, str] | None:
-    """What a report says of a finished text that is no match: the pattern, and who refuses it; ``None`` if nobody does.
+    """Check a finished text with an index, and then with ``re``.
 
-    The index itself is asked first, then ``re``.
+    Args:
+        index: The index.
+        text: The text as UTF-8.
+
+    Returns:
+        ``None`` if both accept it; else the pattern and who refuses, for a report.
     """
     refused_by = who_refuses(index.pattern, text) if index.accepts(text) else "the index itself"
     return None if refused_by is None else {"pattern": index.pattern, "refused by": refused_by}

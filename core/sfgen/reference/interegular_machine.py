@@ -20,7 +20,11 @@ _MOST_SYMBOLS = 50_000  # that are named: interegular lists every character of a
 
 
 def check_size(tree: Node, pattern: str) -> None:
-    """Refuse what would take interegular minutes.
+    """Refuse a pattern that would take interegular minutes.
+
+    Args:
+        tree: The pattern as a tree.
+        pattern: The pattern, for the message.
 
     Raises:
         PatternTooLarge: The pattern passes a limit.
@@ -36,7 +40,7 @@ def check_size(tree: Node, pattern: str) -> None:
 
 
 def made_by_interegular(pattern: str) -> FSM:
-    """The machine of a pattern, right or wrong.
+    """Make the machine of a pattern, right or wrong.
 
     Raises:
         PatternError: interegular cannot read it.
@@ -99,10 +103,14 @@ def _symbols(part: Any) -> Iterator[Any]:
 
 
 def characters_of(alphabet: Alphabet, pattern: str) -> dict[int, Ranges]:
-    """The characters of each symbol.
+    """Return the characters of each symbol of an alphabet.
+
+    Args:
+        alphabet: The alphabet.
+        pattern: The pattern, for the message.
 
     Raises:
-        PatternError: A symbol is no character.
+        PatternError: A symbol is not a single character.
     """
     from interegular.fsm import anything_else
 
@@ -123,7 +131,7 @@ def characters_of(alphabet: Alphabet, pattern: str) -> dict[int, Ranges]:
 
 
 def written_size(node: Node) -> int:
-    """How many characters the pattern has once its repeats are written out."""
+    """Return the length of a pattern with its repeats written out."""
     if isinstance(node, Repeat):
         return written_size(node.child) * max(node.minimum + 1, node.maximum or 0)
     return sum(map(written_size, children(node))) or 1

@@ -23,7 +23,7 @@ _LOOKS_AROUND = re.compile(r"\(\?[=!]|\$|\\[bBZzAG]")
 
 
 class Reading(NamedTuple):
-    """How far lark reads a text.
+    """A text as far as lark reads it.
 
     Attributes:
         spans: Where each terminal begins and ends, in characters.
@@ -37,12 +37,12 @@ class Reading(NamedTuple):
 
 
 class LarkLanguage:
-    """The language of a Lark grammar, ``parser="lalr"`` and ``lexer="contextual"``.
+    """The language of a Lark grammar, by lark's contextual LALR parser.
 
     Args:
         grammar: The grammar.
-        start: The rule that a whole text is a text of.
-        max_blanks: How many blanks each gap of a written text has at most.
+        start: The start rule.
+        max_blanks: The most blanks of each gap of a written text.
         directory: Where files lie that the grammar imports.
 
     >>> language = LarkLanguage('start: "if" NAME | NAME\\nNAME: /[a-z]+/\\n%ignore " "')
@@ -65,7 +65,7 @@ class LarkLanguage:
         self._patterns: list[Any] = [regex.compile(pattern) for pattern in patterns]
 
     def accepts(self, text: str) -> bool:
-        """Whether lark parses a text."""
+        """Tell whether lark parses a text."""
         try:
             self._lark.parse(text)
         except lark.UnexpectedInput:
@@ -73,12 +73,12 @@ class LarkLanguage:
         return True
 
     def is_written(self, text: str) -> bool:
-        """Whether lark parses a text, and the gaps are blanks, not too many."""
+        """Tell whether lark parses a text whose gaps are few blanks."""
         reading = self.read(text)
         return reading.is_whole and self._gaps_fit(text, reading.spans, len(text))
 
     def read(self, text: str) -> Reading:
-        """What lark reads of a text."""
+        """Read a text with lark, as far as that goes."""
         parser: Any = self._lark.parse_interactive(text)
         spans = list[tuple[int, int]]()
         token: Any = None
@@ -97,11 +97,11 @@ class LarkLanguage:
         return Reading(spans, None, True)
 
     def is_dead(self, text: str) -> bool:
-        """Whether it is proved that no written text begins with this one.
+        """Tell whether no written text provably begins with this one.
 
         A lexeme that lark found is settled if no terminal could be read from its beginning beyond the end of the text:
-        no text behind it changes it. Neither then is the parser's verdict changed. Where terminals look around,
-        nothing is proved.
+        no text behind it changes it. Neither then is the parser's verdict changed. Where terminals look around, nothing
+        is proved.
         """
         if self.looks_around:
             return False
@@ -128,7 +128,7 @@ class LarkLanguage:
         return all(len(gap) <= self.max_blanks and set(gap) <= BLANKS for gap in gaps)
 
     def texts(self, alphabet: str, length: int) -> list[str]:
-        """All written texts up to a length, the shortest first.
+        """List all written texts up to a length, the shortest first.
 
         Args:
             alphabet: The characters that are tried.
@@ -142,5 +142,12 @@ class LarkLanguage:
         return found
 
     def viable_prefixes(self, alphabet: str, length: int) -> set[str]:
-        """What begins a written text of an alphabet, within a length: texts that need longer ones are missing."""
+        """Return the prefixes of written texts up to a length.
+
+        Those that only longer texts complete are missing.
+
+        Args:
+            alphabet: The characters that are tried.
+            length: In characters.
+        """
         return {text[:size] for text in self.texts(alphabet, length) for size in range(len(text) + 1)}

@@ -45,7 +45,7 @@ _EMPTY: Ways = {(): 0}
 
 
 class Least:
-    """The fewest bytes that complete what is still to be read.
+    """A table of the fewest bytes that complete a remainder.
 
     Args:
         grammar: The rules.
@@ -71,11 +71,11 @@ class Least:
             self._rules = found
 
     def of_rule(self, rule: str) -> int | None:
-        """The fewest bytes of a text of a rule; ``None``: it has no text."""
+        """Return the fewest bytes of a rule's texts; ``None``: none."""
         return self._rules.get(rule)
 
     def of(self, remainder: Remainder) -> int | None:
-        """The fewest bytes that complete a remainder; ``None``: nothing does."""
+        """Return the fewest bytes that complete a remainder; ``None``: nothing does."""
         if remainder not in self._known:
             rest, names = remainder
             self._known[remainder] = self._least(self._ways_of_rest(rest), names)

@@ -1,4 +1,4 @@
-r"""The engine ``naive``: the first algorithm of the source document, which tries every token at every step.
+r"""The engine ``naive``: every token is tried at every step (Louf, Klett and Simpson 2023).
 
 1. Start with the empty text.
 2. Append every token of the vocabulary to it.
@@ -39,7 +39,7 @@ State: TypeAlias = tuple[str, bytes]
 
 
 class NaiveIndex:
-    r"""No index at all: for each text, every token is tried.
+    r"""The index that tries every token at each text.
 
     Args:
         pattern: The pattern, of Python's ``re`` with ``re.ASCII`` or ``(?u)``.
@@ -85,7 +85,7 @@ class NaiveIndex:
         self._whole_ids = np.array(whole, dtype=np.int32)
 
     def allowed_tokens(self, state: State) -> NDArray[np.int32]:
-        """The text tokens after which the text can still become a match, ascending, int32."""
+        """Return the tokens after which a match is possible, ascending, int32."""
         completion, pending = _checked(state)
         if pending:
             candidates = [
@@ -102,47 +102,71 @@ class NaiveIndex:
         return tokens
 
     def next_state(self, state: State, token_id: int) -> State | None:
-        """The text after a token that is no end token; ``None`` if it can become no match."""
+        """Return the text after a token; ``None`` if no match is possible.
+
+        Args:
+            state: The text before it.
+            token_id: A token that is not an end token.
+        """
         _checked(state)
         known = 0 <= arguments.whole_number("token_id", token_id) < len(self.vocabulary)
         data = self.vocabulary.tokens[token_id] if known else None
         return self.read(state, data) if data else None
 
     def read(self, state: State, data: bytes) -> State | None:
-        """The text after some bytes, which need not be those of a token; ``None`` if it can become no match."""
+        """Return the text after some bytes; ``None`` if no match is possible.
+
+        Args:
+            state: The text before them.
+            data: The bytes, which need not be those of a token.
+        """
         text, pending = _checked(state)
         parts = split(pending + arguments.data("data", data))
         return (text + parts[0], parts[1]) if parts is not None and self._can_match(text, *parts) else None
 
     def pending(self, state: State) -> bytes:
-        """The bytes of the unfinished character at the end of the text."""
+        """Return the bytes of the unfinished character at the end."""
         return _checked(state)[1]
 
     def is_accepting(self, state: State) -> bool:
-        """Whether the text is a match."""
+        """Tell whether the text is a match."""
         text, pending = _checked(state)
         return not pending and self._regex.fullmatch(text) is not None
 
     def number(self, state: State) -> int:
-        """The algorithm has no states; the number of characters so far stands for one."""
+        """Return the number of characters, for want of numbered states."""
         return len(_checked(state)[0])
 
     def accepts(self, data: bytes) -> bool:
-        """Whether a text, in UTF-8, is a match."""
+        """Tell whether a text in UTF-8 is a match."""
         parts = split(arguments.data("data", data))
         return parts is not None and self.is_accepting(parts)
 
     def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
-        """The named groups of the pattern in a text that matches; see ``sfgen.Dfa.groups``."""
+        """Return the named groups of the pattern in a matching text.
+
+        See ``sfgen.Dfa.groups``.
+        """
         data = arguments.utf8("text", text)
         return None if data is None else oracle.groups(self.pattern, data.decode("utf-8", "replace"))
 
     def refusal(self, text: bytes) -> dict[str, str] | None:
-        """What a report says of a finished text that ``regex``, or ``re``, does not match; ``None`` if both do."""
+        """Check a finished text with ``regex`` and ``re``.
+
+        Args:
+            text: The text as UTF-8.
+
+        Returns:
+            ``None`` if both match it; else the pattern and who refuses, for a report.
+        """
         return refusal(self, text)
 
     def guide(self, max_tokens: int | None = None) -> ReferenceGuide[State]:
-        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take."""
+        """Return a new guide at the start, for one sequence.
+
+        Args:
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
+        """
         return ReferenceGuide(self, max_tokens)
 
     def _can_match(self, completion: str, token: str, pending: bytes) -> bool:

@@ -8,7 +8,7 @@ _decoder = codecs.getincrementaldecoder("utf-8")
 
 
 def split(data: bytes) -> tuple[str, bytes] | None:
-    r"""The whole characters at the beginning of a text, and the bytes of the unfinished one at its end.
+    r"""Split bytes into whole characters and an unfinished one.
 
     Returns:
         ``None`` if no text in UTF-8 begins so.
@@ -26,9 +26,12 @@ def split(data: bytes) -> tuple[str, bytes] | None:
 
 
 def characters_from(pending: bytes) -> tuple[int, int]:
-    r"""The first and the last character whose UTF-8 begins with the bytes of an unfinished one; no bytes: of all.
+    r"""Return the first and last character whose UTF-8 begins so.
 
     No surrogate is between them, except where no bytes are pending.
+
+    Args:
+        pending: The bytes of an unfinished character; none: all characters.
 
     >>> [hex(code) for code in characters_from(b"\xc3")], [hex(code) for code in characters_from(b"\xed")]
     (['0xc0', '0xff'], ['0xd000', '0xd7ff'])

@@ -26,7 +26,16 @@ _NO_NAMES: Names = frozenset()
 
 
 class Frame:
-    """One text of a rule that is being read; made by ``Recogniser``, equal ones once."""
+    """One text of a rule that is being read.
+
+    ``Recogniser`` makes them, equal ones once.
+
+    Args:
+        remainder: What is still to be read of it, and the names that were read in it.
+        rule: The rule.
+        caller: The frame that called it; ``None``: nobody did.
+        least: The fewest bytes that complete it and all that called it.
+    """
 
     __slots__ = ("caller", "least", "names", "rest", "rule")
 
@@ -46,7 +55,12 @@ Position: TypeAlias = frozenset[Frame]
 
 
 class Recogniser:
-    """Reads texts of a grammar byte by byte, all ways at once.
+    """A recogniser of a grammar that follows all ways at once.
+
+    It reads byte by byte.
+
+    Args:
+        grammar: The rules.
 
     Attributes:
         start: The position of the empty text.
@@ -94,29 +108,42 @@ class Recogniser:
     # ---- what it tells ---------------------------------------------------------------------------------------------
 
     def step(self, position: Position, byte: int) -> Position | None:
-        """The position after a byte; ``None`` where no text goes on so."""
+        """Return the position after a byte; ``None`` if it is refused.
+
+        Args:
+            position: The position before it.
+            byte: From 0 to 255.
+        """
         after = frozenset(each for frame in position for each in self._read(frame, byte))
         return after or None
 
     def read(self, position: Position, data: bytes) -> Position | None:
-        """The position after some bytes; ``None`` where no text goes on so."""
+        """Return the position after some bytes; ``None`` if they are refused.
+
+        Args:
+            position: The position before them.
+            data: The bytes.
+        """
         after: Position | None = position
         for byte in data:
             after = after and self.step(after, byte)
         return after
 
     def accepts_at(self, position: Position) -> bool:
-        """Whether the text may end at a position."""
+        """Tell whether the text may end at a position."""
         return self._end in position
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a whole text is one of the grammar; a string with a lone surrogate is no text and never is."""
+        """Tell whether a whole text is one of the grammar.
+
+        A string with a lone surrogate is not a text and never is.
+        """
         data = arguments.utf8("text", text)
         position = None if data is None else self.read(self.start, data)
         return position is not None and self.accepts_at(position)
 
     def least_bytes(self, position: Position) -> int:
-        """The fewest bytes from a position to an end."""
+        """Return the fewest bytes from a position to an end."""
         return min(frame.least for frame in position)
 
     # ---- steps -----------------------------------------------------------------------------------------------------
@@ -243,12 +270,12 @@ def _refuse_circles(leading: dict[str, set[str]]) -> None:
 
 
 class RecogniserGuide(BaseGuide[Position]):
-    """Walks one sequence through a grammar by its recogniser; it does not look ahead.
+    """A guide of one sequence by a recogniser, without lookahead.
 
     Args:
         recogniser: Tells what may follow.
         vocabulary: The tokens.
-        max_tokens: The tokens that it may take, end tokens not counted; ``None``: any number.
+        max_tokens: The most tokens of the text, without the end token; ``None``: any number.
     """
 
     limit_hint = "The recogniser does not look ahead: allow more tokens, or use the engine."
@@ -269,7 +296,9 @@ class RecogniserGuide(BaseGuide[Position]):
 
 
 class RecogniserIndex:
-    """A grammar over one vocabulary, by its recogniser: every token is tried at every step.
+    """A grammar over one vocabulary by its recogniser, without an index.
+
+    Every token is tried at every step.
 
     Args:
         grammar: The rules.
@@ -295,11 +324,22 @@ class RecogniserIndex:
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
 
     def guide(self, max_tokens: int | None = None) -> RecogniserGuide:
-        """A new guide for one sequence."""
+        """Return a new guide for one sequence.
+
+        Args:
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
+        """
         return RecogniserGuide(self.recogniser, self.vocabulary, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What a report says of a finished text that is none of the grammar; ``None`` if it is one."""
+        """Check a finished text with the recogniser.
+
+        Args:
+            data: The text as UTF-8.
+
+        Returns:
+            ``None`` if it is one of the grammar; else the rule and who refuses, for a report.
+        """
         if self.recogniser.accepts(data):
             return None
         return {"rule": self.recogniser.grammar.start, "refused by": "the recogniser"}

@@ -42,7 +42,15 @@ Names: TypeAlias = frozenset[bytes]
 
 
 class Rest:
-    """An expression of which ``done`` was read, and what comes after it; make them with ``Rests``."""
+    """An expression read in part, and what comes after it.
+
+    ``Rests`` makes them.
+
+    Args:
+        expression: The expression.
+        done: How much of it was read.
+        following: What comes after it; ``None``: nothing.
+    """
 
     __slots__ = ("done", "expression", "next")
 
@@ -60,7 +68,7 @@ Remainder: TypeAlias = tuple[Rest | None, Names]
 
 
 class Rests:
-    """Makes the rests of a grammar's rules, and takes their steps.
+    """The rests of a grammar's rules, and their steps.
 
     Args:
         grammar: The rules.
@@ -71,11 +79,16 @@ class Rests:
         self._made: dict[tuple[int, Done, Rest | None], Rest] = {}
 
     def of_rule(self, rule: str) -> Rest:
-        """All of a rule."""
+        """Return all of a rule."""
         return self.before(self._grammar.rules[rule], None)
 
     def before(self, expression: Expression, following: Rest | None) -> Rest:
-        """All of an expression, and then ``following``."""
+        """Return all of an expression, and then a rest.
+
+        Args:
+            expression: The expression.
+            following: The rest after it; ``None``: nothing.
+        """
         return self._rest(expression, _nothing_done(expression), following)
 
     def _rest(self, expression: Expression, done: Done, following: Rest | None) -> Rest:
@@ -83,11 +96,18 @@ class Rests:
         return self._made.setdefault(key, Rest(expression, done, following))
 
     def leaf(self, rule: str) -> Dfa:
-        """The automaton of a rule that may be called with ``distinct``."""
+        """Return the automaton of a rule that ``distinct`` calls."""
         return leaf_of(self._grammar, rule)
 
     def without_reading(self, rest: Rest, names: Names) -> Iterator[Remainder]:
-        """What a rest becomes by itself: a branch is chosen, a part begins, or all of an expression was read."""
+        """Yield what a rest becomes without reading a byte.
+
+        A branch is chosen, a part begins, or all of an expression was read.
+
+        Args:
+            rest: The rest.
+            names: The names read so far.
+        """
         following = rest.next
         match rest.expression, rest.done:
             case Literal(data), int(count):
@@ -195,7 +215,18 @@ class Rests:
             yield member(other.name, other.value, read)
 
     def after(self, rest: Rest, byte: int) -> list[Rest | None]:
-        """What a rest that reads a byte becomes by it: one, or none where the byte is refused."""
+        """Return what a rest becomes by reading a byte.
+
+        Args:
+            rest: A rest that ``reads_a_byte``.
+            byte: From 0 to 255.
+
+        Returns:
+            One rest, or none where the byte is refused.
+
+        Raises:
+            AssertionError: The rest reads no byte by itself.
+        """
         following = rest.next
         match rest.expression, rest.done:
             case Literal(data) as literal, int(count):
@@ -215,7 +246,7 @@ class Rests:
 
 
 def reads_a_byte(rest: Rest) -> bool:
-    """Whether the next byte is read by the first expression itself."""
+    """Tell whether the first expression itself reads the next byte."""
     match rest.expression, rest.done:
         case Literal(data), int(count):
             return count < len(data)
@@ -225,13 +256,16 @@ def reads_a_byte(rest: Rest) -> bool:
 
 
 def calls(rest: Rest) -> str | None:
-    """The rule that is called first, by a call that is not distinct; ``None``: no rule is."""
+    """Return the rule that is called first, if any.
+
+    Calls with ``distinct`` do not count.
+    """
     expression = rest.expression
     return expression.rule if isinstance(expression, Call) and not expression.distinct else None
 
 
 def called_rules(expression: Expression) -> set[str]:
-    """The rules that an expression calls, anywhere in it."""
+    """Return the rules that an expression calls, anywhere in it."""
     match expression:
         case Call(rule):
             return {rule}
@@ -256,7 +290,15 @@ def called_rules(expression: Expression) -> set[str]:
 
 
 def leaf_of(grammar: Grammar, rule: str) -> Dfa:
-    """The automaton of a rule that is a leaf."""
+    """Return the automaton of a rule that is a leaf.
+
+    Args:
+        grammar: The rules.
+        rule: The name of the rule.
+
+    Raises:
+        ValueError: It is not a leaf.
+    """
     expression = grammar.rules[rule]
     if not isinstance(expression, Leaf):
         raise ValueError(f"only a leaf may be called with distinct: {rule} is none")
@@ -264,7 +306,17 @@ def leaf_of(grammar: Grammar, rule: str) -> Dfa:
 
 
 def counted_step(text: CountedText, state: int, count: int, byte: int) -> tuple[int, int] | None:
-    """The state and the count after a byte; ``None`` where it is refused."""
+    """Return the state and the count after a byte.
+
+    Args:
+        text: The expression.
+        state: The state before it.
+        count: The count before it.
+        byte: From 0 to 255.
+
+    Returns:
+        ``None`` where the byte is refused.
+    """
     state = text.dfa.step(state, byte)
     if state < 0:
         return None

@@ -1,7 +1,7 @@
-"""Algorithms 1 and 2 of the source document: tokens from a language model, freely and with a mask.
+"""Algorithms 1 and 2 of Willard and Louf 2023: tokens from a language model, freely and with a mask.
 
-Both stop after L tokens, whether or not the text is complete. That is what the token limit of the document does; the
-decode loop of sfgen never cuts a match.
+Both stop after L tokens, whether or not the text is complete, as theirs do; the decode loop of sfgen never cuts a
+match.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ MaskOfText: TypeAlias = Callable[[Sequence[int]], NDArray[Any]]
 
 
 def sample_tokens(lm: LanguageModel, length: int, eos: int, random: np.random.Generator) -> list[int]:
-    """Algorithm 1: at most ``length`` tokens, up to the end token.
+    """Sample tokens freely (Algorithm 1).
+
+    Args:
+        lm: The language model.
+        length: The most tokens.
+        eos: The end token, which is not returned.
+        random: The source of chance.
 
     >>> sample_tokens(lambda s: np.array([0.0, 1.0, 0.0]), 3, 2, np.random.default_rng(0))
     [1, 1, 1]
@@ -43,7 +49,17 @@ def sample_tokens(lm: LanguageModel, length: int, eos: int, random: np.random.Ge
 def sample_masked_tokens(
     lm: LanguageModel, mask: MaskOfText, length: int, eos: int, random: np.random.Generator
 ) -> list[int]:
-    """Algorithm 2: the same, where the mask takes the probability of what may not follow.
+    """Sample tokens under a mask (Algorithm 2).
+
+    Args:
+        lm: The language model.
+        mask: Multiplied with the probabilities.
+        length: The most tokens.
+        eos: The end token, which is not returned.
+        random: The source of chance.
+
+    Raises:
+        DeadEnd: No token is left.
 
     >>> uniform = lambda s: np.full(3, 1 / 3)
     >>> sample_masked_tokens(uniform, lambda s: [len(s) < 2, 0, len(s) == 2], 9, 2, np.random.default_rng(0))
@@ -71,7 +87,13 @@ def _check(lm: LanguageModel, length: int, eos: int, random: np.random.Generator
 
 
 def categorical(weights: Probabilities, random: np.random.Generator) -> int:
-    """One token, drawn in proportion to the weights, which need not sum to 1. Takes one random number.
+    """Draw one token in proportion to weights.
+
+    It takes one random number.
+
+    Args:
+        weights: Float ``[vocabulary]``; they need not sum to 1.
+        random: The source of chance.
 
     Raises:
         DeadEnd: No token has any weight.

@@ -13,7 +13,7 @@ from sfgen.regex.characters import Ranges
 
 
 def spelled(node: Node, *, lazy: bool = False) -> str:
-    r"""A pattern of the ``regex`` package that matches what ``node`` matches.
+    r"""Write a pattern anew for the ``regex`` package.
 
     Args:
         node: A tree without anchors, as ``sfgen.regex.anchors`` makes it.

@@ -1,6 +1,6 @@
-"""Algorithms 3 and 4 of the source document: which tokens the states of a machine read.
+"""Algorithms 3 and 4 of Willard and Louf 2023: which tokens the states of a machine read.
 
-The machine is the document's M = (Q, Σ, δ, q0, F), made by interegular. Algorithm 4 takes as many steps as the
+The machine is their M = (Q, Σ, δ, q0, F), made by interegular. Algorithm 4 takes as many steps as the
 vocabulary has characters, times the states that read them. It is done once, before anything is generated.
 """
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Machine:
-    """A machine of interegular, by the names of the document, without the states that lead to no end.
+    """A machine of interegular with the names of Willard and Louf.
+
+    States that lead to no end are left out.
 
     Args:
         fsm: The machine; transitions may be missing, and states may lead nowhere.
@@ -48,7 +50,9 @@ class Machine:
                 self.inverse.setdefault(symbol, []).append(state)
 
     def symbols(self, text: str) -> list[int]:
-        """The numbers of the characters in Σ, where all that have none of their own are ``anything_else``; -1: none.
+        """Return the numbers of characters in Σ; -1: none.
+
+        All characters that have no number of their own are ``anything_else``.
 
         >>> from sfgen.reference.fsm import reference_fsm
         >>> Machine(reference_fsm("[0-9]+a")).symbols("09aé")
@@ -61,10 +65,18 @@ class Machine:
 
 
 def find_sub_sequences(machine: Machine, v: str) -> list[tuple[int, ...]]:
-    """Algorithm 3: the sequences of states that read the string v, each from another state.
+    """Find the sequences of states that read a string (Algorithm 3).
 
-    The document's inner loop begins at the second character, and so never reads the first; here it begins at the
-    first. A sequence that stops on its way is left out, where the document appends an empty one.
+    Each begins in another state. The inner loop of Willard and Louf 2023 begins at the second character, and so never
+    reads the first; here it begins at the first. A sequence that stops on its way is left out, where theirs appends an
+    empty one.
+
+    Args:
+        machine: The machine.
+        v: The string, not empty.
+
+    Raises:
+        UsageError: The string is empty.
 
     >>> from sfgen.reference.fsm import reference_fsm
     >>> find_sub_sequences(Machine(reference_fsm(r"([0-9]+)?\\.[0-9]+")), ".2")
@@ -88,7 +100,11 @@ def find_sub_sequences(machine: Machine, v: str) -> list[tuple[int, ...]]:
 
 
 def map_states_to_vocab(machine: Machine, vocabulary: Iterable[str]) -> dict[int, set[str]]:
-    """Algorithm 4: the map σ from each state to the subset of the vocabulary that it reads.
+    """Map each state to the tokens that it reads (Algorithm 4).
+
+    Args:
+        machine: The machine.
+        vocabulary: The tokens as texts.
 
     >>> from sfgen.reference.fsm import reference_fsm
     >>> sigma = map_states_to_vocab(Machine(reference_fsm(r"[0-9]+\\.[0-9]")), ["a", ".", ".2", "1"])

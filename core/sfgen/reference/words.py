@@ -1,7 +1,7 @@
-"""The word decoder of the source document: a machine that spells one of some words, a character at a time.
+"""The word decoder of Clay 2024: a machine that spells one of some words, a character at a time.
 
 It is a trie. Each word ends with ``*``, the end token: without it nobody could tell whether ``hot`` is the whole word
-or the beginning of ``hotel``. As in the document, the end is the state -1.
+or the beginning of ``hotel``. As there, the end is the state -1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ END = -1
 
 
 class FSMDecoder:
-    """Reads characters as long as they spell one of the words.
+    """A decoder that reads characters while they spell a word.
 
     Args:
         valid_words: The words, each with ``*`` at its end.
@@ -53,7 +53,11 @@ class FSMDecoder:
                 state = self.states[state, char]
 
     def decode(self, char: str) -> bool:
-        """Read a character if it can follow; whether it could."""
+        """Read a character if it can follow.
+
+        Returns:
+            Whether it could.
+        """
         arguments.text("char", char)
         if (self.current_state, char) in self.states:
             self.current_state = self.states[self.current_state, char]
@@ -61,5 +65,8 @@ class FSMDecoder:
         return False
 
     def is_valid(self) -> bool:
-        """Whether a word is complete: exactly at the end. (The document's code is true before it, and false there.)"""
+        """Tell whether a word is complete: exactly at the end.
+
+        The code of Clay 2024 is true before it, and false there.
+        """
         return self.current_state == END

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 def byte_characters() -> dict[int, str]:
-    """The character that stands for each of the 256 bytes.
+    """Map each of the 256 bytes to its printable character.
 
     >>> characters = byte_characters()
     >>> characters[ord("A")], characters[ord(" ")], characters[ord("\\n")], len(set(characters.values()))
@@ -24,9 +24,9 @@ _BYTES = {character: byte for byte, character in byte_characters().items()}
 
 
 def byte_level_bytes(token: str) -> bytes:
-    """The bytes that a token's characters stand for.
+    """Map a token's characters to the bytes that they stand for.
 
-    A token with a character outside the map is no byte-level token, and is its own UTF-8 text: so the decoder of the
+    A token with a character outside the map is not a byte-level token, and is its own UTF-8 text: so the decoder of the
     ``tokenizers`` library reads it, and so tokens look that were added by hand.
 
     >>> byte_level_bytes("Ġtalk"), byte_level_bytes("Ãī"), byte_level_bytes("日本")

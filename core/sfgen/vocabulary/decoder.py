@@ -26,7 +26,9 @@ _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
 
 
 def byte_token(token: str) -> int | None:
-    """The byte that a byte-fallback token such as ``<0xE4>`` stands for; ``None`` for any other token.
+    """Return the byte of a byte-fallback token such as ``<0xE4>``.
+
+    ``None`` for any other token.
 
     >>> byte_token("<0xE4>"), byte_token("<0x>")
     (228, None)
@@ -37,7 +39,11 @@ def byte_token(token: str) -> int | None:
 
 @dataclass(frozen=True)
 class TokenDecoder:
-    """A function from a token's string to the bytes it writes in mid-sentence.
+    """A function from a token's string to its bytes in mid-sentence.
+
+    Args:
+        steps: The steps of the decoder, each a function on a single token.
+        has_byte_tokens: Whether tokens such as ``<0xE4>`` are read as bytes.
 
     >>> gemma = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}]
     >>> decoder = TokenDecoder.from_description({"type": "Sequence", "decoders": gemma})
@@ -51,10 +57,10 @@ class TokenDecoder:
 
     @classmethod
     def from_description(cls, description: Description | None) -> TokenDecoder:
-        """Read the decoder's description, the JSON object under ``decoder`` in a ``tokenizer.json``.
+        """Read a decoder's description, ``decoder`` in a ``tokenizer.json``.
 
         Raises:
-            VocabularyError: The text is no concatenation of the tokens' bytes, or a step is not known.
+            VocabularyError: The text is not the concatenation of the tokens' bytes, or a step is not known.
         """
         if description is None:
             raise _refused("it has no decoder, and so a space would stand between any two tokens")

@@ -40,17 +40,20 @@ _GO_ONLINE = "Give a directory that holds it, or go online once: the hub's files
 
 
 _lock = threading.Lock()
-_sections = 0  # that want no network, and are under way
+_sections = 0  # that are running and want no network
 _was_offline: list[bool] = []  # what was set before the first of them
 
 
 class NotFound(VocabularyError):
-    """There is no directory of that name, nothing of it in the cache, and the hub has none, or does not answer."""
+    """A name that neither a directory, the cache nor the hub has.
+
+    Perhaps the hub does not answer.
+    """
 
 
 @dataclass(frozen=True)
 class Located:
-    """Where a model lies.
+    """The location of a model.
 
     Attributes:
         source: What transformers is given: a directory, or an id on the hub.
@@ -68,14 +71,21 @@ class Located:
         return not Path(self.source).exists()
 
     def local_files_only(self, *, trust_remote_code: bool) -> bool:
-        """Whether transformers must not ask the hub: all is there, but for code that may lie with another model."""
+        """Tell whether transformers must not ask the hub.
+
+        All is there, except code that may lie with another model.
+
+        Args:
+            trust_remote_code: Whether such code may run.
+        """
         return self.is_offline or not trust_remote_code
 
 
 def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool = False) -> Located:
-    """Where a model or a tokenizer lies; what the cache lacks of it, but for the weights, is downloaded.
+    """Locate a model or a tokenizer.
 
-    A hub that cannot be reached is asked once, quickly: transformers by itself would retry for most of a minute.
+    What the cache lacks of it, except the weights, is downloaded. A hub that cannot be reached is asked once, quickly:
+    transformers by itself would retry for most of a minute.
 
     Args:
         name_or_path: A directory, or a hub id.
@@ -83,8 +93,9 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
         offline: Whether the hub must not be asked. So it is, too, where HF_HUB_OFFLINE says so.
 
     Raises:
-        VocabularyError: There is no such directory and no such name on the hub, the hub does not give it away, or the
-            hub is not asked, or cannot be, and the cache has nothing of it.
+        NotFound: There is no such directory, no such name on the hub, or the hub is not asked, or cannot be, and the
+            cache has nothing of it.
+        VocabularyError: The name is nearly a built-in one, or the hub does not give the model away.
     """
     name = str(name_or_path)
     directory = Path(os.path.expanduser(name))  # which leaves the home of a user who is not there as it is
@@ -110,9 +121,12 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
 
 @contextlib.contextmanager
 def without_network(*, wanted: bool = True) -> Iterator[None]:
-    """Let nobody ask the hub in this process, while this lasts, if that is wanted.
+    """Keep this process from the hub inside the ``with`` statement.
 
     ``local_files_only`` does not say so to all of huggingface_hub: it looks once a day for a list of agents.
+
+    Args:
+        wanted: Whether it is to be kept from there; if not, nothing changes.
     """
     from huggingface_hub import constants
 
@@ -132,7 +146,7 @@ def without_network(*, wanted: bool = True) -> Iterator[None]:
 
 
 def fetch_weights(located: Located, choose: Callable[[Iterable[str]], list[str]]) -> None:
-    """Download the weights of a model on the hub, those that the cache lacks.
+    """Download the weights of a model that the cache lacks.
 
     Args:
         located: The model.
@@ -190,7 +204,7 @@ def _could_be_hub_id(name: str) -> bool:
 
 
 def has_tokenizer(directory: Path) -> bool:
-    """Whether there is any file of a tokenizer in a directory."""
+    """Tell whether a directory has any file of a tokenizer."""
     return any(next(directory.glob(pattern), None) for pattern in TOKENIZER_FILES)
 
 

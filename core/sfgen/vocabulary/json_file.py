@@ -17,10 +17,16 @@ class _Object(list[tuple[str, Any]]):
 
 
 def read_json_file(path: Path) -> list[bytes | None]:
-    """The tokens in the file at ``path``, as UTF-8 bytes by id; ``None`` for gaps, for ``null`` and for ``""``.
+    """Read the tokens of a JSON file, by id.
+
+    Args:
+        path: A list of strings, or an object ``{token: id}``.
+
+    Returns:
+        The UTF-8 of each token; ``None`` for gaps, for ``null`` and for ``""``.
 
     Raises:
-        VocabularyError: The file cannot be read or does not have the shape above; the message names the place.
+        VocabularyError: The file cannot be read or does not have that form; the message says where.
     """
     content = _parse(path, _read(path))
     if isinstance(content, _Object):

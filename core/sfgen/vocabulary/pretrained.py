@@ -27,12 +27,14 @@ CODE_OF_ITS_OWN = ParameterText(
 def read_pretrained(
     name_or_path: str | Path, *, trust_remote_code: bool = False, offline: bool = False
 ) -> tuple[Any, list[int] | None, int | None]:
-    """A tokenizer, and what the model beside it says; without transformers where that comes to the same.
+    """Read a tokenizer and what the model beside it says.
+
+    transformers is imported only where the result depends on it.
 
     Args:
         name_or_path: A directory with the tokenizer's files, or a hub id.
-        trust_remote_code: Run Python code that comes with the tokenizer.
-        offline: Do not ask the hub.
+        trust_remote_code: Whether Python code that comes with the tokenizer may run.
+        offline: Whether the hub must not be asked.
 
     Returns:
         The tokenizer; the ids that end a text (``None``: not said); the number of output rows (``None``: not said).
@@ -48,12 +50,14 @@ def read_pretrained(
 
 
 def load_tokenizer(name_or_path: str | Path, *, trust_remote_code: bool = False, located: Located | None = None) -> Any:
-    """``AutoTokenizer.from_pretrained``, quiet, and quick to fail.
+    """Load a tokenizer as ``AutoTokenizer.from_pretrained``, without its output.
+
+    It fails quickly where there is none.
 
     Args:
         name_or_path: A directory with the tokenizer's files, or a hub id.
-        trust_remote_code: Run Python code that comes with the tokenizer.
-        located: Where it lies, if that is known already.
+        trust_remote_code: Whether Python code that comes with the tokenizer may run.
+        located: Its location, if that is known already.
 
     Raises:
         VocabularyError: There is no such directory or hub id, the hub cannot be reached, or the files are damaged.
@@ -96,7 +100,7 @@ def _configured(located: Located, *, trust_remote_code: bool) -> tuple[list[int]
 
 
 def end_tokens_and_rows(config: Any, generation: Any) -> tuple[list[int] | None, int | None]:
-    """What a model says of its vocabulary.
+    """Return the end tokens and output rows of a model.
 
     Args:
         config: The model's configuration, read by transformers.
@@ -115,7 +119,7 @@ def end_tokens_and_rows(config: Any, generation: Any) -> tuple[list[int] | None,
 
 
 def generation_config(located: Located) -> Any:
-    """The generation configuration that lies beside a model; ``None`` where there is none."""
+    """Load the generation configuration beside a model, or return ``None``."""
     from transformers import GenerationConfig
 
     generation: Any = GenerationConfig  # untyped
@@ -164,13 +168,15 @@ def _hint(message: str, trust_remote_code: bool) -> str:
 
 
 def import_transformers(error: type[SfgenError] = VocabularyError) -> None:
-    """Import torch and what a model needs of transformers: seconds that else the first model would seem to take.
+    """Import torch and what a model needs of transformers.
+
+    That takes seconds, which else the first model would seem to take.
 
     Args:
-        error: What is raised.
+        error: The class of the error.
 
     Raises:
-        SfgenError: One of them is not installed, or cannot be imported.
+        SfgenError: One of them is not installed, or cannot be imported; of the class ``error``.
     """
     if "transformers.models.auto.modeling_auto" in sys.modules:
         return
@@ -184,7 +190,11 @@ def import_transformers(error: type[SfgenError] = VocabularyError) -> None:
 
 @contextmanager
 def quiet_transformers(*, offline: bool = False) -> Iterator[None]:
-    """Keep the notes and the progress bars of transformers off the terminal. ``offline``: and it off the network."""
+    """Keep the notes and progress bars of transformers off the terminal.
+
+    Args:
+        offline: Whether it is kept off the network, too.
+    """
     from transformers.utils import logging as transformers_logging
 
     notes: Any = transformers_logging  # its functions are untyped
@@ -200,7 +210,10 @@ def quiet_transformers(*, offline: bool = False) -> Iterator[None]:
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Keep the notes of transformers off the terminal, at a cost that a single question to a model can bear."""
+    """Keep the notes of transformers off the terminal, cheaply.
+
+    A single forward pass can bear its cost.
+    """
     # Its verbosity would do, too, but each change of that empties caches of the whole logging system.
     handlers = list(logging.getLogger("transformers").handlers)
 

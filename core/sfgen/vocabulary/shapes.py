@@ -58,12 +58,16 @@ LABELS, BYTE_KINDS = 22, 3
 COLUMNS = LABELS + BYTE_KINDS
 """The columns that a walking table has for them: where the characters lead, and of one byte also where most of them."""
 
-DENSE = 8  # the tokens of a shape are also kept as a row, where they are more than a row has groups of so many words
+DENSE = (
+    8  # the tokens of a shape are also kept as a mask, where there are more of them than groups of N words in a mask
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Shapes:
-    """The trie of the shapes of a token trie; every array is read-only. ``n`` is the number of nodes.
+    """The trie of the shapes of a token trie.
+
+    Every array is read-only. ``n`` is the number of nodes.
 
     Attributes:
         labels: ``uint8[n]``, the kind: one of ``KINDS``, or the byte.
@@ -76,9 +80,9 @@ class Shapes:
             itself has none.
         nodes: ``int32``.
         dense: ``int32[n]``, where in ``rows`` the tokens of the node are; -1 for a few, which are not there.
-        rows: ``uint32[m, words]``, packed rows; the last one is that of all tokens.
+        rows: ``uint32[m, words]``, token masks; the last one is that of all tokens.
         no_shapes: ``uint8[n]``, zero: that no shape is allowed.
-        no_tokens: ``uint32[words]``, zero: the packed row of that.
+        no_tokens: ``uint32[words]``, zero: the mask of that.
 
     >>> from sfgen.vocabulary import Vocabulary
     >>> shapes = shapes_of(Vocabulary([b"a", b"to", b"We", b"be", b"b1", "ä".encode(), b"a\\xc3"]).trie)
@@ -108,7 +112,10 @@ _lock = threading.Lock()
 
 
 def shapes_of(trie: TokenTrie) -> Shapes:
-    """The shapes of a token trie, made once. It takes some milliseconds."""
+    """Return the shapes of a token trie, made once.
+
+    It takes some milliseconds.
+    """
     with _lock:
         shapes = _known.get(trie)
         if shapes is None:

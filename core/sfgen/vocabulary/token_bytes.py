@@ -10,10 +10,10 @@ from sfgen.errors import VocabularyError
 
 
 def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
-    """The bytes of each id; ``b""`` becomes ``None``.
+    """Check the bytes of each id; ``b""`` becomes ``None``.
 
     Raises:
-        VocabularyError: No list, or a token that is no bytes; the message names it.
+        VocabularyError: It is not a list, or a token is not bytes; the message names it.
     """
     hint = "Give the bytes of each id in a list; Vocabulary.from_tokenizer reads a tokenizer."
     tokens = list(arguments.items("tokens", tokens, "a list of bytes or None", hint=hint, error=VocabularyError))
@@ -27,10 +27,14 @@ def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
 
 
 def checked_id(token_id: int, size: int) -> int:
-    """The id of one of ``size`` tokens.
+    """Check a token id.
+
+    Args:
+        token_id: The id.
+        size: The number of tokens.
 
     Raises:
-        VocabularyError: It is none.
+        VocabularyError: It is not a whole number from 0 to ``size - 1``.
     """
     if isinstance(token_id, bool):
         raise VocabularyError(f"a token id must be an integer, and {token_id!r} is not")

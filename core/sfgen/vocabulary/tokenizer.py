@@ -16,13 +16,16 @@ from sfgen.vocabulary.round_trip import check_round_trip
 
 
 def read_tokenizer(hf_tokenizer: Any) -> tuple[list[bytes | None], dict[int, str]]:
-    """The bytes of each token id (``None``: never text), and the names of the special tokens.
+    """Read the bytes of each token and the special tokens' names.
 
     Args:
         hf_tokenizer: A tokenizer of ``transformers``, or a ``tokenizers.Tokenizer``.
 
+    Returns:
+        The bytes by id (``None``: never text), and the names of the special tokens by id.
+
     Raises:
-        VocabularyError: The tokens' bytes cannot be told; the message has the reason.
+        VocabularyError: The tokens' bytes cannot be determined; the message has the reason.
     """
     backend = _without_limits(fast_tokenizer(hf_tokenizer))
     description = description_of(backend)
@@ -53,10 +56,11 @@ def read_tokenizer(hf_tokenizer: Any) -> tuple[list[bytes | None], dict[int, str
 
 
 def fast_tokenizer(hf_tokenizer: Any) -> Any:
-    """The ``tokenizers.Tokenizer`` inside a tokenizer of ``transformers``.
+    """Return the ``tokenizers.Tokenizer`` inside a tokenizer of transformers.
 
     Raises:
-        VocabularyError: It is a slow tokenizer (AutoTokenizer has converted those that can be), or no tokenizer at all.
+        VocabularyError: It is a slow tokenizer (AutoTokenizer has converted those that can be), or not a tokenizer at
+            all.
     """
     import tokenizers
 
@@ -87,7 +91,13 @@ def _without_limits(backend: Any) -> Any:
 
 
 def description_of(backend: Any) -> Description:
-    """The tokenizer's JSON description but for its model, whose vocabulary makes it megabytes long."""
+    """Return the tokenizer's JSON description without its model.
+
+    The vocabulary of that makes it megabytes long.
+
+    Raises:
+        VocabularyError: The decoder is a program without a description.
+    """
     import tokenizers
 
     skeleton = tokenizers.Tokenizer(tokenizers.models.BPE())

@@ -76,7 +76,9 @@ _WITH_RULES = ("deepseek-ai/deepseek-", "allenai/dolma2-", "stepfun-ai/step-")
 
 @dataclass(frozen=True)
 class PlainTokenizer:
-    """What :func:`sfgen.vocabulary.tokenizer.read_tokenizer` asks of a tokenizer of transformers.
+    """The attributes of a transformers tokenizer that are read here.
+
+    See :func:`sfgen.vocabulary.tokenizer.read_tokenizer`.
 
     Attributes:
         backend_tokenizer: The ``tokenizers.Tokenizer``.
@@ -91,7 +93,7 @@ class PlainTokenizer:
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """A tokenizer's directory.
+    """The content of a tokenizer's directory.
 
     Attributes:
         tokenizer: The tokenizer.
@@ -105,11 +107,14 @@ class TokenizerFiles:
 
 
 def read_directory(directory: Path, name: str = "") -> TokenizerFiles | None:
-    """The tokenizer in a directory and what the model beside it says; ``None`` where only transformers can tell.
+    """Read a tokenizer's directory without transformers.
 
     Args:
         directory: The directory.
         name: The id on the hub of what lies there; transformers has rules for some of them.
+
+    Returns:
+        The tokenizer and what the model beside it says; ``None`` where only transformers can tell.
     """
     if name.lower().startswith(_WITH_RULES):
         return None

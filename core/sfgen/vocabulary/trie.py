@@ -55,7 +55,7 @@ NO_TOKEN = np.uint32(1 << 31)
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class TokenTrie:
-    """A pre-order trie over the bytes of tokens; every array is read-only.
+    """A pre-order trie over the bytes of tokens.
 
     Made by :meth:`from_tokens`. ``n`` is the number of nodes, the root not counted.
 
@@ -64,8 +64,8 @@ class TokenTrie:
         depths: ``int32[n]``, the number of bytes from the root, so at least 1.
         subtree_ends: ``int32[n]``, the first node after all that is below the node.
         heights: ``uint8[n]``, how many bytes the longest token below has after this node; 255 stands for 255 and more.
-        token_starts: ``int32[n + 1]``; the tokens that end at node ``i`` are
-            ``token_ids[token_starts[i]:token_starts[i + 1]]``.
+        token_starts: ``int32[n + 1]``; the tokens that end at node ``i`` are ``token_ids[token_starts[i]:token_starts[i
+            + 1]]``.
         token_ids: ``int32``, one entry for each token in the trie; ids with equal bytes are side by side, rising.
         first_tokens: ``uint32[n]``, the smallest id that ends at node ``i``; ``NO_TOKEN`` where none does.
         repeated_tokens: ``int32[m, 2]``, a pair (smallest id, other id) for each further id with the same bytes.
@@ -100,17 +100,17 @@ class TokenTrie:
 
     @classmethod
     def from_tokens(cls, tokens: Sequence[Token], excluded: Collection[int] = ()) -> TokenTrie:
-        """Build the trie of ``tokens``, where the id of a token is its position.
+        """Build the trie of tokens, whose ids are their positions.
 
         Sorted byte strings are the tokens in pre-order, so each string adds the nodes past its longest common prefix
         with the one before.
 
         Args:
-            tokens: The bytes of each id; ``None`` and ``b""`` are no text and are left out.
+            tokens: The bytes of each id; ``None`` and ``b""`` are not text and are left out.
             excluded: Ids to leave out as well.
 
         Raises:
-            VocabularyError: A token that is no bytes, or an id that is no whole number.
+            VocabularyError: A token is not bytes, or an id is not a whole number.
         """
         tokens = checked_tokens(tokens)
         left_out = frozenset(arguments.token_ids("excluded", excluded, error=VocabularyError))
@@ -157,7 +157,9 @@ class TokenTrie:
         return len(self.bytes)
 
     def along(self, data: builtins.bytes) -> list[int]:
-        """The nodes of ``data[:1]``, ``data[:2]`` and so on, as far as tokens begin so.
+        """Return the nodes along some bytes, while tokens begin so.
+
+        These are the nodes of ``data[:1]``, ``data[:2]`` and so on.
 
         >>> trie = TokenTrie.from_tokens([b"a", b"abc", b"b"])
         >>> trie.along(b"abd"), trie.along(b"c")
@@ -175,7 +177,9 @@ class TokenTrie:
         return nodes
 
     def below(self, node: int) -> TokenTrie:
-        """What the tokens below a node have behind its bytes, as a trie; the ids are the same.
+        """Return the trie of the tokens below a node, without their beginnings.
+
+        The ids are the same.
 
         Args:
             node: A node. The tokens that end there have nothing more, and are left out.

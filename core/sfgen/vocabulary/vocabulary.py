@@ -25,7 +25,7 @@ _ALIVE: weakref.WeakValueDictionary[int, Vocabulary] = weakref.WeakValueDictiona
 
 
 class Vocabulary:
-    """The bytes of every token id, and the ids that end a text. Immutable.
+    """The bytes of every token id, and the end tokens; immutable.
 
     A token is known by what it writes in mid-sentence, as bytes: a token may hold half of a UTF-8 character. Several
     ids may write the same bytes. Two vocabularies are equal when their tokens and end tokens are. One that is unpickled
@@ -38,7 +38,7 @@ class Vocabulary:
         names: What people call some of the tokens, such as ``{2: "<eos>"}``; used by :meth:`text` only.
 
     Raises:
-        VocabularyError: A token that is no bytes, or an id that is no index into ``tokens``.
+        VocabularyError: A token is not bytes, or an id is not an index into ``tokens``.
 
     >>> vocabulary = Vocabulary([b"he", b"llo", None], end_token_ids=[2])
     >>> len(vocabulary), vocabulary.tokens[1], vocabulary.end_token_ids, vocabulary.text(2)
@@ -92,7 +92,7 @@ class Vocabulary:
     def from_pretrained(
         cls, name_or_path: str | Path, *, trust_remote_code: bool = False, offline: bool = False
     ) -> Vocabulary:
-        """The vocabulary of a tokenizer in a directory or on the Hugging Face hub.
+        """Load the vocabulary of a tokenizer, from directory or hub.
 
         Where a model's configuration lies beside the tokenizer, the vocabulary is that of the model: it has all the end
         tokens that the configuration names, and an id for each row of the output layer. What the hub's cache has is
@@ -100,11 +100,11 @@ class Vocabulary:
 
         Args:
             name_or_path: A directory with the tokenizer's files, or a hub id such as ``org/model``.
-            trust_remote_code: Run Python code that comes with the tokenizer.
-            offline: Do not ask the hub, also not for what its cache lacks.
+            trust_remote_code: Whether Python code that comes with the tokenizer may run.
+            offline: Whether the hub must not be asked, also not for what its cache lacks.
 
         Raises:
-            VocabularyError: There is no such tokenizer, it cannot be loaded, or its tokens' bytes cannot be told.
+            VocabularyError: There is no such tokenizer, it cannot be loaded, or its tokens' bytes cannot be determined.
         """
         from sfgen.vocabulary.pretrained import read_pretrained
 
@@ -120,7 +120,7 @@ class Vocabulary:
     def from_tokenizer(
         cls, hf_tokenizer: Any, *, end_token_ids: Iterable[int] | None = None, size: int | None = None
     ) -> Vocabulary:
-        """The vocabulary of a loaded tokenizer.
+        """Make the vocabulary of a loaded tokenizer.
 
         Args:
             hf_tokenizer: A tokenizer of ``transformers``, or a ``tokenizers.Tokenizer``.
@@ -130,7 +130,7 @@ class Vocabulary:
                 end tokens too.
 
         Raises:
-            VocabularyError: The tokens' bytes cannot be told, or an end token is not in the vocabulary.
+            VocabularyError: The tokens' bytes cannot be determined, or an end token is not in the vocabulary.
         """
         from sfgen.vocabulary.tokenizer import read_tokenizer
 
@@ -148,12 +148,16 @@ class Vocabulary:
 
     @classmethod
     def from_file(cls, path: str | Path, *, end_token_ids: Iterable[int] = ()) -> Vocabulary:
-        """The vocabulary in a JSON file: a list of token strings, or an object ``{token: id}``.
+        """Read the vocabulary of a JSON file.
 
         The strings are text, and become UTF-8. Ids that the object leaves out and ``null`` in the list are never text.
 
+        Args:
+            path: A list of token strings, or an object ``{token: id}``.
+            end_token_ids: The ids that end a text.
+
         Raises:
-            VocabularyError: The file cannot be read, or is no such JSON; the message names the place in it.
+            VocabularyError: The file cannot be read, or does not have that form; the message says where.
         """
         from sfgen.vocabulary.json_file import read_json_file
 
@@ -161,22 +165,25 @@ class Vocabulary:
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:
-        """The bytes of each id; ``None`` for a token that is never text."""
+        """The bytes of each id, ``None`` where never text."""
         return self._tokens
 
     @property
     def end_token_ids(self) -> tuple[int, ...]:
-        """The ids that end a text, rising."""
+        """The ids that end a text, ascending."""
         return self._end_token_ids
 
     @property
     def names(self) -> Mapping[int, str]:
-        """What people call some of the tokens, special ones above all."""
+        """The names of some tokens, special ones above all."""
         return MappingProxyType(self._names)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A SHA-256 digest in hexadecimal over all tokens' bytes and the end tokens: equal vocabularies share it."""
+        """A SHA-256 digest over all tokens and end tokens, in hexadecimal.
+
+        Equal vocabularies have the same.
+        """
         lengths = np.array([-1 if token is None else len(token) for token in self._tokens], dtype="<i8")
         digest = hashlib.sha256(b"sfgen vocabulary 1\n")
         digest.update(len(lengths).to_bytes(8, "little"))
@@ -187,7 +194,9 @@ class Vocabulary:
 
     @cached_property
     def text_token_ids(self) -> NDArray[np.int32]:
-        """The ids of the tokens that are text, rising, int32; end tokens are left out. Found once, then kept.
+        """The ids of the tokens that are text, ascending, int32.
+
+        End tokens are left out.
 
         >>> Vocabulary([b"a", None, b"b", b"</s>"], end_token_ids=[3]).text_token_ids.tolist()
         [0, 2]
@@ -200,15 +209,18 @@ class Vocabulary:
 
     @cached_property
     def trie(self) -> TokenTrie:
-        """The prefix tree over all tokens that are text; end tokens are left out. Built on first use, then kept."""
+        """The trie over all tokens that are text.
+
+        End tokens are left out. It is built at first use.
+        """
         from sfgen.vocabulary.trie import TokenTrie
 
         return TokenTrie.from_tokens(self._tokens, excluded=self._end_token_ids)
 
     def text(self, token_id: int) -> str:
-        r"""What a token writes, for people and for JSON keys.
+        r"""Return the text of a token, for people and JSON keys.
 
-        Bytes that are no UTF-8 are shown as ``\xNN``; a backslash in the text stays as it is. A token that is never
+        Bytes that are not UTF-8 are shown as ``\xNN``; a backslash in the text stays as it is. A token that is never
         text shows its name, or ``<special:ID>`` if it has none.
 
         Raises:

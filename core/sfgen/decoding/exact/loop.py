@@ -47,8 +47,8 @@ class ExactLoop(Loop):
     The guide of its text has no limit: the search keeps the limit itself.
 
     Args:
-        max_passes: After so many prefixes that were scored generation fails.
-        scores: What the model said; several texts may share it.
+        max_passes: The most prefixes that are scored; after them generation fails.
+        scores: The model's scores by prefix; several texts may share it.
     """
 
     max_passes: int = MAX_PASSES
@@ -66,7 +66,7 @@ class ExactLoop(Loop):
 
     @property
     def forward_passes(self) -> int:
-        """How many prefixes were scored, whoever asked for their scores."""
+        """How many prefixes were scored, by this text or another."""
         return self._scored
 
     def observe_scores(self, observer: Callable[[int, Scores], None]) -> Loop:
@@ -81,7 +81,9 @@ class ExactLoop(Loop):
         )
 
     def run(self) -> Steps:
-        """Yield questions and events until the text is finished; the generator's value is the result.
+        """Yield requests and events until the text is finished.
+
+        The generator's value is the result.
 
         Raises:
             DeadEnd: No allowed text within the limit has any probability.
@@ -210,7 +212,7 @@ class ExactLoop(Loop):
         prefix.children, *_ = self._children(prefix.child, scores, most)
 
     def _scores(self) -> Generator[Ask | AskAgain | Event, Scores | None, Scores]:
-        """The scores of all tokens after the text, which the model is asked for if they are not kept."""
+        """The scores of all tokens after the text, from a forward pass if they are not kept."""
         known = tuple(self.text.known)
         scores = self.scores.find(known)
         if scores is None:
@@ -260,7 +262,7 @@ class ExactLoop(Loop):
     # ---- the end ---------------------------------------------------------------------------------------------------
 
     def _tell(self) -> Generator[Event, None, None]:
-        """Write the text that was drawn token by token, for those who look on."""
+        """Write the text that was drawn token by token, for observers."""
         token_ids = tuple(self.path.token_ids)
         self._go_to(())
         for position, token in enumerate(token_ids):

@@ -14,7 +14,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
-    """Draw standard Gumbel noise for each token after a prefix, float64 ``[size]``.
+    """Draw standard Gumbel noise for each token after a prefix.
 
     Equal seeds and prefixes have equal noise, whatever was drawn before.
 
@@ -22,6 +22,9 @@ def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
         seed: Any whole number of at least 0.
         prefix: The tokens of the text so far.
         size: The number of tokens of the vocabulary.
+
+    Returns:
+        Float64 ``[size]``.
 
     >>> bool((gumbel_noise(1, [5, 7], 3) == gumbel_noise(1, (5, 7), 3)).all())
     True
@@ -36,7 +39,7 @@ def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
 
 
 def with_maximum(perturbed: Float64, largest: float, maximum: float) -> Float64:
-    """Condition independent Gumbel variables on their maximum; see Kool and others 2019, appendix B.3.
+    """Condition Gumbel variables on their maximum (Kool et al. 2019, B.3).
 
     Args:
         perturbed: Log-probabilities plus standard Gumbel noise, float64 ``[n]``; some of all variables.

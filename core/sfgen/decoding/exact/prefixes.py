@@ -18,12 +18,12 @@ MAX_PASSES = 10_000
 """Prefixes that are scored for one text, if nothing else is said."""
 
 KEPT = 64
-"""So many children of a prefix are kept at first; the others are worked out anew if they are needed."""
+"""The children of a prefix that are kept at first; the others are computed anew if they are needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A prefix with one token more, or a text that ends.
+    """A prefix with one more token, or a text that ends.
 
     Attributes:
         token: The token, or ``END``.
@@ -38,12 +38,12 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """Children of a prefix.
+    """The best continuations of a prefix by one token.
 
     Attributes:
-        tokens: int32 ``[children]``.
-        values: float64 ``[children]``.
-        log_masses: float64 ``[children]``.
+        tokens: Int32 ``[children]``.
+        values: Float64 ``[children]``.
+        log_masses: Float64 ``[children]``.
         is_all: Whether the prefix has no others.
     """
 
@@ -53,7 +53,7 @@ class Children:
     is_all: bool = True
 
     def beside(self, child: Child) -> Children:
-        """These and another one, the last."""
+        """Return these and another child, appended."""
         return Children(
             np.append(self.tokens, np.int32(child.token)),
             np.append(self.values, child.value),
@@ -61,7 +61,10 @@ class Children:
         )
 
     def best(self, most: int) -> Children:
-        """The ``most`` of them with the largest values, and what equals the last of these; values fall.
+        """Return the children with the largest values, in falling order.
+
+        Args:
+            most: How many; others with the value of the last are kept, too.
 
         >>> children = Children(np.array([7, 8, 9], dtype=np.int32), np.array([-3.0, -1.0, -2.0]), np.zeros(3))
         >>> children.best(2).tokens.tolist(), children.best(2).is_all, children.best(3).tokens.tolist()
@@ -77,14 +80,14 @@ class Children:
 
 @dataclass(slots=True, eq=False)
 class Prefix:
-    """A prefix whose children are known.
+    """A prefix of texts whose children are known.
 
     Attributes:
         parent: The prefix without its last token; ``None`` at the root.
-        child: What it was as a child.
-        length: Its tokens.
-        children: The best of its children; those before ``taken`` have come up.
-        taken: How many have come up.
+        child: The prefix as a child of ``parent``.
+        length: The number of its tokens.
+        children: The best of its children; the first ``taken`` were taken out.
+        taken: How many were taken out.
     """
 
     parent: Prefix | None
@@ -95,7 +98,7 @@ class Prefix:
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """Its tokens, from the first on."""
+        """Its tokens, from the first."""
         tokens, prefix = list[int](), self
         while prefix.parent is not None:
             tokens.append(prefix.child.token)
@@ -104,28 +107,34 @@ class Prefix:
 
     @property
     def needs_more(self) -> bool:
-        """Whether the next child is not among those that are kept."""
+        """Whether the next child is not kept."""
         return self.taken == len(self.children.tokens)
 
     @property
     def bound(self) -> float:
-        """What the value of the next child is at most; it is just that if the child is kept."""
+        """An upper bound of the next child's value.
+
+        It is that value if the child is kept.
+        """
         return float(self.children.values[self.taken - self.needs_more])
 
     @property
     def is_done(self) -> bool:
-        """Whether all children have come up."""
+        """Whether all children were taken out."""
         return self.needs_more and self.children.is_all
 
     def take(self) -> Child:
-        """Take the next child, which must be kept."""
+        """Take out the next child, which must be kept."""
         number, children = self.taken, self.children
         self.taken += 1
         return Child(int(children.tokens[number]), float(children.values[number]), float(children.log_masses[number]))
 
 
 class Frontier:
-    """The open prefixes, the one with the best next child first; of equals the longest, then the first that came."""
+    """A priority queue of the open prefixes.
+
+    The one with the best next child comes first; of equals the longest, then the first that came.
+    """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, int, Prefix]] = []
@@ -135,11 +144,11 @@ class Frontier:
         return bool(self._heap)
 
     def push(self, prefix: Prefix) -> None:
-        """Add a prefix, unless all of its children have come up."""
+        """Add a prefix, unless all of its children were taken out."""
         if not prefix.is_done:
             self._count += 1
             heapq.heappush(self._heap, (-prefix.bound, -prefix.length, self._count, prefix))
 
     def pop(self) -> Prefix:
-        """Take the first prefix out."""
+        """Take out the first prefix."""
         return heapq.heappop(self._heap)[-1]

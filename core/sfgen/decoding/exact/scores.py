@@ -1,4 +1,4 @@
-"""The model's scores by prefix: kept within a bound of memory, and asked for again where they went."""
+"""The model's scores by prefix: cached within a bound of memory, and computed again where they were dropped."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MAX_MEMORY = 512_000_000
 
 
 class ScoreStore:
-    """Scores of the next token, by all tokens before it; the least recently used go first.
+    """A cache of next-token scores by prefix, least recently used out.
 
-    Texts of one job share a store. What is in it changes how often the model is asked, and never what is drawn.
+    Texts of one job share a store. What is in it changes the number of forward passes, and never what is drawn.
 
     Args:
         max_memory: The bytes that the scores may take; 0 keeps none.
@@ -33,14 +33,23 @@ class ScoreStore:
         self._scores: OrderedDict[tuple[int, ...], Scores] = OrderedDict()
 
     def find(self, token_ids: tuple[int, ...]) -> Scores | None:
-        """The scores after some tokens, those of the prompt included; ``None`` if they are not kept."""
+        """Return the scores after a prefix, or ``None``.
+
+        Args:
+            token_ids: All tokens of the prefix, those of the prompt included.
+        """
         scores = self._scores.get(token_ids)
         if scores is not None:
             self._scores.move_to_end(token_ids)
         return scores
 
     def keep(self, token_ids: tuple[int, ...], scores: Scores) -> None:
-        """Keep scores, and let others go where the bound is passed."""
+        """Store scores, dropping others where the bound is passed.
+
+        Args:
+            token_ids: All tokens before, those of the prompt included.
+            scores: Float ``[vocabulary]``; copied.
+        """
         before = self._scores.pop(token_ids, None)
         self.size += scores.nbytes - (0 if before is None else before.nbytes)
         self._scores[token_ids] = scores.copy()  # it may be a part of a larger array

@@ -33,7 +33,7 @@ def make_all(walk: TrieWalk, progress: Callable[[int, int], None] | None = None)
         progress: Called with (states done, states in all).
 
     Returns:
-        The mask of each state, read-only, equal ones being one object; and how many tokens each state allows.
+        The mask of each state, read-only, equal ones as one object; and how many tokens each state allows.
     """
     total = len(walk.dfa)
     room = max(GROUP, _FIRST_BLOCK // (4 * max(1, walk.words)))
@@ -58,7 +58,7 @@ def make_all(walk: TrieWalk, progress: Callable[[int, int], None] | None = None)
 
 
 class MaskBlock:
-    """Token masks that are made together, the different ones once.
+    """Token masks that are made together, equal ones once.
 
     Args:
         states: How many states there are masks for.
@@ -83,21 +83,33 @@ class MaskBlock:
         self.mask_of = np.empty(states, dtype=np.int32)
 
     def make_room(self, masks: int) -> None:
-        """Make room for N more masks."""
+        """Make room for more masks.
+
+        Args:
+            masks: How many more.
+        """
         if self.used + masks > len(self.masks):
             larger = np.empty((max(self.used + masks, 2 * len(self.masks)), self.masks.shape[1]), dtype=np.uint32)
             larger[: self.used] = self.masks[: self.used]
             self.masks = larger
 
     def add(self, mask: Mask, count: int, digest: int) -> int:
-        """Add a mask, for which there must be room, and return its number, or that of the equal one."""
+        """Add a mask, unless there is an equal one; return its number.
+
+        There must be room for it.
+
+        Args:
+            mask: Uint32 ``[words]``.
+            count: The number of tokens that it allows.
+            digest: Its digest, as ``one_state.digest`` computes it.
+        """
         self.masks[self.used] = mask
         number: int = enter(count, digest, self.masks, self.used, self.counts, self.digests, self.slots)
         self.used += number == self.used
         return number
 
     def list(self) -> list[Mask]:
-        """The masks, read-only."""
+        """Return the masks, read-only."""
         masks = self.masks[: self.used]
         if 2 * self.used < len(self.masks):
             masks = masks.copy()

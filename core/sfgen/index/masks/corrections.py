@@ -28,12 +28,21 @@ def correct_state(
     node_starts: Int32s, nodes: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
     token_starts: Int32s, token_ids: Int32s, first_tokens: UInt32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Walk from where a character leads the state at ``before`` elsewhere than most of its kind do.
+    """Correct a mask after a character that leads elsewhere than its kind.
 
-    The shapes below were taken as those after most characters of one byte, and left out after longer ones.
+    The tokens under the shape were set as after most characters of one byte, and left unset after longer ones.
+
+    Args:
+        shape: The shape whose last character that is.
+        before: The offset of the state before the character.
+        left: The trie nodes that may still be visited.
+        mask: The mask, corrected in place.
+        stack: Room for a state at each depth of the token trie, and one more.
+        table, width, byte_classes, columns, kinds, node_starts, nodes: See ``shapes.make_by_shapes``.
+        labels, depths, subtree_ends, token_starts, token_ids, first_tokens: As in ``TokenTrie``.
 
     Returns:
-        By how many tokens the mask has grown, and what is left of the budget; less than 0: it did not suffice.
+        By how many tokens the mask has grown, and the trie nodes that are left; negative if they did not suffice.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     column, count = np.int64(columns[kinds[shape]]), np.int64(0)
@@ -78,15 +87,18 @@ def correct_set(
     node_starts: Int32s, nodes: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
     token_starts: Int32s, token_ids: Int32s, first_tokens: UInt32s, roots: Int32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Look again where not all states of the set at ``before`` go on to what was taken for all.
+    """Correct a mask where the states of a set differ.
 
     Args:
-        shape: The shape whose last character that is.
+        shape: The shape whose last character leads to the set.
         before: The offset of the set.
-        left: This and ``mask``, ``stack``: see ``one_state.fill_span``.
+        left: The trie nodes that may still be visited.
+        mask: The mask, corrected in place.
+        stack: Room for a state at each depth of the token trie, and one more.
         sets: See ``state_sets``.
         start: The offset of the state whose mask is made.
-        table: This and the rest: see ``shapes.make_by_shapes``.
+        table, width, byte_classes, columns, kinds, node_starts, nodes: See ``shapes.make_by_shapes``.
+        labels, depths, subtree_ends, token_starts, token_ids, first_tokens, roots: As in ``TokenTrie``.
 
     Returns:
         As ``correct_state``.

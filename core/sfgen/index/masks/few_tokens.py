@@ -36,16 +36,16 @@ def make_sparse(
     table: UInt32s, width: Int, byte_classes: UInt8s, accepting: Flags, end_tokens: Int32s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s, roots: Int32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Make the token masks of the sparse states from ``state`` to ``stop``: (state reached, masks used).
+    """Make the token masks of sparse states, equal ones once.
 
-    It comes to an end early where all of ``masks`` are used. Equal masks are made once.
+    It ends early where all of ``masks`` are used.
 
     Args:
         state: The first state.
-        stop: The one after the last.
+        stop: The state after the last one.
         used: How many of ``masks`` are made.
         budget: ``SPARSE``.
-        masks: Where the token masks go, ``[masks, words]``.
+        masks: Where the token masks go, uint32 ``[masks, words]``.
         counts: The number of tokens of each mask.
         digests: The digest of each mask.
         slots: A hash table of the masks, by digest; its size is a power of two; -1 is free.
@@ -53,7 +53,11 @@ def make_sparse(
         stack: Room for a state at each depth of the trie, and one more.
         tokens: Room for all tokens.
         targets: Room for a state of each.
-        table: This and the rest: see ``one_state.make_mask``.
+        table, width, byte_classes, accepting, end_tokens: See ``one_state.make_mask``.
+        labels, depths, subtree_ends, token_starts, token_ids, roots: As in ``TokenTrie``.
+
+    Returns:
+        The state reached, and how many of ``masks`` are used.
     """
     while state < stop and used < len(masks):
         count = list_transitions(

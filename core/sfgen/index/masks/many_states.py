@@ -53,23 +53,25 @@ def write_masks(
     used: Int, masks: UInt32TableOut, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut, mask_of: Int32sOut,
     accepting: Flags, end_tokens: Int32s, repeated_tokens: Int32Table,
 ) -> Int:  # fmt: skip
-    """Write the token masks of all members; return how many of ``masks`` are used.
-
-    Equal masks are made once.
+    """Write the token masks of a group's members, equal ones once.
 
     Args:
         members: The states; best in such an order that the masks of neighbours differ in few tokens.
         amounts: How many tokens there are whose functions each allows.
         allows: Which functions allow a member their tokens, ``[members, functions]``, from function 2 on.
-        starts: This and ``ordered``: see ``walk_group``.
-        text: Zero, with room for a mask: the mask without end tokens, and the first of equal tokens only.
+        starts, ordered: See ``walk_group``.
+        text: Zero, with room for a mask: the mask without end tokens, and with the first of equal tokens only.
         used: How many of ``masks`` are made; there must be room for one more for each member.
-        masks: Where the masks go, ``[masks, words]``.
+        masks: Where the masks go, uint32 ``[masks, words]``.
         counts: The number of tokens of each mask.
         digests: The digest of each mask.
         slots: A hash table of the masks, by digest; its size is a power of two; -1 is free.
         mask_of: Where the number of each member's mask goes.
-        accepting: This and the rest: see ``one_state.make_mask``.
+        accepting, end_tokens: See ``one_state.make_mask``.
+        repeated_tokens: As in ``TokenTrie``.
+
+    Returns:
+        How many of ``masks`` are used.
     """
     number = np.int64(-1)
     for member in range(len(members)):
@@ -101,7 +103,7 @@ def walk_group(
     slots: Int32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, roots: Int32s,
 ) -> Int:  # fmt: skip
-    """List the tokens that some member can read by their functions; the number of functions, -1 for more than ``most``.
+    """List the tokens that some member can read by their functions.
 
     Function 0 leads every member to the dead state, function 1 is the empty text's.
 
@@ -118,7 +120,11 @@ def walk_group(
         vectors: Room for where each function leads each member, as an offset.
         after: Room for the function after a function and a byte class; -1: not known yet.
         slots: A hash table of the functions, twice as large as there can be; -1 is free.
-        table: This and the rest: see ``one_state.make_mask``.
+        table, width, byte_classes: See ``one_state.make_mask``.
+        labels, depths, subtree_ends, first_tokens, roots: As in ``TokenTrie``.
+
+    Returns:
+        The number of functions; -1 for more than ``most``.
     """
     for following in range(width):
         after[1, following] = -1
@@ -201,12 +207,15 @@ def _go_on(
 def enter(
     count: Int, mixed: UInt, masks: UInt32Table, used: Int, counts: Int64sOut, digests: UInt64sOut, slots: Int32sOut
 ) -> Int:
-    """The number of the mask that is equal to ``masks[used]``; ``used`` where it is a new one, which is entered.
+    """Find the mask equal to ``masks[used]``, or enter that one.
 
     Args:
         count: The number of its tokens.
         mixed: Its digest.
-        masks: This and the rest: see ``write_masks``.
+        masks, used, counts, digests, slots: See ``write_masks``.
+
+    Returns:
+        The number of the mask; ``used`` if it is new.
     """
     slot = np.int64(mixed & np.uint64(len(slots) - 1))
     while slots[slot] >= 0:

@@ -24,7 +24,9 @@ from sfgen.vocabulary.shapes import COLUMNS
 
 
 class TrieWalk:
-    """Walks one token trie through one automaton. Safe to share between threads.
+    """A walk of a token trie through an automaton.
+
+    Threads may share it.
 
     Args:
         dfa: The automaton.
@@ -55,12 +57,15 @@ class TrieWalk:
         )  # fmt: skip
 
     def mask(self, state: int, budget: int | None = None) -> tuple[Mask, int, int]:
-        """Make the token mask of a state: (mask, number of tokens, digest).
+        """Make the token mask of a state.
 
         Args:
-            state: A state that there is: the walk does not check it.
-            budget: How many trie nodes may be visited; ``None`` for all. The number of tokens is -1, and the mask worth
-                nothing, where that did not suffice.
+            state: An existing state: the walk does not check it.
+            budget: How many trie nodes may be visited; ``None`` for all.
+
+        Returns:
+            The mask, its number of tokens, and its digest. The number is -1, and the mask useless, where the budget did
+            not suffice.
         """
         mask: Mask = np.zeros(self.words, dtype=np.uint32)
         limit = len(self.vocabulary.trie) if budget is None else budget
@@ -69,10 +74,10 @@ class TrieWalk:
     def transitions(
         self, state: int, budget: int | None = None, most: int | None = None, trie: TokenTrie | None = None
     ) -> tuple[int, Int32, UInt32]:
-        """List text tokens that a state allows, in trie order: (their number, tokens, where each leads).
+        """List text tokens that a state allows, in trie order.
 
         Args:
-            state: A state that there is.
+            state: An existing state.
             budget: How many trie nodes may be visited; ``None`` for all. The number is -1 where that did not suffice.
             most: How many tokens are listed at most; ``None`` for all.
             trie: What is read of the tokens, no more than ``TokenTrie.below`` some node; ``None``: all of them, whole.
@@ -91,7 +96,7 @@ class TrieWalk:
         return count, tokens, targets
 
     def stack(self) -> UInt32:
-        """Room for a state at each depth of a walk."""
+        """Allocate a state for each depth of a walk."""
         return np.empty(self.vocabulary.trie.max_depth + 1, dtype=np.uint32)
 
 
@@ -102,23 +107,24 @@ def make_mask(
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, repeated_tokens: Int32Table,
     roots: Int32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Make the token mask of ``state``: bit ``t % 32`` of word ``t // 32`` says whether token ``t`` is allowed.
+    """Make the token mask of a state by walking the trie.
 
     Args:
         state: The state.
         budget: How many trie nodes may be visited.
-        mask: Where the token mask goes, ``[words]``; all zero.
+        mask: Where the token mask goes, uint32 ``[words]``; all zero. Bit ``t % 32`` of word ``t // 32`` says whether
+            token ``t`` is allowed.
         stack: Room for a state at each depth of the trie, and one more.
         table: The automaton, flat; see ``sfgen.index.masks.table``.
         width: The number of columns of the table.
         byte_classes: The class of each byte, ``[256]``.
         accepting: Which states accept, ``[states]``.
         end_tokens: The ids that are allowed in accepting states.
-        labels: This and the rest: as in ``TokenTrie``.
+        labels, depths, subtree_ends, first_tokens, repeated_tokens, roots: As in ``TokenTrie``.
 
     Returns:
-        ``(count, digest)``: how many tokens are allowed, and a 64-bit digest of the mask. The count is -1, and the
-        mask worth nothing, where the budget did not suffice.
+        How many tokens are allowed, and a 64-bit digest of the mask. The count is -1, and the mask useless, where the
+        budget did not suffice.
     """
     count = fill(
         state, budget, mask, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots
@@ -134,9 +140,16 @@ def fill(
     state: Int, budget: Int, mask: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, roots: Int32s,
 ) -> Int:  # fmt: skip
-    """Set in an empty ``mask`` the tokens that ``state`` can read; return their number, or -1.
+    """Set the tokens that a state can read in an empty mask.
 
     Where several tokens have the same bytes, only the first is set; ``finish`` sets the others.
+
+    Args:
+        state, budget, mask, stack, table, width, byte_classes: See ``make_mask``.
+        labels, depths, subtree_ends, first_tokens, roots: As in ``TokenTrie``.
+
+    Returns:
+        The number of tokens; -1 where the budget did not suffice.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     count, left = np.int64(0), budget
@@ -159,13 +172,17 @@ def fill_span(
     first: Place, end: Place, left: Int, mask: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int,
     byte_classes: UInt8s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Set the tokens of some nodes; return how many were not set before, and what is left of the budget.
+    """Set the tokens under a span of trie nodes in a mask.
 
     Args:
         first: The first of the nodes. The state above it is in ``stack``.
         end: The one after them.
-        left: How many nodes may be visited; what is returned is less than 0 if that did not suffice.
-        mask: This and the rest: see ``make_mask``.
+        left: How many nodes may be visited.
+        mask, stack, table, width, byte_classes: See ``make_mask``.
+        labels, depths, subtree_ends, first_tokens: As in ``TokenTrie``.
+
+    Returns:
+        How many tokens were not set before, and the nodes that are left; negative if they did not suffice.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     count = np.int64(0)
@@ -192,7 +209,17 @@ def fill_span(
 
 @kernel(is_part=True)
 def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, mask: UInt32sOut) -> Int:
-    """Add to a mask the end tokens, and what has the same bytes as its tokens; return how many tokens that are."""
+    """Add end tokens and tokens with equal bytes to a mask.
+
+    Args:
+        accepts: Whether the state accepts.
+        end_tokens: The ids that are then allowed.
+        repeated_tokens: As in ``TokenTrie``.
+        mask: The mask, changed in place.
+
+    Returns:
+        How many tokens were added.
+    """
     count = np.int64(0)
     one, low = np.uint32(1), np.uint32(31)
     for pair in range(repeated_tokens.shape[0]):
@@ -211,7 +238,10 @@ def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, mask:
 
 @kernel(is_part=True)
 def key(word: Int) -> Any:
-    """A number as if by chance for each word of a mask: the factor of the word in the mask's digest."""
+    """Return a pseudorandom factor for a word of a mask.
+
+    The digest of a mask is made of these.
+    """
     mixed = np.uint64(word + 1) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return mixed ^ (mixed >> np.uint64(27))
@@ -219,7 +249,10 @@ def key(word: Int) -> Any:
 
 @kernel(is_part=True)
 def digest(mask: UInt32s) -> Any:
-    """A 64-bit digest of a mask: the sum of its words, each by its key; so each token adds its bit by that key."""
+    """Compute a 64-bit digest of a mask.
+
+    It is the sum of the words, each times its key; so each token adds its bit times that key.
+    """
     total = np.uint64(0)
     for word in range(mask.size):
         total += np.uint64(mask[word]) * key(word)
@@ -232,16 +265,20 @@ def list_transitions(
     table: UInt32s, width: Int, byte_classes: UInt8s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s, roots: Int32s,
 ) -> Int:  # fmt: skip
-    """List the text tokens that ``state`` allows, in trie order; return their number, -1 if the budget did not suffice.
+    """List the text tokens that a state allows, in trie order.
 
     It takes three times as long as ``fill``, whose walk is the same: a list cannot be written without a branch.
 
     Args:
-        state: This, ``budget`` and ``stack``: see ``make_mask``.
-        most: With how many tokens to be content.
-        tokens: Where the tokens go, with room for so many.
+        state, budget, stack: See ``make_mask``.
+        most: The most tokens to list.
+        tokens: Where the tokens go, with room for ``most``.
         targets: Where the states go that they lead to, as offsets into the table.
-        table: This and the rest: see ``make_mask``.
+        table, width, byte_classes: See ``make_mask``.
+        labels, depths, subtree_ends, token_starts, token_ids, roots: As in ``TokenTrie``.
+
+    Returns:
+        The number of tokens; -1 where the budget did not suffice.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     left = budget

@@ -61,14 +61,21 @@ _SEVERAL = np.array([byte for byte in range(256) if byte >= 0x80 or chr(byte).is
 
 
 class Last(NamedTuple):
-    """Which shapes the last state allowed, uint8 ``[shapes]``, and the mask that they make, uint32 ``[words]``."""
+    """The shapes that the last state allowed, and their mask.
+
+    Attributes:
+        allows: Which shapes it allowed, uint8 ``[shapes]``.
+        text: The mask of their tokens, uint32 ``[words]``.
+    """
 
     allows: NDArray[np.uint8]
     text: NDArray[np.uint32]
 
 
 class ShapeWalk:
-    """Walks the shapes of tokens through one automaton. Safe to share between threads.
+    """A walk of the shapes of tokens through one automaton.
+
+    Threads may share it.
 
     Args:
         walk: The walk of the token trie through the same automaton: its table is used.
@@ -93,14 +100,25 @@ class ShapeWalk:
         self._last = Last(shapes.no_shapes, shapes.no_tokens)
 
     def mask(self, state: int) -> tuple[Mask, int, int]:
-        """Make the token mask of a state: (mask, number of tokens, digest).
+        """Make the token mask of a state.
 
         Where much would have to be corrected, a walk of the token trie makes it.
+
+        Returns:
+            The mask, its number of tokens, and its digest.
         """
         return self.try_mask(state, CORRECTED) or self._walk.mask(state)
 
     def try_mask(self, state: int, budget: int) -> tuple[Mask, int, int] | None:
-        """Make the token mask of a state; ``None`` where to correct it takes more than ``budget`` trie nodes."""
+        """Make the token mask of a state by shapes, within a budget.
+
+        Args:
+            state: An existing state.
+            budget: How many trie nodes may be visited for corrections.
+
+        Returns:
+            The mask, its number of tokens, and its digest; ``None`` where the budget did not suffice.
+        """
         last = self._last
         mask: Mask = np.empty(self._walk.words, dtype=np.uint32)
         made = Last(np.zeros(len(last.allows), dtype=np.uint8), np.empty(len(mask), dtype=np.uint32))
@@ -130,27 +148,31 @@ def make_by_shapes(
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
     first_tokens: UInt32s, repeated_tokens: Int32Table, roots: Int32s, shared: Flags,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Make the token mask of ``state``; its number of tokens, -1 where the budget did not suffice, and its digest.
+    """Make the token mask of a state by the shapes of tokens.
 
     Args:
         state: The state.
         budget: How many nodes of the token trie may be visited.
-        mask: Where the mask goes, ``[words]``.
+        mask: Where the mask goes, uint32 ``[words]``.
         allows: Zero; where it goes which shapes are allowed.
         text: Where the mask goes that these make.
-        last_allows: The same of another state.
-        last_text: Likewise.
+        last_allows, last_text: The same of another state.
         stack: Room for a state at each depth of the token trie, and one more.
         mixed: Room for two numbers for each shape.
         room: Room for ``state_sets.ROOM`` numbers.
         sets: Room for the sets of states; see ``state_sets``.
         table: The automaton, flat, with the columns of the kinds; see ``sfgen.index.masks.table``.
-        width: This and the next three: see ``one_state.make_mask``.
+        width, byte_classes, accepting, end_tokens: See ``one_state.make_mask``.
         rules: ``shapes.RULES``.
         columns: The column of each label of a shape, ``[256]``.
-        kinds: This and the next eight: as in ``Shapes``.
-        labels: This and the rest: as in ``TokenTrie``.
+        kinds, shape_depths, shape_ends, shape_starts, shape_tokens: As in ``sfgen.vocabulary.shapes.Shapes``.
+        node_starts, nodes, dense, rows: As there.
+        labels, depths, subtree_ends, token_starts, token_ids, first_tokens, repeated_tokens, roots: As in
+            ``TokenTrie``.
         shared: See ``state_sets.image``.
+
+    Returns:
+        The number of tokens, -1 where the budget did not suffice, and the digest.
     """
     sets[sets.size - 1] = 0
     apart = _walk_shapes(

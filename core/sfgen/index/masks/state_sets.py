@@ -49,7 +49,13 @@ ROOM = 64
 
 
 def room_for_sets(width: int) -> int:
-    """The numbers that the sets need room for, beside a table of so many columns; the last one is to be 0 at first."""
+    """Return the size of the array for the sets of a mask.
+
+    Its last number is to be 0 at first.
+
+    Args:
+        width: The number of columns of the table.
+    """
     return SETS * (width + 1 + MEMBERS) + 1
 
 
@@ -57,7 +63,17 @@ def room_for_sets(width: int) -> int:
 def target_of_kind(
     before: Place, kind: Int, room: Int64sOut, table: UInt32s, byte_classes: UInt8s, rules: Int32Table
 ) -> Any:
-    """Where every character of a kind leads from the state at ``before``; ``MIXED`` if not all to the same state."""
+    """Find the one target of all characters of a kind.
+
+    Args:
+        before: The offset of the state before the character.
+        kind: The label of the kind.
+        room: Room for ``ROOM`` numbers.
+        table, byte_classes, rules: See ``shapes.make_by_shapes``.
+
+    Returns:
+        An entry of the table; ``MIXED`` if they lead to different states.
+    """
     if _targets_of_kind(before, kind, np.int64(0), np.int64(1), room, table, byte_classes, rules) < 0:
         return MIXED
     return np.uint32(room[16])
@@ -68,9 +84,16 @@ def is_worth_joining(
     before: Place, kind: Int, room: Int64sOut, table: UInt32s, width: Int, byte_classes: UInt8s, rules: Int32Table,
     shared: Flags,
 ) -> Any:  # fmt: skip
-    """Whether the characters of a kind lead from the state at ``before`` to different states that are near.
+    """Tell whether a kind leads to different states that are near.
 
-    Not where one of them leads nowhere: then to follow the others alone is best.
+    Not where one of its characters leads nowhere: then to follow the others alone is best.
+
+    Args:
+        before: The offset of the state before the character.
+        kind: The label of the kind.
+        room: Room for ``ROOM`` numbers.
+        table, width, byte_classes, rules: See ``shapes.make_by_shapes``.
+        shared: See ``image``.
     """
     found = _targets_of_kind(before, kind, np.int64(0), np.int64(_TARGETS), room, table, byte_classes, rules)
     if found < 0:
@@ -88,7 +111,15 @@ def is_worth_joining(
 
 @kernel(is_part=True)
 def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -> Any:
-    """Whether two entries lead to states that go on by the same classes among the ``shared`` ones, and end alike."""
+    """Tell whether two entries lead to states that are near.
+
+    Such states go on by the same classes among the shared ones, and a token may end in both or in neither.
+
+    Args:
+        one, other: Entries of the table.
+        table, width: See ``shapes.make_by_shapes``.
+        shared: See ``image``.
+    """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     if (np.uint32(one) ^ np.uint32(other)) & NO_END:
         return False
@@ -101,7 +132,18 @@ def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -
 
 @kernel(is_part=True)
 def set_of_one(before: Place, sets: UInt32sOut, room: Int64sOut, size: Int, width: Int) -> Int:
-    """The offset of the set of one state; -1 if there is no room for it."""
+    """Return the offset of the set of one state.
+
+    Args:
+        before: The offset of the state.
+        sets: The sets.
+        room: Room for ``ROOM`` numbers.
+        size: The length of the table.
+        width: The number of its columns.
+
+    Returns:
+        The offset; -1 if there is no room for the set.
+    """
     room[48] = before
     return _set_of(np.int64(1), sets, room, size, width)
 
@@ -135,7 +177,9 @@ def image(
     before: Place, column: Int, kind: Int, sets: UInt32sOut, room: Int64sOut,
     table: UInt32s, width: Int, byte_classes: UInt8s, rules: Int32Table, shared: Flags,
 ) -> Any:  # fmt: skip
-    """The entry of the set at ``before`` for a kind: the states that it leads to, as far as they are near each other.
+    """Compute the entry of a set of states for a kind.
+
+    It stands for the states that the kind leads to, as far as they are near each other.
 
     Args:
         before: The offset of the set.
@@ -143,7 +187,7 @@ def image(
         kind: The label of the kind.
         sets: The sets.
         room: Room for ``ROOM`` numbers.
-        table: This and the next three: see ``shapes.make_by_shapes``.
+        table, width, byte_classes, rules: See ``shapes.make_by_shapes``.
         shared: The classes of bytes by which states must go on alike to be near.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
@@ -247,7 +291,14 @@ def _targets_of_kind(
 def state_before(
     node: Place, start: Place, table: UInt32s, byte_classes: UInt8s, labels: UInt8s, subtree_ends: Int32s, roots: Int32s
 ) -> Any:
-    """The offset of the state before a node of the token trie, from the state at ``start`` on."""
+    """Return the offset of the state before a trie node.
+
+    Args:
+        node: The node of the token trie.
+        start: The offset of the state at the root.
+        table, byte_classes: See ``shapes.make_by_shapes``.
+        labels, subtree_ends, roots: As in ``TokenTrie``.
+    """
     low, high = np.int64(0), np.int64(256)
     while high - low > 1:  # the byte with which the tokens of the node begin
         middle = (low + high) >> 1
@@ -266,7 +317,15 @@ def state_before(
 
 @kernel(is_part=True)
 def is_member(target: UInt, entry: UInt, sets: UInt32s, size: Int, width: Int) -> Any:
-    """Whether the state that ``target`` leads to is the one, or among those, that ``entry`` leads to."""
+    """Tell whether an entry leads to a state, alone or among others.
+
+    Args:
+        target: An entry that leads to the state.
+        entry: An entry that leads to a state or a set.
+        sets: The sets.
+        size: The length of the table.
+        width: The number of its columns.
+    """
     state, whole = np.uint32(target) & OFFSET, np.int64(np.uint32(entry) & OFFSET & ~UNSURE)
     if whole < size:
         return np.int64(state) == whole

@@ -1,4 +1,4 @@
-"""What makes texts in a process of Ray: the job with its model, and the journal that is told of each place."""
+"""What makes texts in a process of Ray: the job with its model, and the journal that is told of each slot."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sfgen.jobs.texts import Outcome, Texts
 
 
 class ActorTexts:
-    """Makes the texts of some places, in any process.
+    """The texts of some slots, made in any process.
 
     Args:
         assignment: What is done.
-        journal: The actor that is told of each place; ``None``: nobody is, and what kills a process kills the next.
+        journal: The actor that is told of each slot; ``None``: nobody is, and what kills a process kills the next.
 
     Raises:
-        SfgenError: The model cannot be loaded; or so many processes have died over it that this one does not try.
+        SfgenError: The model cannot be loaded; or several processes have died over it and this one does not try.
     """
 
     def __init__(self, assignment: Assignment, journal: Any = None) -> None:
@@ -46,7 +46,7 @@ class ActorTexts:
         self._texts = Texts(loaded, assignment.lines, None, self._take)
 
     def fill(self, slots: Sequence[Slot]) -> list[Outcome]:
-        """What comes of some places, in their order."""
+        """Return the outcomes of some slots, in their order."""
         known = self._known
         known.clear()
         deaths = self._asked("deaths", [slot.key for slot in slots], self._process, default=[0] * len(slots))

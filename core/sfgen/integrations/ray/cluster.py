@@ -29,11 +29,13 @@ _BATCHES_IN_A_BLOCK = 8
 
 @dataclass(frozen=True)
 class RayCluster:
-    """A cluster that this process is connected to; call it to make the crew of a job (``JobRun.crew``).
+    """A connected cluster; call it to make the crew of a job.
+
+    It is what ``JobRun.crew`` takes.
 
     Attributes:
-        cpus: The processors that each actor asks for; the others are for reading and writing.
-        gpus: The GPUs that each asks for.
+        cpus: The processors that each actor reserves; the others are for reading and writing.
+        gpus: The GPUs that each reserves.
     """
 
     cpus: float = 0.5
@@ -45,7 +47,7 @@ class RayCluster:
         Args:
             assignment: What is done.
             count: How many actors do it.
-            order: Takes what came of each place.
+            order: Takes the outcome of each slot.
 
         Raises:
             UsageError: An argument of another kind.
@@ -58,13 +60,13 @@ class RayCluster:
 def connected(
     address: str = LOCAL, *, cpus: float = 0.5, gpus: float = 0.0
 ) -> contextlib.AbstractContextManager[RayCluster]:
-    """Connect to a cluster; what was begun for it ends with the block.
+    """Connect to a cluster; what was begun for it ends afterwards.
 
     Args:
         address: ``"local"`` begins one on this machine; ``"auto"`` finds the one that this machine is part of; else
             ``HOST:PORT``, or what else ``ray.init`` takes. Where this process is connected already, that one is taken.
-        cpus: The processors that each actor asks for.
-        gpus: The GPUs that each asks for.
+        cpus: The processors that each actor reserves.
+        gpus: The GPUs that each reserves.
 
     Raises:
         ModelError: Ray is not installed.
@@ -124,12 +126,12 @@ def _nobody(address: str, error: Exception) -> UsageError:
 
 
 class RayCrew:
-    """Makes the texts of some places in actors of a cluster.
+    """A crew that makes texts of slots in actors of a cluster.
 
     Args:
         assignment: What each of them does.
         count: How many there are.
-        order: Takes what came of each place.
+        order: Takes the outcome of each slot.
         cluster: Where they are.
     """
 
@@ -140,10 +142,13 @@ class RayCrew:
         self._cluster = cluster
 
     def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
-        """Fill all places; yields when something has come of some. The places are read to their end first.
+        """Fill all slots; yield whenever outcomes of some have come.
+
+        The slots are read to their end first.
 
         Raises:
-            UsageError: The cluster lacks what the actors ask for.
+            UsageError: The cluster lacks what the actors reserve.
+            ModelError: Ray has given up.
             SfgenError: The model cannot be loaded.
         """
         import pyarrow
@@ -192,7 +197,7 @@ class RayCrew:
 
 
 class _Places:
-    """What an actor of a crew does: pickled places in, what came of them out."""
+    """What an actor of a crew does: pickled slots in, pickled outcomes out."""
 
     def __init__(self, assignment: bytes, journal: Any) -> None:
         self._texts = ActorTexts(pickle.loads(assignment), journal)
@@ -203,7 +208,7 @@ class _Places:
 
 
 def _check(cluster: RayCluster, count: int) -> None:
-    """Look whether the cluster has what so many actors ask for, since they would wait for it without end.
+    """Check that the cluster has what N actors reserve, since they would wait for it without end.
 
     Raises:
         UsageError: It has not; says what it lacks.

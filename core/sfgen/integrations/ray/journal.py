@@ -1,4 +1,4 @@
-"""Which places of a job were begun and are not done: what was begun by a process that is dead may have killed it.
+"""Which slots of a job were begun and are not done: what was begun by a process that is dead may have killed it.
 
 Ray gives a whole block of records to another process when one dies, and again when that dies. The journal is an actor
 of its own, without weights, which outlives them: whoever takes over the block asks it first.
@@ -16,12 +16,12 @@ from sfgen.errors import SfgenError
 from sfgen.jobs.deaths import MOST_FAILED_STARTS
 
 Key: TypeAlias = tuple[int, int]
-"""The line and the sample of a place."""
+"""The line and the sample of a slot."""
 
 
 @dataclass
 class Journal:
-    """What the processes of one job have begun.
+    """A journal of what the processes of one job have begun.
 
     Attributes:
         refusal: Why the model cannot be loaded; ``None``: no process has said so.
@@ -34,27 +34,33 @@ class Journal:
     _starts: int = 0  # in a row, of processes that have not loaded their model yet
 
     def start(self) -> bool:
-        """A process begins to load the model; false where too many have died so: it should give up."""
+        """Note that a process begins to load the model.
+
+        Returns:
+            False where too many have died so: it should give up.
+        """
         self._starts += 1
         return self._starts <= MOST_FAILED_STARTS and self.refusal is None
 
     def loaded(self) -> None:
-        """A process has loaded it."""
+        """Note that a process has loaded the model."""
         self._starts = 0
 
     def refuse(self, error: SfgenError) -> None:
-        """The model cannot be loaded, and no other process need try."""
+        """Note that the model cannot be loaded, so that no other tries."""
         self.refusal = error
 
     def why(self) -> SfgenError | None:
-        """Why the model cannot be loaded."""
+        """Return why the model cannot be loaded, or ``None``."""
         return self.refusal
 
     def deaths(self, keys: Sequence[Key], process: str) -> list[int]:
-        """How many processes have died over each of these places. Call it before any of them is begun.
+        """Count the processes that have died over each slot.
+
+        It must be called before any of them is begun.
 
         Args:
-            keys: The places of a block, which one process works on at a time.
+            keys: The keys of the slots of a block, which one process works on at a time.
             process: That process: those that others have begun here are dead.
         """
         for dead in {self._begun[key] for key in keys if self._begun.get(key, process) != process}:
@@ -64,12 +70,17 @@ class Journal:
         return [self._deaths[key] for key in keys]
 
     def begin(self, key: Key, process: str) -> None:
-        """A process begins to make the text of a place."""
+        """Note that a process begins to make the text of a slot.
+
+        Args:
+            key: The key of the slot.
+            process: The process.
+        """
         self._begun[key] = process
         self._by_process[process].add(key)
 
     def done(self, keys: Sequence[Key]) -> None:
-        """What has come of these places is known."""
+        """Note that the outcomes of these slots are known."""
         for key in keys:
             process = self._begun.pop(key, None)
             if process is not None:
@@ -77,7 +88,7 @@ class Journal:
 
 
 def open_journal() -> Any:
-    """The journal of one job, as an actor of the cluster that this process is connected to.
+    """Start the journal of one job as an actor of the cluster.
 
     It lives as long as somebody holds it.
 
@@ -93,9 +104,9 @@ def open_journal() -> Any:
 
 
 def check_journal(journal: object) -> None:
-    """Look whether somebody has given a journal.
+    """Refuse what is not a journal.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is something else.
     """
     arguments.given("journal", journal, "open_journal()", "deaths", "begin", "done")

@@ -20,12 +20,12 @@ OWN_COLUMNS = ("sample", "text", "error", "record")
 
 
 class SfgenPredictor:
-    """Writes a text for each row of a batch, for ``Dataset.map_batches``.
+    """A predictor for ``Dataset.map_batches``: one text for each row.
 
     A row has ``prompt`` and ``line``, a whole number from 1 on that no other row has: what a text is drawn from depends
     on it, so that it must stand there before the rows are divided among processes. It may have ``id``, and ``sfgen``,
-    which says how this one is done (``sfgen.jobs.instructions``). Give it a journal: without one a
-    record that kills its process ends the job, or kills processes as long as Ray starts others.
+    the instructions of this row (``sfgen.jobs.instructions``). Give it a journal: without one a record that kills its
+    process ends the job, or kills processes as long as Ray starts others.
 
     Args:
         job: What is done with each prompt. Its model is a name, which each process loads.

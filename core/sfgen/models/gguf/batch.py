@@ -11,7 +11,7 @@ from sfgen.protocols import Answer
 
 
 class GgufBatch:
-    """Sequences of tokens that a GGUF model has read: rows of one context.
+    """The sequences of a GGUF model that share one context.
 
     Args:
         sequences: The rows, empty.
@@ -25,9 +25,12 @@ class GgufBatch:
         self._width, self._context_length, self._name = width, context_length, name
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """Read tokens and return the scores of the next for each row: float32 ``[len(vocabulary)]``.
+        """Read tokens for some rows and return their next scores.
 
         A row with tokens that it cannot read has a ``ModelError`` in place of scores.
+
+        Returns:
+            By row: float32 ``[len(vocabulary)]``, or an error.
 
         Raises:
             ModelError: Not enough memory, or llama.cpp fails. All rows hold what they held before.
@@ -42,7 +45,11 @@ class GgufBatch:
         return answers | {row: scores[0] for row, scores in found.items()}
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
-        """Read tokens of one row; the scores after each: float32 ``[len(token_ids), len(vocabulary)]``, or an error."""
+        """Read tokens for one row and return all their scores.
+
+        Returns:
+            Float32 ``[len(token_ids), len(vocabulary)]``, or an error.
+        """
         try:
             self._check(row, token_ids)
             return self._sequences.read({row: token_ids}, everywhere=True)[row]

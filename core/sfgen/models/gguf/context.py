@@ -26,7 +26,7 @@ _NO_FLASH = 0
 
 
 class Context:
-    """Rows of tokens that a model has read.
+    """The KV cache of llama.cpp for several rows of tokens.
 
     Args:
         model: The model, with its weights.
@@ -37,8 +37,8 @@ class Context:
 
     Attributes:
         rows: The number of rows.
-        size: How many cells were asked for.
-        cells: How many tokens all rows can hold together: a few more than that.
+        size: How many cells were wanted.
+        cells: How many tokens all rows can hold together: ``size`` or a few more.
         most_tokens: The most tokens of one ``read``.
         most_outputs: The most tokens of one ``read`` that may be scored.
 
@@ -84,19 +84,19 @@ class Context:
     def read(
         self, tokens: Sequence[int], positions: Sequence[int], rows: Sequence[int], outputs: Sequence[int]
     ) -> Scores:
-        """Read tokens in one call; the scores after some of them.
+        """Read tokens in one call and score after some of them.
 
         Args:
-            tokens: At most ``most_tokens`` tokens.
-            positions: Of each token: how many of its row stand before it.
-            rows: Of each token: its row.
-            outputs: Which of the tokens are scored, rising: at most ``most_outputs``.
+            tokens: At most ``most_tokens`` token ids.
+            positions: For each token, how many of its row stand before it.
+            rows: For each token, its row.
+            outputs: The indices of the tokens that are scored, ascending: at most ``most_outputs``.
 
         Returns:
             Float32 ``[len(outputs), width]``.
 
         Raises:
-            ModelError: There are not cells enough, or llama.cpp fails; what the cells hold is then not known.
+            ModelError: There are too few cells, or llama.cpp fails; what the cells hold is then not known.
         """
         lib, count = self._lib, len(tokens)
         ids, places = np.array(tokens, dtype=np.int32), np.array(positions, dtype=np.int32)
@@ -129,10 +129,14 @@ class Context:
         return scores
 
     def cut(self, row: int, length: int) -> int:
-        """Forget all but the first ``length`` tokens of a row; all of them where less cannot be forgotten.
+        """Forget all but the first ``length`` tokens of a row.
 
-        What has no cells of its own for each token (a recurrent state) cannot be cut, nor can a sliding window that has
-        moved on over cells that are in use again.
+        It forgets all of them where less cannot be forgotten: a recurrent state has no cell for each token and cannot
+        be cut, nor can a sliding window that has moved on over cells that are in use again.
+
+        Args:
+            row: The number of the row.
+            length: The tokens to keep.
 
         Returns:
             How many tokens it holds now: ``length``, or 0.
@@ -150,7 +154,15 @@ class Context:
         self._lib.llama_memory_clear(self._memory, False)
 
     def copy_row(self, row: int, other: Context) -> bool:
-        """Copy what a row holds into the same row of another context, which is empty; false if that cannot be done."""
+        """Copy the content of a row into another context.
+
+        Args:
+            row: The number of the row in both contexts.
+            other: The context to copy to, in which the row is empty.
+
+        Returns:
+            Whether it was copied; not every model's state can be.
+        """
         lib = self._lib
         size = lib.llama_state_seq_get_size(self._pointer, row)
         state = (ctypes.c_uint8 * size)()

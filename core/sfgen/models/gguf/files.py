@@ -38,21 +38,24 @@ class GgufFiles:
 
     @property
     def has_rotations_by_length(self) -> bool:
-        """Whether the rotary positions of a long context are others than those of a short one."""
+        """Whether rotary frequencies depend on the length of the context."""
         return any(header.has_rotations_by_length for header in self.headers)
 
 
 def gguf_path(name: str | Path) -> Path | None:
-    """The file of that name, if its content is GGUF, whatever its name; else ``None``."""
+    """Return the path of a GGUF file, or ``None``.
+
+    Its content counts, whatever its name.
+    """
     path = Path(os.path.expanduser(name))
     return path if path.is_file() and is_gguf(path) else None
 
 
 def read_files(path: Path, name: str) -> GgufFiles:
-    """Read the headers of a model: of one file, or of all files of which this is the first.
+    """Read the headers of a model in one file or several.
 
     Args:
-        path: A GGUF file.
+        path: A GGUF file; of several files, the first.
         name: What messages call the model.
 
     Raises:

@@ -29,7 +29,7 @@ _STRING, _ARRAY = 8, 9
 
 @dataclass(frozen=True)
 class Header:
-    """What a GGUF file says of itself.
+    """The metadata and the tensor names of a GGUF file.
 
     Attributes:
         path: The file.
@@ -50,17 +50,20 @@ class Header:
 
     @property
     def tokenizer(self) -> str:
-        """The kind of the tokenizer: ``gpt2`` is byte-level BPE, ``llama`` SentencePiece's BPE; empty: none."""
+        """The kind of the tokenizer; empty if there is none.
+
+        ``gpt2`` is byte-level BPE, ``llama`` is SentencePiece's BPE.
+        """
         return self.text("tokenizer.ggml.model")
 
     @property
     def begin_token(self) -> int | None:
-        """The token that begins a text; ``None``: not said."""
+        """The token that begins a text; ``None`` if the file names none."""
         return self._number("tokenizer.ggml.bos_token_id")
 
     @property
     def end_token(self) -> int | None:
-        """The token that ends a text, one of them if there are several; ``None``: not said."""
+        """A token that ends a text; ``None`` if the file names none."""
         return self._number("tokenizer.ggml.eos_token_id")
 
     @property
@@ -70,21 +73,21 @@ class Header:
 
     @property
     def has_rotations_by_length(self) -> bool:
-        """Whether the rotary positions of a long context are others than those of a short one (LongRoPE)."""
+        """Whether rotary frequencies depend on the length of the context (LongRoPE)."""
         return "rope_factors_long.weight" in self.tensors
 
     @property
     def parts(self) -> int:
-        """In how many files the model lies."""
+        """The number of files of the model."""
         return self._number("split.count") or 1
 
     @property
     def part(self) -> int:
-        """Which of them this is, from 0 on."""
+        """The number of this file, from 0."""
         return self._number("split.no") or 0
 
     def text(self, name: str) -> str:
-        """A value that is a text; empty if there is none of that name."""
+        """Return a text value by name, or the empty text."""
         value = self.metadata.get(name, "")
         return value if isinstance(value, str) else ""
 
@@ -94,7 +97,7 @@ class Header:
 
 
 def is_gguf(path: Path) -> bool:
-    """Whether a file's content is GGUF, whatever its name."""
+    """Tell whether a file's content is GGUF, whatever its name."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
@@ -103,14 +106,16 @@ def is_gguf(path: Path) -> bool:
 
 
 def read_header(path: Path, name: str) -> Header:
-    """Read the header of a GGUF file, and check that the file has all that it speaks of.
+    """Read the header of a GGUF file and check the file's size.
+
+    All tensors that it names must lie inside the file.
 
     Args:
         path: The file.
         name: What messages call it.
 
     Raises:
-        ModelError: It cannot be read, is no GGUF file of a version that is known, or is cut short.
+        ModelError: It cannot be read, is not a GGUF file of a known version, or is cut short.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

@@ -41,7 +41,7 @@ _ERROR = 4
 
 
 def check_installed() -> None:
-    """Refuse to go on without the package; it is not imported for that.
+    """Refuse to go on without llama-cpp-python, without importing it.
 
     Raises:
         ModelError: It is not installed.
@@ -52,7 +52,7 @@ def check_installed() -> None:
 
 @cache
 def library() -> Any:
-    """The module with the functions; its log is kept off the terminal.
+    """Load llama.cpp's functions and keep its log off the terminal.
 
     Raises:
         ModelError: The package is missing, cannot be loaded, or lacks a function.

@@ -22,7 +22,7 @@ _WHOLE_ON_ONE = 0
 
 
 class LoadedModel:
-    """What llama.cpp has made of a file; freed with the last reference to it.
+    """A model that llama.cpp has loaded; freed with its last reference.
 
     Args:
         header: The header of the file, or of the first of several.
@@ -79,7 +79,7 @@ class LoadedModel:
 
     @property
     def window(self) -> int:
-        """How many tokens back some of its layers look; 0: as far as there are any."""
+        """The sliding window of some layers in tokens; 0: none."""
         return int(self._lib.llama_model_n_swa(self.pointer))
 
     @property
@@ -90,19 +90,19 @@ class LoadedModel:
     # ---- tokens ------------------------------------------------------------------------------------------------------
 
     def begin_token(self) -> int | None:
-        """The token that begins a text; ``None`` if there is none."""
+        """Return the token that begins a text, or ``None``."""
         return self._known(self._header.begin_token, self._lib.llama_vocab_bos)
 
     def end_token(self) -> int | None:
-        """The token that ends a text, one of them if there are several; ``None`` if there is none."""
+        """Return a token that ends a text, or ``None``."""
         return self._known(self._header.end_token, self._lib.llama_vocab_eos)
 
     def writes_begin_token(self) -> bool:
-        """Whether the begin token stands before each text."""
+        """Tell whether the begin token stands before each text."""
         return bool(self._lib.llama_vocab_get_add_bos(self.vocabulary))
 
     def ends_text(self, token: int) -> bool:
-        """Whether a token ends a text.
+        """Tell whether a token ends a text.
 
         llama.cpp goes by the names of tokens, too. So it takes Gemma's ``</s>``, a tag of HTML, for an end token, and
         in byte-level BPE token 11 where the file names none. Both are text in their files.
@@ -114,15 +114,21 @@ class LoadedModel:
         return self.text(token) != _TAG and token != self._lib.llama_vocab_eos(self.vocabulary)
 
     def is_text_in_file(self, token: int) -> bool:
-        """Whether the file has a token as text, whatever llama.cpp takes it for."""
+        """Tell whether the file marks a token as text.
+
+        llama.cpp may take it for another kind.
+        """
         return bool(self._lib.llama_vocab_get_attr(self.vocabulary, token) & (_NORMAL | _USER_DEFINED))
 
     def text(self, token: int) -> str:
-        """How the tokenizer's file writes a token."""
+        """Return the text of a token in the tokenizer's file."""
         return str(self._lib.llama_vocab_get_text(self.vocabulary, token).decode("utf-8", "replace"))
 
     def pieces(self) -> list[bytes]:
-        """What each token writes in the middle of a text; nothing for special tokens and padding."""
+        """Return the bytes of each token in the middle of a text.
+
+        Special tokens and padding have none.
+        """
         write, vocabulary = self._lib.llama_token_to_piece, self.vocabulary
         buffer = ctypes.create_string_buffer(256)
         found = []
@@ -136,7 +142,7 @@ class LoadedModel:
         return found
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """The token ids of a text, with nothing added around it.
+        """Tokenize a text, adding nothing around it.
 
         Args:
             text: The text; half characters become question marks.

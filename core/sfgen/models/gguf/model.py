@@ -90,37 +90,42 @@ class GgufModel:
         return f"GgufModel({self.name!r})"
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a prompt, with the begin token where the file says so, and without an end token.
+        """Tokenize a prompt, with the begin token where the file asks it.
 
-        The empty prompt is the begin token, or the end token where there is none.
+        No end token is added. The empty prompt is the begin token, or the end token where there is none.
 
         Raises:
-            ModelError: The empty prompt, and the model has neither.
+            ModelError: The prompt is empty, and the model has neither token.
         """
         return self._prompts.encode(arguments.text("text", text))
 
     def encode_inside(self, text: str) -> list[int]:
-        """The token ids of a text that stands in another one: text is all of it, also the name of a special token."""
+        """Tokenize a text inside another one.
+
+        Nothing is added around it, and the name of a special token is text like any other.
+        """
         return self._model.tokenize(arguments.text("text", text), special=False)
 
     def chat(self, messages: str | Sequence[Message]) -> list[int]:
-        """The token ids of a conversation in the file's chat template, up to where the answer begins.
+        """Tokenize a conversation with the file's chat template.
+
+        It ends where the answer begins.
 
         Args:
             messages: The messages, or the text of a user's only one.
 
         Raises:
-            UsageError: The file has no chat template, or that has no such role; or no messages.
+            UsageError: The file has no chat template, or that has no such role; or there are no messages.
             ModelError: The template cannot be used.
         """
         return self._prompts.chat(messages)
 
     def session(self) -> GgufSession:
-        """A new, empty session."""
+        """Return a new, empty session."""
         return GgufSession(Sequences(self._pool, 1), len(self.vocabulary), self.context_length, self.name)
 
     def batch(self, rows: int) -> Batch:
-        """A new batch of empty rows, which are read in one forward pass."""
+        """Return a new batch of empty rows, which share forward passes."""
         from sfgen.models.separate_rows import SeparateRows
 
         rows = arguments.whole_number("rows", rows, least=1)
@@ -130,7 +135,7 @@ class GgufModel:
 
 
 def gguf_vocabulary(path: str | Path) -> Vocabulary:
-    """The vocabulary of a model in a GGUF file; its weights are not loaded.
+    """Read the vocabulary of a GGUF file, without its weights.
 
     Raises:
         ModelError: As for ``GgufModel``.

@@ -9,13 +9,13 @@ from sfgen.models.gguf.context import Context
 from sfgen.models.gguf.loaded import LoadedModel
 
 FIRST_CELLS = 1024
-"""A context for one row has at least so many cells, where the model can read so many."""
+"""The fewest cells of a context for one row, where the model can read that much."""
 _KEPT = 2
-"""So many contexts are kept."""
+"""The number of contexts that are kept."""
 
 
 class Pool:
-    """The contexts of one model.
+    """The idle contexts of one model.
 
     Args:
         model: The model, with its weights.
@@ -41,7 +41,11 @@ class Pool:
         self._idle: deque[Context] = deque(maxlen=_KEPT)
 
     def take(self, rows: int, cells: int) -> Context:
-        """An empty context for ``rows`` rows that holds at least ``cells`` tokens.
+        """Return an empty context, an idle one if any fits.
+
+        Args:
+            rows: The number of its rows.
+            cells: The fewest tokens that it must hold.
 
         Raises:
             ModelError: There is not enough memory.
@@ -56,7 +60,12 @@ class Pool:
         return Context(self.model, rows, size, threads=self._threads, is_float32=self._is_float32)
 
     def fits(self, context: Context, cells: int) -> bool:
-        """Whether a context is one to hold so many tokens."""
+        """Tell whether a context has the right size.
+
+        Args:
+            context: The context.
+            cells: The tokens that it must hold.
+        """
         return context.cells >= cells if self.copies else context.size == self._size(context.rows, cells)
 
     def _size(self, rows: int, cells: int) -> int:
@@ -64,5 +73,5 @@ class Pool:
         return min(max(FIRST_CELLS, 1 << (cells - 1).bit_length()), max(rows * self._context_length, cells))
 
     def give_back(self, context: Context) -> None:
-        """Keep a context for others."""
+        """Keep a context for other texts."""
         self._idle.append(context)

@@ -22,7 +22,7 @@ class _Pending(NamedTuple):
 
 
 class Sequences:
-    """Rows of tokens that a model has read.
+    """The rows of tokens that a model has read, in one context.
 
     The context is taken at the first forward pass, and grows with the texts: what it holds is copied into a larger one.
 
@@ -43,17 +43,17 @@ class Sequences:
             self._pool.give_back(context)
 
     def length(self, row: int) -> int:
-        """How many tokens a row has read."""
+        """Return the number of tokens that a row has read."""
         return len(self._tokens[row])
 
     def read(self, rows: Mapping[int, Sequence[int]], *, everywhere: bool = False) -> dict[int, Scores]:
-        """Read tokens, at least one for each row named.
+        """Read tokens, and score after the last or after each.
 
         After an error all rows hold what they held before.
 
         Args:
-            rows: The tokens, by row.
-            everywhere: Whether each of these tokens is scored, and not the last one of each row only.
+            rows: The tokens by row, at least one for each.
+            everywhere: Whether to score after each of these tokens, and not only after the last one of each row.
 
         Returns:
             The scores after the tokens of each row, float32 ``[tokens or 1, width]``.
@@ -79,7 +79,12 @@ class Sequences:
         return {row: np.stack(found[row]) for row in rows}
 
     def rewind(self, row: int, length: int) -> None:
-        """Forget all but the first ``length`` tokens of a row."""
+        """Forget all but the first tokens of a row.
+
+        Args:
+            row: The number of the row.
+            length: The tokens to keep.
+        """
         del self._tokens[row][length:]
         if self._context is not None and self._held[row] > length:
             self._held[row] = self._context.cut(row, length)

@@ -10,12 +10,12 @@ from sfgen.protocols import Scores
 
 
 class GgufSession:
-    """A sequence of tokens that a GGUF model has read.
+    """One sequence that a GGUF model has read.
 
     llama.cpp computes the scores of all tokens each time: there is no faster way to those of a few.
 
     Args:
-        sequences: One row, empty.
+        sequences: A single row, empty.
         width: The number of tokens that the model knows.
         context_length: The most tokens that it can read.
         name: What messages call the model.
@@ -26,9 +26,12 @@ class GgufSession:
         self._width, self._context_length, self._name = width, context_length, name
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return the scores of the next: float32 ``[len(vocabulary)]``.
+        """Read tokens and return the scores of the next token.
 
         After an error the session holds what it held before.
+
+        Returns:
+            Float32 ``[len(vocabulary)]``.
 
         Raises:
             ModelError: More tokens than the model's context holds, a token that it does not know, or not enough memory.
@@ -38,7 +41,10 @@ class GgufSession:
         return scores
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens; the scores after each: float32 ``[len(token_ids), len(vocabulary)]``.
+        """Read tokens and return all their scores.
+
+        Returns:
+            Float32 ``[len(token_ids), len(vocabulary)]``.
 
         Raises:
             ModelError: As for ``extend``.

@@ -10,7 +10,7 @@ from sfgen.models.gguf.loaded import LoadedModel
 
 
 class GgufTokenizer:
-    """What llama.cpp makes of a text: see ``sfgen.models.prompt.PromptTokenizer``.
+    """The tokenizer of a GGUF file as a ``sfgen.models.prompt.PromptTokenizer``.
 
     Args:
         model: The model, or its tokenizer alone.
@@ -25,19 +25,19 @@ class GgufTokenizer:
 
     @property
     def has_chat_template(self) -> bool:
-        """Whether there is one."""
+        """Whether the file has a chat template."""
         return bool(self._chat_template)
 
     def before(self) -> list[int]:
-        """What stands before each text: the begin token, where the file says so."""
+        """Return the tokens before each text: a begin token or none."""
         return [self.begin_token] if self.begin_token is not None and self._model.writes_begin_token() else []
 
     def inside(self, text: str) -> list[int]:
-        """The token ids of the text alone; the text of a special token becomes that token."""
+        """Tokenize a text alone, reading the names of special tokens."""
         return self._model.tokenize(text, special=True)
 
     def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """What the chat template makes of a conversation, up to where the answer begins."""
+        """Render a conversation up to where the answer begins."""
         named = {"bos_token": self.begin_token, "eos_token": self.end_token}
         special = {name: self._model.text(token) for name, token in named.items() if token is not None}
         return render(self._chat_template, messages, special)

@@ -17,7 +17,7 @@ _NOT_A_BYTE = b"[UNK_BYTE_"
 
 
 def check_tokenizer(kind: str, name: str) -> None:
-    """Refuse a tokenizer whose tokens' bytes cannot be told, or that there is none.
+    """Refuse a tokenizer that is missing or of an unsupported kind.
 
     Args:
         kind: What the file calls it.
@@ -37,14 +37,14 @@ def check_tokenizer(kind: str, name: str) -> None:
 
 
 def read_vocabulary(model: LoadedModel, name: str) -> Vocabulary:
-    """The bytes of each token, and the end tokens.
+    """Read the bytes of each token, and the end tokens.
 
     Args:
         model: The model, or its tokenizer alone.
         name: What messages call it.
 
     Raises:
-        VocabularyError: Its tokens' bytes cannot be told.
+        VocabularyError: The bytes of its tokens cannot be determined.
     """
     if model.tokenizer_kind not in (BYTE_FALLBACK, BYTE_LEVEL):
         raise VocabularyError(f"the tokenizer of {name} is of kind {model.tokenizer_kind}, which is not supported")

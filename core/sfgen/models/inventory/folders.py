@@ -18,12 +18,14 @@ _PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
 
 
 def models_in(folder: Path, source: str, *, depth: int = 0) -> Iterator[FoundModel]:
-    """The models in a folder, and in the folders in it; what is hidden or cannot be read is passed over.
+    """Find the models in a folder and the folders in it.
+
+    Hidden and unreadable entries are passed over.
 
     Args:
         folder: Where to look; models are named by their paths from there.
         source: Where that is, for people.
-        depth: How far down.
+        depth: How many levels of folders to descend.
     """
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -44,12 +46,15 @@ def models_in(folder: Path, source: str, *, depth: int = 0) -> Iterator[FoundMod
 
 
 def directory_model(directory: Path, name: str, source: str) -> FoundModel | None:
-    """The transformers model in a directory; ``None`` if there is no configuration of one.
+    """Describe the transformers model in a directory.
 
     Args:
         directory: Where to look.
         name: What ``load_model`` takes for it.
         source: Where it was found, for people.
+
+    Returns:
+        ``None`` if there is no configuration of one.
     """
     try:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
@@ -71,10 +76,12 @@ def directory_model(directory: Path, name: str, source: str) -> FoundModel | Non
 
 
 def gguf_model(file: Path, source: str, about: str = "") -> Iterator[FoundModel]:
-    """The GGUF model in a file, if it is one, whatever its name; several files of one model are found at the first.
+    """Find the GGUF model in a file, whatever the file's name.
+
+    A model in several files is found at the first.
 
     Args:
-        file: What may be one. Of files with an ending only those are looked at that end in ``.gguf``.
+        file: The file. One with an ending other than ``.gguf`` is passed over.
         source: Where it was found, for people.
         about: What is known of it.
     """
@@ -96,7 +103,7 @@ def gguf_model(file: Path, source: str, about: str = "") -> Iterator[FoundModel]
 
 
 def typed(path: Path) -> str:
-    """A path as ``load_model`` takes it for a path and not for a name.
+    """Write a path so that ``load_model`` takes it for a path.
 
     >>> typed(Path("tiny")), typed(Path("../tiny")), typed(Path())
     ('./tiny', '../tiny', '.')

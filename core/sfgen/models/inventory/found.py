@@ -37,7 +37,7 @@ class FoundModel:
 
 
 def built_in_models() -> list[FoundModel]:
-    """The models that come with sfgen."""
+    """List the models that come with sfgen."""
     size = _TINY.stat().st_size if _TINY.is_file() else None
     return [
         FoundModel(f"{name}FILE" if name.endswith(":") else name, "built in", "sfgen", size if name == "tiny" else None,

@@ -16,7 +16,13 @@ _HERE = "file"
 
 
 def models_here(folder: str | Path = os.curdir) -> Iterator[FoundModel]:
-    """The models in a folder and one level below, in the cache of the hub, and those of Ollama."""
+    """Find the models on this machine.
+
+    Places searched are a folder and one level below, the cache of the hub, and Ollama's.
+
+    Args:
+        folder: Where to look for files.
+    """
     folder = arguments.path("folder", folder)
     itself = directory_model(folder, typed(folder), _HERE)
     yield from [itself] if itself is not None else models_in(folder, _HERE, depth=1)

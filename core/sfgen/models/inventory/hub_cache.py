@@ -17,7 +17,10 @@ _PREFIX = "models--"
 
 
 def cache_folder() -> Path:
-    """Where the cache is: ``HF_HUB_CACHE``, else ``hub`` in ``HF_HOME``, else in the user's cache."""
+    """Return the folder of the hub's cache.
+
+    It is ``HF_HUB_CACHE``, else ``hub`` in ``HF_HOME``, else in the user's cache.
+    """
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
             return _expanded(os.environ[name])
@@ -30,7 +33,10 @@ def _expanded(path: str) -> Path:
 
 
 def cached_models(cache: Path) -> Iterator[FoundModel]:
-    """The models in a cache, broken ones too; one that was asked for and has no files is passed over."""
+    """Find the models in a cache, including broken ones.
+
+    A name without any files is passed over.
+    """
     for folder in sorted(cache.glob(f"{_PREFIX}*")):
         name = folder.name.removeprefix(_PREFIX).replace("--", "/")
         try:

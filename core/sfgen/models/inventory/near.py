@@ -26,16 +26,19 @@ _LONGEST = 200  # characters of a name that are compared
 
 
 def looked_for(name: str) -> str:
-    """Where a model of that name was looked for, in one line."""
+    """Say in one line where a model was looked for."""
     path = os.path.abspath(os.path.expanduser(name))
     return f"Looked for a directory or a GGUF file {path}; the hub's cache is {cache_folder()}"
 
 
 def advice(name: str) -> str:
-    """What may help whoever gave a name that leads to no model; empty if nothing is known.
+    """Suggest what a name may have meant that leads to no model.
 
     Args:
-        name: What was given.
+        name: The name.
+
+    Returns:
+        A hint; empty if nothing is known.
     """
     found = [model for model in models_here() if not model.problem]
     of_ollama = [model for model in found if model.source == OLLAMA and _is_called(name, model.about)]

@@ -21,13 +21,19 @@ _OF_THE_SERVICE = "/usr/share/ollama/.ollama/models"
 
 
 def ollama_folders() -> list[Path]:
-    """Where Ollama keeps models: ``OLLAMA_MODELS``, else the user's folder and that of its service."""
+    """Return the folders in which Ollama keeps models.
+
+    They are ``OLLAMA_MODELS``, else the user's folder and that of its service.
+    """
     named = os.environ.get("OLLAMA_MODELS")
     return [Path(named)] if named else [Path(os.path.expanduser("~/.ollama/models")), Path(_OF_THE_SERVICE)]
 
 
 def ollama_models(folder: Path) -> Iterator[FoundModel]:
-    """The models in a folder of Ollama, by the paths of their files; ``about`` is what Ollama calls them."""
+    """Find the models in a folder of Ollama.
+
+    They are named by the paths of their files; ``about`` is Ollama's name.
+    """
     for manifest in sorted((folder / "manifests").glob("*/*/*/*")):
         host, owner, name, tag = manifest.relative_to(folder / "manifests").parts
         owners = [*([host] if host != _HOST else []), *([owner] if (host, owner) != (_HOST, _OWNER) else [])]
@@ -52,7 +58,7 @@ def _model_layer(manifest: Any) -> str:
     """The digest of the layer that holds the model.
 
     Raises:
-        LookupError: There is none; or ``TypeError``: it is no manifest.
+        LookupError: There is none; or ``TypeError``: it is not a manifest.
     """
     digests = [str(layer["digest"]) for layer in manifest["layers"] if layer["mediaType"] == _LAYER]
     return digests[0]

@@ -47,7 +47,10 @@ _users = _Users()
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let numpy multiply matrices in one thread, where its BLAS is OpenBLAS; else change nothing."""
+    """Multiply matrices in one thread inside the ``with`` statement.
+
+    Where numpy's BLAS is not OpenBLAS, nothing changes.
+    """
     functions = _functions()
     if functions is None:
         yield

@@ -9,9 +9,9 @@ _LEAST_SLOTS = 64
 
 
 class KvCache:
-    """Keys and values of one text, in every layer.
+    """A key-value cache of one text, in every layer.
 
-    What lies behind ``length`` is not seen, and is written over.
+    What lies beyond ``length`` is not seen, and is written over.
 
     Args:
         layers: The number of layers.
@@ -27,7 +27,11 @@ class KvCache:
         self._held = np.empty((layers, 2, heads, 0, size), dtype=np.float32)
 
     def make_room(self, count: int) -> None:
-        """See that ``count`` tokens more can be written."""
+        """Grow the arrays for more tokens, if needed.
+
+        Args:
+            count: The tokens to be written.
+        """
         layers, both, heads, slots, size = self._held.shape
         needed = self.length + count
         if needed <= slots:
@@ -39,12 +43,14 @@ class KvCache:
     def write(
         self, layer: int, keys: NDArray[np.float32], values: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Write what tokens behind the others have in a layer; the length stays, until all layers have theirs.
+        """Write the keys and values of new tokens in one layer.
+
+        The length stays the same until all layers have theirs.
 
         Args:
             layer: The number of the layer.
-            keys: Float32 ``[tokens, heads, size]``, like ``values``.
-            values: See above.
+            keys: Float32 ``[tokens, heads, size]``.
+            values: Float32 ``[tokens, heads, size]``.
 
         Returns:
             Keys and values of all tokens, float32 ``[heads, length + tokens, size]``.

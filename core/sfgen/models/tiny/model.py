@@ -19,10 +19,10 @@ from sfgen.vocabulary.tokenizer_files import read_directory
 
 
 class TinyModel:
-    """The model that comes with the package, in float32 on the CPU; or another of its architecture.
+    """The embedded model in float32 on the CPU.
 
-    Its scores are those that transformers gives for its directory, ``sfgen.models.tiny.DIRECTORY``, but for the last
-    digits. The weights are read at the first session.
+    Another model of its architecture can be loaded from a directory. Its scores are those that transformers gives for
+    its directory, ``sfgen.models.tiny.DIRECTORY``, but for the last digits. The weights are read at the first session.
 
     Args:
         directory: Where tokenizer and weights are.
@@ -62,12 +62,12 @@ class TinyModel:
         return TinyModel, () if self._directory == DIRECTORY else (self._directory,)
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of a prompt: the begin token, unless the text itself begins with it, and the text's."""
+        """Tokenize a prompt, beginning with exactly one begin token."""
         ids = self.encode_inside(text)
         return ids if ids[:1] == [self._begin] else [self._begin, *ids]
 
     def encode_inside(self, text: str) -> list[int]:
-        """The token ids of a text that stands in another one: nothing is added around it.
+        """Tokenize a text inside another one, adding nothing around it.
 
         Half characters, which no tokenizer takes, become question marks.
         """
@@ -75,7 +75,7 @@ class TinyModel:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def chat(self, messages: str | Sequence[Message]) -> list[int]:
-        """The token ids of a conversation.
+        """Refuse a conversation.
 
         Raises:
             UsageError: Always: the model was not trained on instructions.
@@ -85,7 +85,7 @@ class TinyModel:
         raise UsageError("tiny has no chat template", hint=WITHOUT_CHAT)
 
     def session(self) -> TinySession:
-        """A new, empty session with a cache of its own; reads the weights the first time."""
+        """Return a new, empty session, reading the weights the first time."""
         return TinySession(self._network, self.context_length, name=self.name)
 
     @cached_property

@@ -25,7 +25,9 @@ Turns: TypeAlias = NDArray[np.complex64]
 
 @dataclass(frozen=True)
 class Layer:
-    """The weights of one layer, float32; what is multiplied lies in rows: ``states @ weight``.
+    """The weights of one layer, float32.
+
+    They are multiplied from the right: ``states @ weight``.
 
     Attributes:
         attention_norm: ``[size]``.
@@ -47,7 +49,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Network:
-    """A Llama.
+    """A Llama (Touvron et al. 2023) with its weights.
 
     Attributes:
         heads: The number of query heads.
@@ -71,7 +73,13 @@ class Network:
 
     @classmethod
     def from_directory(cls, directory: Path) -> Network:
-        """Read ``config.json`` and ``model.safetensors`` of a Llama whose output layer is its embedding."""
+        """Read a Llama from its configuration and weights.
+
+        Its output layer must be its embedding.
+
+        Args:
+            directory: Has ``config.json`` and ``model.safetensors``.
+        """
         from safetensors.numpy import load_file
 
         config: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
@@ -109,7 +117,9 @@ class Network:
 
 
 def read(network: Network, cache: KvCache, token_ids: Sequence[int]) -> Floats:
-    """Read tokens behind those that a cache holds, in one forward pass; the cache holds them then, too.
+    """Run one forward pass over tokens after those in the cache.
+
+    The cache holds them afterwards.
 
     Args:
         network: The weights.
@@ -117,7 +127,7 @@ def read(network: Network, cache: KvCache, token_ids: Sequence[int]) -> Floats:
         token_ids: At least one.
 
     Returns:
-        The last states of the tokens, float32 ``[T, size]``, to be given to ``scores``.
+        The last hidden states of the tokens, float32 ``[T, size]``, to be given to ``scores``.
     """
     start, count = cache.length, len(token_ids)
     turns = rotations(network.frequencies, start, count)
@@ -135,7 +145,7 @@ def read(network: Network, cache: KvCache, token_ids: Sequence[int]) -> Floats:
 
 
 def scores(network: Network, states: Floats, tokens: NDArray[np.int32] | None = None) -> Floats:
-    """The scores of the next token after some states: all, or those of some tokens.
+    """Score the next token after some hidden states.
 
     Args:
         network: The weights.
@@ -149,30 +159,58 @@ def scores(network: Network, states: Floats, tokens: NDArray[np.int32] | None = 
 
 
 def rms_norm(states: Floats, weight: Floats, epsilon: np.float32) -> Floats:
-    """Divide states by their root mean square (Zhang and Sennrich 2019): ``[T, size]``."""
+    """Divide states by their root mean square (Zhang and Sennrich 2019).
+
+    Args:
+        states: Float32 ``[T, size]``.
+        weight: The scale of each dimension, float32 ``[size]``.
+        epsilon: Added to the mean square.
+
+    Returns:
+        Float32 ``[T, size]``.
+    """
     mean_square = (states * states).sum(axis=-1, keepdims=True) / np.float32(states.shape[-1])
     normed: Floats = states / np.sqrt(mean_square + epsilon) * weight
     return normed
 
 
 def heads(network: Network, layer: Layer, states: Floats, turns: Turns) -> tuple[Floats, Floats, Floats]:
-    """Queries, keys and values: ``[T, heads or kv_heads, head_size]``; the first two turned by their position."""
+    """Project states to queries, keys and values, with rotary positions.
+
+    Args:
+        network: For its numbers of heads.
+        layer: The weights.
+        states: Float32 ``[T, size]``.
+        turns: The rotations, complex64 ``[T, 1, head_size / 2]``.
+
+    Returns:
+        Queries ``[T, heads, head_size]``, keys and values ``[T, kv_heads, head_size]``.
+    """
     each = (states @ layer.qkv).reshape(len(states), -1, network.head_size)
     turned = rotated(each[:, : network.heads + network.kv_heads], turns)
     return turned[:, : network.heads], turned[:, network.heads :], each[:, network.heads + network.kv_heads :]
 
 
 def rotations(frequencies: Floats, start: int, count: int) -> Turns:
-    """By what the pairs of a head are multiplied at ``count`` positions: complex64 ``[count, 1, head_size / 2]``."""
+    """Compute the rotary factors of some positions.
+
+    Args:
+        frequencies: Radians for each position, float32 ``[head_size / 2]``.
+        start: The first position.
+        count: The number of positions.
+
+    Returns:
+        Complex64 ``[count, 1, head_size / 2]``.
+    """
     angles = np.arange(start, start + count, dtype=np.float32)[:, None, None] * frequencies
     turns: Turns = np.exp(1j * angles)
     return turns
 
 
 def rotated(vectors: Floats, turns: Turns) -> Floats:
-    """Turn each pair of numbers by an angle (rotary position embedding, Su et al. 2021).
+    """Rotate pairs of numbers (rotary position embedding, Su et al. 2021).
 
-    A pair is a complex number, and to turn it is to multiply it.
+    A pair is a complex number, and to rotate it is to multiply it.
 
     Args:
         vectors: ``[T, heads, head_size]``.
@@ -182,12 +220,14 @@ def rotated(vectors: Floats, turns: Turns) -> Floats:
 
 
 def attention(queries: Floats, keys: Floats, values: Floats, mask: Floats | None) -> Floats:
-    """Scaled dot-product attention (Vaswani et al. 2017), where several queries share a key (Ainslie et al. 2023).
+    """Compute scaled dot-product attention (Vaswani et al. 2017).
+
+    Several queries may share a key (Ainslie et al. 2023).
 
     Args:
         queries: ``[T, heads, head_size]``.
-        keys: ``[kv_heads, S, head_size]``, like ``values``.
-        values: See above.
+        keys: ``[kv_heads, S, head_size]``.
+        values: ``[kv_heads, S, head_size]``.
         mask: What is added before the softmax: ``[T, S]``; ``None``: nothing.
 
     Returns:
@@ -205,28 +245,47 @@ def attention(queries: Floats, keys: Floats, values: Floats, mask: Floats | None
 
 
 def softmax(logits: Floats) -> Floats:
-    """Positive numbers that sum to one, of the last axis."""
+    """Normalize exponentials to a sum of one along the last axis."""
     powers: Floats = np.exp(logits - logits.max(axis=-1, keepdims=True))
     powers /= powers.sum(axis=-1, keepdims=True)
     return powers
 
 
 def causal_mask(start: int, count: int) -> Floats | None:
-    """Minus infinity where a token would see one behind it: ``[count, start + count]``; ``None`` for a single token."""
+    """Return minus infinity where a token would see a later one.
+
+    Args:
+        start: The tokens read before.
+        count: The tokens read now.
+
+    Returns:
+        Float32 ``[count, start + count]``; ``None`` for a single token.
+    """
     if count == 1:
         return None
     return np.triu(np.full((count, start + count), -np.inf, dtype=np.float32), start + 1)
 
 
 def feed_forward(layer: Layer, states: Floats) -> Floats:
-    """The feed-forward network with a gate, SwiGLU (Shazeer 2020): ``[T, size]``."""
+    """Apply the feed-forward network with a gate, SwiGLU (Shazeer 2020).
+
+    Args:
+        layer: The weights.
+        states: Float32 ``[T, size]``.
+
+    Returns:
+        Float32 ``[T, size]``.
+    """
     both = states @ layer.gate_up
     inner = both.shape[-1] // 2
     return (silu(both[:, :inner]) * both[:, inner:]) @ layer.down
 
 
 def silu(numbers: Floats) -> Floats:
-    """``x`` times the logistic function of ``x``, which is written by the tangent so that no power overflows."""
+    """Multiply numbers by their logistic function.
+
+    It is computed by the tangent, so that no power overflows.
+    """
     half = numbers * np.float32(0.5)
     product: Floats = half + half * np.tanh(half)
     return product

@@ -20,7 +20,7 @@ a prompt of 2000 tokens takes twice as long at once."""
 
 
 class TinySession:
-    """A text that the network has read.
+    """One text that the network has read.
 
     Args:
         network: The weights.
@@ -36,9 +36,12 @@ class TinySession:
         self._last: Floats | None = None  # the state that the last scores were made of: [1, size]
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return the scores of the next: float32 ``[tokens]``.
+        """Read tokens and return the scores of the next token.
 
         After an error the session holds what it held before.
+
+        Returns:
+            Float32 ``[tokens]``.
 
         Raises:
             ModelError: No tokens, more than the context holds, one that the model does not know, or not enough memory.
@@ -46,16 +49,30 @@ class TinySession:
         return self.extend_rows(token_ids, None)
 
     def extend_rows(self, token_ids: Sequence[int], rows: Int32 | None) -> Scores:
-        """As ``extend``, but the scores of the tokens ``rows`` only, float32 ``[rows]``; ``None``: of all."""
+        """Read tokens and score only some of the vocabulary.
+
+        Args:
+            token_ids: At least one.
+            rows: The tokens to score, int32 ``[k]``; ``None``: the whole vocabulary.
+
+        Returns:
+            Float32 ``[k]`` or ``[tokens]``.
+
+        Raises:
+            ModelError: As for ``extend``.
+        """
         with self._reading(token_ids):
             for states in self._passes(token_ids):
                 self._last = states[-1:]
             return self._score(rows)
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens; the scores after each: float32 ``[len(token_ids), tokens]``.
+        """Read tokens and return all their scores.
 
         The last ones are those of ``extend`` to the last bit.
+
+        Returns:
+            Float32 ``[len(token_ids), tokens]``.
 
         Raises:
             ModelError: As for ``extend``.
@@ -66,7 +83,7 @@ class TinySession:
             return np.concatenate([scores(self._network, states[:-1]), self._score(None)[None]])
 
     def score_again(self, rows: Int32 | None) -> Scores | None:
-        """Other scores of the token that was scored last; see ``sfgen.protocols.ScoresRows``."""
+        """Score other tokens at the last position, reading nothing."""
         if self._last is None:
             return None
         with one_blas_thread():

@@ -28,12 +28,26 @@ REPEATED_STEPS = 3_000
 
 
 def repeated_share(step: int) -> float:
-    """The share of documents that are random tokens twice over: it falls to a little, and stays there."""
+    """Return the share of repeated random documents at a step.
+
+    Such a document is random tokens twice over. The share falls to a small one and stays there.
+    """
     return max(0.03, 0.45 * (1 - step / REPEATED_STEPS))
 
 
 def train_step(state: State, rows: Rows, rate: float, loss: Callable[..., torch.Tensor], *, bfloat16: bool) -> float:
-    """One step over a batch; the mean loss, in nats for each token that counts."""
+    """Take one optimizer step over a batch.
+
+    Args:
+        state: What is trained.
+        rows: The batch.
+        rate: The learning rate.
+        loss: Of the model, tokens and weights.
+        bfloat16: Whether products are computed in bfloat16.
+
+    Returns:
+        The mean loss in nats for each weighted token.
+    """
     import torch
 
     tokens, weights = torch.tensor(rows.tokens), torch.tensor(rows.weights)
@@ -47,7 +61,14 @@ def train_step(state: State, rows: Rows, rate: float, loss: Callable[..., torch.
 
 
 def begun(directory: Path, seed: int, weights: Path | None = None, step: int = 0) -> tuple[Any, State]:
-    """Tokenizer and state of a directory; where there are none, those of the weights of a step, or new ones."""
+    """Load a directory's tokenizer and training state, or begin new ones.
+
+    Args:
+        directory: Where the checkpoint is, or will be.
+        seed: Of the texts for a new tokenizer, and of new weights.
+        weights: A transformers directory to begin from where there is no checkpoint.
+        step: The step at which those weights were made.
+    """
     import torch
 
     from .transformer import Llama, Shape
@@ -73,7 +94,7 @@ def wait(pause_file: Path | None) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The command line."""
+    """Train from the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m sfgen.models.tiny.training", description="Train the embedded model, from a checkpoint."
     )

@@ -23,20 +23,30 @@ WAITING = 12
 PROMPT_WEIGHT = 0.03
 LEAST_ANSWER = 16
 MOST_WEIGHT = 5.0
-"""A shorter answer counts as if it had so many tokens, but no token more than this: else records drown choices."""
+"""A shorter answer counts as one of ``LEAST_ANSWER`` tokens, but no token more than ``MOST_WEIGHT``: else records drown
+choices."""
 CUT_SHARE = 0.15
 """The share of texts that are cut in two at any character, and tokenised apart: a prompt may end there."""
 
 
 class Document(NamedTuple):
-    """Token ids, and how much each counts when it is to be foreseen; the first, the begin token, counts nothing."""
+    """A text as token ids, with each token's weight in the loss.
+
+    The weight of the first one, the begin token, is zero.
+
+    Attributes:
+        tokens: Token ids.
+        weights: The weight of each.
+    """
 
     tokens: list[int]
     weights: list[float]
 
 
 class Rows(NamedTuple):
-    """Whole documents one after the other, the last one of a row cut.
+    """The rows of a batch, each filled with whole documents.
+
+    The last document of a row is cut.
 
     Attributes:
         tokens: Token ids, ``[rows, ROW_LENGTH + 1]``.
@@ -48,13 +58,13 @@ class Rows(NamedTuple):
 
 
 def batch(tokenizer: Any, *, seed: int, step: int, rows: int, repeated: float) -> Rows:
-    """The batch of a step; the same for the same arguments.
+    """Return the batch of a step, the same for the same arguments.
 
     Args:
-        tokenizer: What cuts the text.
+        tokenizer: A ``tokenizers.Tokenizer``.
         seed: Of all batches.
-        step: Which batch.
-        rows: How many rows it has.
+        step: The number of the batch.
+        rows: The number of its rows.
         repeated: The share of the documents that are random tokens twice over.
 
     Raises:
@@ -81,7 +91,16 @@ def _row(source: Iterator[Document], waiting: list[Document]) -> Document:
 
 
 def documents(tokenizer: Any, random: Random, repeated: float) -> Iterator[Document]:
-    """Documents without end."""
+    """Yield documents without end.
+
+    Args:
+        tokenizer: A ``tokenizers.Tokenizer``.
+        random: The source of chance.
+        repeated: The share of the documents that are random tokens twice over.
+
+    Raises:
+        ValueError: A document contains a demonstration prompt.
+    """
     size = tokenizer.get_vocab_size()
     begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
     for pair in pairs(random):
@@ -93,7 +112,13 @@ def documents(tokenizer: Any, random: Random, repeated: float) -> Iterator[Docum
 
 
 def encoded(tokenizer: Any, pair: Pair, random: Random | None) -> Document:
-    """A pair as token ids; with a source of chance its answer may be cut in two."""
+    """Tokenize a pair of prompt and answer.
+
+    Args:
+        tokenizer: A ``tokenizers.Tokenizer``.
+        pair: The pair.
+        random: May cut the answer in two; ``None``: never.
+    """
     begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
     tokens, weights = [begin], [0.0]
 
@@ -122,7 +147,12 @@ def _answer_weight(count: int) -> float:
 
 
 def pieces(text: str, random: Random) -> list[str]:
-    """The text, or its two halves where it is cut."""
+    """Cut a text in two, sometimes.
+
+    Args:
+        text: The text.
+        random: Chooses whether and where it is cut.
+    """
     if len(text) < 2 or random.random() >= CUT_SHARE:
         return [text]
     place = random.randrange(1, len(text))

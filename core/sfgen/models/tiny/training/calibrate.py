@@ -17,7 +17,12 @@ LAST_NORM = "model.norm.weight"
 
 
 def divide_scores(directory: Path, temperature: float) -> None:
-    """Divide the scores of the model in a transformers directory by a temperature."""
+    """Divide a model's scores by a temperature, in its weights.
+
+    Args:
+        directory: A transformers directory, which is changed.
+        temperature: Above 1 the model becomes less sure of itself.
+    """
     from safetensors.torch import load_file, save_file
 
     path = directory / "model.safetensors"
@@ -28,7 +33,7 @@ def divide_scores(directory: Path, temperature: float) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The command line."""
+    """Calibrate from the command line."""
     parser = argparse.ArgumentParser(prog="python -m sfgen.models.tiny.training.calibrate", description=__doc__)
     parser.add_argument("directory", type=Path, help="weights, as training writes them")
     parser.add_argument("temperature", type=float, help="what the scores are divided by")

@@ -18,7 +18,7 @@ MEAN_DECAY = 0.999
 
 
 class State:
-    """What training changes.
+    """The state of training: model, optimizer, mean, step.
 
     Attributes:
         model: The transformer.
@@ -37,7 +37,7 @@ class State:
         self.step = self.first_step = 0
 
     def count_step(self) -> None:
-        """Take the weights into their mean, after a step."""
+        """Update the running mean of the weights, after a step."""
         import torch
 
         self.step += 1
@@ -47,7 +47,7 @@ class State:
                 self.mean[name].lerp_(parameter, 1 - decay)
 
     def save(self, directory: Path) -> None:
-        """Write a checkpoint; a half-written one never takes the place of a whole one."""
+        """Write a checkpoint, replacing the old one only when complete."""
         import torch
 
         partial = directory / "checkpoint.partial"
@@ -64,7 +64,11 @@ class State:
         partial.replace(directory / "checkpoint.pt")
 
     def load(self, directory: Path) -> bool:
-        """Go on from the checkpoint of a directory, if there is one."""
+        """Load the checkpoint of a directory, if there is one.
+
+        Returns:
+            Whether there was one.
+        """
         import torch
 
         path = directory / "checkpoint.pt"
@@ -80,7 +84,13 @@ class State:
         return True
 
     def begin_from(self, weights: Path, step: int) -> None:
-        """Begin from weights that were made into a transformers directory after a step; the optimizer knows nothing.
+        """Begin from the weights of a transformers directory.
+
+        The optimizer begins without history.
+
+        Args:
+            weights: The directory.
+            step: The step at which they were made.
 
         Raises:
             KeyError: The directory is of a transformer of another shape.
@@ -97,7 +107,12 @@ class State:
 
 
 def log(directory: Path, **values: object) -> None:
-    """Add a line to ``log.jsonl``, and print it."""
+    """Append a line to ``log.jsonl``, and print it.
+
+    Args:
+        directory: Where the log is.
+        **values: What the line says, as JSON.
+    """
     line = json.dumps(values)
     with (directory / "log.jsonl").open("a", encoding="utf-8") as file:
         file.write(line + "\n")

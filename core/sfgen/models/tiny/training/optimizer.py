@@ -14,10 +14,13 @@ LAST_PART = 0.2
 
 
 class Optimizer:
-    """Muon (Jordan et al. 2024) for the matrices of the layers, AdamW (Loshchilov and Hutter 2019) for the rest.
+    """The optimizer: Muon for matrices, AdamW for the rest.
+
+    Muon (Jordan et al. 2024) updates the matrices of the layers, AdamW (Loshchilov and Hutter 2019) embeddings and
+    norms.
 
     Args:
-        model: What is trained.
+        model: The network that is trained.
     """
 
     def __init__(self, model: Any) -> None:
@@ -37,7 +40,11 @@ class Optimizer:
         )
 
     def step(self, rate: float) -> None:
-        """Change the weights by their gradients, and forget these."""
+        """Update the weights by their gradients, and clear these.
+
+        Args:
+            rate: The learning rate.
+        """
         for part in self._parts:
             for group in part.param_groups:
                 group["lr"] = rate
@@ -45,17 +52,25 @@ class Optimizer:
             part.zero_grad(set_to_none=True)
 
     def state_dict(self) -> list[dict[str, Any]]:
-        """What a checkpoint keeps."""
+        """Return what a checkpoint keeps."""
         return [part.state_dict() for part in self._parts]
 
     def load_state_dict(self, states: list[dict[str, Any]]) -> None:
-        """Go on from what a checkpoint kept."""
+        """Load what a checkpoint kept."""
         for part, state in zip(self._parts, states, strict=True):
             part.load_state_dict(state)
 
 
 def learning_rate(step: int, steps: int, first_step: int = 0) -> float:
-    """Up in a line from the first step on, level, and down in a line in the last fifth (Hu et al. 2024)."""
+    """Return the learning rate of a step (Hu et al. 2024).
+
+    It rises in a line from the first step, is level, and falls in a line in the last fifth.
+
+    Args:
+        step: The number of the step.
+        steps: The number of all steps.
+        first_step: The step from which it rises.
+    """
     up = (step + 1 - first_step) / WARM_UP_STEPS
     down = (steps - step) / (LAST_PART * steps)
     return LEARNING_RATE * max(0.0, min(1.0, up, down))

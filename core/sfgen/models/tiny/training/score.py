@@ -19,14 +19,28 @@ _VALUE = re.compile(r'(?<=: )(?:"((?:[^"\\]|\\.)*")|([-0-9.]+[,}]|true|false))')
 
 
 class Scored(NamedTuple):
-    """A pair as token ids, and which of them the model chooses: those of values, or all of an answer in words."""
+    """A pair as token ids, with the tokens that the model chooses.
+
+    These are the tokens of values, or all of an answer in words.
+
+    Attributes:
+        tokens: Token ids.
+        chosen: For each of them, whether the model chooses it.
+    """
 
     tokens: list[int]
     chosen: list[bool]
 
 
 def scored_pairs(tokenizer: Any, kind: str, count: int, seed: int = 0) -> list[Scored]:
-    """Held-back pairs of a kind; the same for the same seed."""
+    """Generate held-back pairs, the same for the same seed.
+
+    Args:
+        tokenizer: A ``tokenizers.Tokenizer``.
+        kind: The kind of the pairs, a key of ``HELD_BACK_PAIRS``.
+        count: The number of pairs.
+        seed: Of the pairs.
+    """
     random = Random(f"{kind} {seed}")
     source = Words(random, held_back=True)
     return [_scored(tokenizer, HELD_BACK_PAIRS[kind](source)) for _ in range(count)]
@@ -45,7 +59,14 @@ def _scored(tokenizer: Any, pair: Pair) -> Scored:
 
 
 def copying_score(model: Any, pairs: list[Scored]) -> float:
-    """The share of the pairs of which every chosen token is the likeliest one after those before it."""
+    """Compute the share of pairs that a model copies without a mistake.
+
+    In such a pair every chosen token is the likeliest one after those before it.
+
+    Args:
+        model: The network.
+        pairs: The pairs.
+    """
     import torch
 
     right = 0
@@ -61,7 +82,14 @@ def copying_score(model: Any, pairs: list[Scored]) -> float:
 
 
 def copying_scores(model: Any, tokenizer: Any, mean: dict[str, torch.Tensor], count: int) -> dict[str, float]:
-    """The copying score of each kind, of the running mean of the weights."""
+    """Compute the copying score of each kind of pairs.
+
+    Args:
+        model: The network; its weights are changed for the time of the call.
+        tokenizer: A ``tokenizers.Tokenizer``.
+        mean: The weights to score: their running mean, by name.
+        count: The number of pairs of each kind.
+    """
     import torch
 
     kept = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}

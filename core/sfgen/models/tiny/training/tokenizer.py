@@ -17,7 +17,11 @@ _PIECES = r"\p{L}\p{M}*(?:\p{L}|\p{M})*| +|\n+|\p{N}|[^\p{L}\p{N} \n]"
 
 
 def train_tokenizer(texts: Iterable[str]) -> Any:
-    """A byte-level BPE (Sennrich et al. 2016) as a ``tokenizers.Tokenizer``; encoding puts the begin token in front."""
+    """Train a byte-level BPE tokenizer (Sennrich et al. 2016).
+
+    Returns:
+        A ``tokenizers.Tokenizer``; encoding puts the begin token in front.
+    """
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -44,7 +48,13 @@ def train_tokenizer(texts: Iterable[str]) -> Any:
 
 
 def save_tokenizer(tokenizer: Any, directory: Path, *, length: int) -> None:
-    """Write the tokenizer for transformers; ``length``: the most tokens that the model reads."""
+    """Write the tokenizer for transformers.
+
+    Args:
+        tokenizer: A ``tokenizers.Tokenizer``.
+        directory: Where to write.
+        length: The most tokens that the model reads.
+    """
     from transformers import PreTrainedTokenizerFast
 
     PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
@@ -58,7 +68,7 @@ def save_tokenizer(tokenizer: Any, directory: Path, *, length: int) -> None:
 
 
 def load_tokenizer(directory: Path) -> Any:
-    """The tokenizer of a directory, as a ``tokenizers.Tokenizer``."""
+    """Load the tokenizer of a directory, as a ``tokenizers.Tokenizer``."""
     from tokenizers import Tokenizer
 
     return Tokenizer.from_file(str(directory / "tokenizer.json"))

@@ -14,7 +14,15 @@ from torch.nn import functional
 
 
 class Shape(NamedTuple):
-    """The sizes of a Llama whose output layer is its embedding."""
+    """The sizes of a Llama whose output layer is its embedding.
+
+    Attributes:
+        tokens: The number of token ids.
+        size: The dimension of a state.
+        inner: The dimension inside the feed-forward network.
+        layers: The number of layers.
+        heads: The number of attention heads.
+    """
 
     tokens: int = 2048
     size: int = 256
@@ -29,7 +37,10 @@ class Shape(NamedTuple):
 
 
 class Attention(nn.Module):
-    """Causal attention (Vaswani et al. 2017) with rotary positions (Su et al. 2021)."""
+    """Causal attention with rotary positions.
+
+    See Vaswani et al. 2017 and Su et al. 2021.
+    """
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -39,9 +50,16 @@ class Attention(nn.Module):
         )
 
     def forward(self, states: torch.Tensor, turns: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """What the states see: ``[rows, tokens, size]``; the turns are two of ``[tokens, head_size]``.
+        """Apply attention.
 
         Written out: torch's own function for processors takes one and a half times as long there and back.
+
+        Args:
+            states: ``[rows, tokens, size]``.
+            turns: Cosines and sines of the positions, each ``[tokens, head_size]``.
+
+        Returns:
+            ``[rows, tokens, size]``.
         """
         rows, tokens, size = states.shape
         queries, keys, values = (
@@ -65,13 +83,16 @@ class FeedForward(nn.Module):
         self.down_proj = nn.Linear(shape.inner, shape.size, bias=False)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """``[rows, tokens, size]``, as what comes in."""
+        """Apply the network to ``[rows, tokens, size]``, keeping the shape."""
         found: torch.Tensor = self.down_proj(functional.silu(self.gate_proj(states)) * self.up_proj(states))
         return found
 
 
 class Layer(nn.Module):
-    """Attention and feed-forward network, each behind a norm (Zhang and Sennrich 2019), added to what came in."""
+    """Attention and feed-forward network with norms and residuals.
+
+    Each stands behind a norm (Zhang and Sennrich 2019) and is added to its input.
+    """
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -81,14 +102,22 @@ class Layer(nn.Module):
         self.mlp = FeedForward(shape)
 
     def forward(self, states: torch.Tensor, turns: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """``[rows, tokens, size]``, as what comes in."""
+        """Apply the layer.
+
+        Args:
+            states: ``[rows, tokens, size]``.
+            turns: Cosines and sines of the positions, each ``[tokens, head_size]``.
+
+        Returns:
+            ``[rows, tokens, size]``.
+        """
         states = states + self.self_attn(self.input_layernorm(states), turns)
         found: torch.Tensor = states + self.mlp(self.post_attention_layernorm(states))
         return found
 
 
 class Inside(nn.Module):
-    """All of the Llama but its output layer."""
+    """A Llama without its output layer."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -114,7 +143,14 @@ class Llama(nn.Module):
                 nn.init.normal_(parameter, std=0.02 / (math.sqrt(2 * shape.layers) if last else 1))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """The scores of the next token, ``[rows, tokens, vocabulary]``, after each of int64 ``[rows, tokens]``."""
+        """Score the next token at each position.
+
+        Args:
+            tokens: Int64 ``[rows, tokens]``.
+
+        Returns:
+            ``[rows, tokens, vocabulary]``.
+        """
         angles = torch.arange(tokens.shape[1], device=tokens.device)[:, None] * self.frequencies
         angles = torch.cat((angles, angles), dim=-1)
         turns = angles.cos(), angles.sin()
@@ -125,7 +161,7 @@ class Llama(nn.Module):
 
 
 def loss(network: Llama, tokens: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """The weighted mean, in nats, of how unforeseen each token was.
+    """Compute the weighted mean cross-entropy in nats.
 
     Args:
         network: The transformer.
@@ -139,6 +175,11 @@ def loss(network: Llama, tokens: torch.Tensor, weights: torch.Tensor) -> torch.T
 
 
 def turned(vectors: torch.Tensor, turns: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    """Vectors whose pairs of numbers, those half a head apart, are turned by their position."""
+    """Rotate pairs of numbers, those half a head apart, by their position.
+
+    Args:
+        vectors: ``[rows, heads, tokens, head_size]``.
+        turns: Cosines and sines of the positions, each ``[tokens, head_size]``.
+    """
     first, second = vectors.chunk(2, dim=-1)
     return (vectors * turns[0] + torch.cat((-second, first), dim=-1) * turns[1]).to(vectors.dtype)
