@@ -14,7 +14,7 @@ GOOD = '''
 """A module."""
 
 
-class Protocol:
+class Advances(Protocol):
     """What others fulfil."""
 
     def advance(self, data: bytes, count: int) -> None:
@@ -26,7 +26,7 @@ class Protocol:
         """
 
 
-class Fulfils(Protocol):
+class Fulfils:
     """A fulfilled protocol."""
 
     def __init__(self, left: int, right: int) -> None:
@@ -96,12 +96,12 @@ def take(token: int, *more: int) -> None:
     """Take tokens."""
 ''': "take args: Args lack more, token",
     '''
-class Advances:
+class Other:
     """Fulfils no protocol: the parameter is another one."""
 
     def advance(self, data: bytes, times: int) -> None:
         """Read bytes."""
-''': "Advances.advance args: Args lack data, times",
+''': "Other.advance args: Args lack data, times",
     '''
 def take(token: int) -> None:
     """Take a token.

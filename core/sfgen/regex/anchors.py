@@ -58,7 +58,7 @@ _TOO_FAR = {AnchorKind.TEXT_START: 1, AnchorKind.TEXT_END: 1, AnchorKind.FINAL_L
 
 
 def settle(tree: Node, *, within_text: bool = False) -> Node:
-    """The same language without anchors.
+    """Replace the anchors of a tree; the language stays the same.
 
     Args:
         tree: What :func:`sfgen.regex.parse.parse` made of the whole pattern.

@@ -14,7 +14,7 @@ from sfgen.scoring.spelling import Spelling
 
 
 def checked_choices(choices: Iterable[str]) -> tuple[str, ...]:
-    """The choices, each once.
+    """Check the choices, and drop those that occur twice.
 
     Raises:
         UsageError: There is none, or one of them is no text.

@@ -30,7 +30,9 @@ class Segment:
 
 
 def segments_of(parts: Sequence[Part]) -> tuple[Segment, ...]:
-    """The segments of a template, in order. Holes that can only be empty are in none where a segment would begin.
+    """Divide a template into segments, in order.
+
+    A hole that can only be empty is in none where a segment would begin.
 
     Raises:
         PatternTooLarge: An automaton passes a limit.

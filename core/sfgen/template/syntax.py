@@ -81,11 +81,11 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A name: of a hole that stands before, or of the item of a block.
+    """A name: of an earlier hole, or of a block's item.
 
     Attributes:
         name: The name.
-        position: Where it stands in the template, in characters.
+        position: Its offset in the template, in characters.
     """
 
     name: str
@@ -352,9 +352,9 @@ class _Parser:
 
 
 def items_of(text: str) -> tuple[str, ...]:
-    r"""The items between commas, without the white space around them, each once.
+    r"""Split a list at its commas, without white space around items.
 
-    ``\,`` is a comma, ``\\`` a backslash, and ``\`` before a blank keeps it.
+    An item that occurs twice counts once. ``\,`` is a comma, ``\\`` a backslash, and ``\`` before a blank keeps it.
 
     >>> items_of(r" hot, cold,a\,b , \ x")
     ('hot', 'cold', 'a,b', ' x')

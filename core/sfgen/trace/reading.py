@@ -47,7 +47,7 @@ class Recording:
 
     @property
     def text(self) -> str:
-        """What the run wrote: the text with a newline; before the end what had been released."""
+        """The text with a newline; before the end, what had been emitted."""
         from sfgen import TextReleased
 
         if self.result is not None:
