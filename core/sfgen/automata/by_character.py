@@ -1,6 +1,6 @@
 """An automaton over bytes as one over whole characters, and back.
 
-Between two characters, an automaton that accepts nothing but UTF-8 is in other states than inside of one. Seen from
+Between two characters, an automaton that accepts only UTF-8 is in other states than inside of one. Seen from
 those alone, its alphabet is all characters; but it tells few kinds of them apart, and a kind is a *label* here. The way
 back puts between those states what reads a character of a label byte by byte, and makes no state twice: where the
 automaton over labels is minimal, that over bytes is.

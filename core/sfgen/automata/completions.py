@@ -15,7 +15,7 @@ LONGEST = 4096
 
 
 def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, int]:
-    """Count the texts from a state to an end, where they are few.
+    """Count the texts from each state to an end, where few.
 
     States with more than :data:`MOST` such texts are left out. A state is counted when all that follow it are known, so
     those from which a cycle is reached never are.

@@ -7,7 +7,7 @@ last character.
 
 Repeats are counted, not written out: a piece goes with the number of times that each repeat around it has come round.
 So ``{3}`` and ``{0,2000}`` cost the same and both are exact. Where counts make for too many possibilities at once
-(``(\w{1,100} ?){1,100}`` after some dozens of letters), the repeats that are then under way are no longer counted: more
+(``(\w{1,100} ?){1,100}`` after some dozens of letters), the repeats that have begun by then are no longer counted: more
 pieces are shown than are possible, never fewer. The same holds for what is no concern of single pieces: anchors and
 lookarounds are passed over, and atomic groups are plain groups. The automaton itself has the last word on what a
 pattern accepts (:class:`sfgen.automata.Dfa`); this only says where it is written.

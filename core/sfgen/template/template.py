@@ -273,6 +273,10 @@ class Template:
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence of tokens.
 
+        Args:
+            vocabulary: The tokens, a ``sfgen.Vocabulary``.
+            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
+
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
