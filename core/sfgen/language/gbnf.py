@@ -60,7 +60,13 @@ class Gbnf:
     terminals: Mapping[Expression, tuple[str, int]]
 
     def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
-        """What is wrong with a rule, shown where it begins."""
+        """Make an error that shows where a rule begins.
+
+        Args:
+            reason: What is wrong.
+            rule: The name of the rule.
+            hint: What to do instead.
+        """
         return GrammarError(reason, self.text, self.positions.get(rule), hint=hint)
 
 

@@ -71,7 +71,7 @@ class GrammarSource:
 
     @property
     def told_format(self) -> Format:
-        """The format: as it was named, by the ending of the file's name, or by what the text has.
+        """The format: named, by the file's ending, or by the text.
 
         >>> GrammarSource('root ::= "a"').told_format, GrammarSource('start: "a"').told_format
         ('gbnf', 'lark')
