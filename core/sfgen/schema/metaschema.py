@@ -42,7 +42,9 @@ class Misfit:
 
 
 def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
-    """What is wrong with a schema by itself; what is inside the schemas in it is not looked at.
+    """Yield what is wrong with a schema by itself.
+
+    The schemas inside it are not checked.
 
     Args:
         schema: What stands where a schema should.
