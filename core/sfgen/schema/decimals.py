@@ -107,7 +107,7 @@ class _Bound:
 
     @classmethod
     def of(cls, number: Fraction, is_in: bool, places: int) -> _Bound:
-        """Write a number out, with so many places at most."""
+        """Write a number out, with at most this number of places."""
         whole, rest = divmod(number.numerator, number.denominator)
         fraction: list[int] = []
         while rest and len(fraction) < places:

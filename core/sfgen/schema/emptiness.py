@@ -20,7 +20,7 @@ def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
     """Name the rules that have a text."""
     callers: dict[str, list[str]] = {}
     missing: dict[str, int] = {}
-    counted = set[str]()  # rules that need so many parts, whichever
+    counted = set[str]()  # rules that need a number of parts, whichever
     ready: list[str] = []
     for name, outline in outlines.items():
         needed = {part.rule for part in outline.parts if part.is_needed or outline.is_union}

@@ -51,7 +51,7 @@ def _email(more: str) -> Dfa:
 
 
 def _up_to(length: int) -> Dfa:
-    """Up to so many bytes, whatever they are."""
+    """Up to a number of bytes, whatever they are."""
     following = np.append(np.arange(1, length + 1), -1)
     return Dfa(following[:, None], np.zeros(256, dtype=np.uint8), np.ones(length + 1, dtype=np.bool_))
 

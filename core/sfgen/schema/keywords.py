@@ -164,7 +164,7 @@ def subschemas(schema: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Iterator
     in ``dependencies`` are left out.
 
     Args:
-        schema: A well-formed schema, or not.
+        schema: The schema; it need not be well-formed.
         kinds: What each keyword of the draft wants as its value.
 
     >>> list(subschemas({"properties": {"a": True}, "enum": [{"not": {}}], "allOf": [{}]}, KINDS[Draft.DRAFT_07]))

@@ -49,7 +49,9 @@ def absent(one: Subschema, name: str) -> Subschema:
 
 
 def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
-    """Demand a property with one of some values; other values than objects pass.
+    """Demand that an object has a property with certain values.
+
+    Other values than objects are allowed.
 
     Args:
         one: The schema of which this is made.
