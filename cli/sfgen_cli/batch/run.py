@@ -159,7 +159,7 @@ class _Stdout:
     """Records on stdout."""
 
     def append(self, line: str) -> None:
-        """Write one line and let go of it at once."""
+        """Write one line and flush it at once."""
         from sfgen.jobs.output import storable
 
         write(f"{storable(line)}\n")

@@ -211,7 +211,7 @@ def nonempty(node: Node) -> Node:
         case Alternation(branches):
             return alternation([nonempty(branch) for branch in branches])
         case Repeat(child, minimum, maximum):
-            # The first time that is not empty, before it empty ones if there must be so many, and what may follow.
+            # The first time that is not empty, before it empty ones to make up the minimum, and what may follow.
             later = None if maximum is None else maximum - 1
             ways = [concatenation([nonempty(child), repeat(child, max(minimum - 1, 0), later)])]
             if minimum > 1:

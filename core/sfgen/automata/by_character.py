@@ -79,7 +79,7 @@ def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
     table[:-1, -1] = np.arange(states)
     is_read = np.any(table >= 0, axis=0)
 
-    # Inside of a character nothing but a continuation byte is read, and the text cannot end.
+    # Inside of a character only continuation bytes are read, and the text cannot end.
     first_bytes = np.unique(np.delete(classes, range(0x80, 0xC0)))
     between = np.flatnonzero(automaton.accepting | (automaton.transitions[:, first_bytes] >= 0).any(axis=1))
 

@@ -41,7 +41,7 @@ def examples(dfa: Dfa, count: int) -> list[str]:
 
 
 def _every_text(dfa: Dfa, count: int) -> Iterator[str]:
-    """The texts in their order, at least ``count`` of them if there are so many."""
+    """The texts in their order, at least ``count`` of them if there are that many."""
     ways = _Ways(dfa)
     seen = set()
     for text in _covering(ways):

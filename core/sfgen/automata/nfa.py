@@ -39,7 +39,7 @@ BORDER = 0xFF
 """The byte of a border: it is never in UTF-8."""
 
 
-_FEW = 6  # so many copies of a fragment are made faster one by one
+_FEW = 6  # up to this number, copies of a fragment are made faster one by one
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,7 +146,7 @@ class _TimeUp(Exception):
 
 
 def _can_set_an_alarm() -> bool:
-    """Whether this is the main thread, of a system that has alarms, and nobody else uses them."""
+    """Whether this is the main thread, on a system whose alarms are free."""
     return (
         hasattr(signal, "setitimer")
         and threading.current_thread() is threading.main_thread()

@@ -120,7 +120,7 @@ class _Bound:
         return _COMPARED[self.fraction[place] if place < len(self.fraction) else 0]
 
     def has_ended(self, place: int) -> bool:
-        """Whether nothing but zeros stands at a place behind the point and after it."""
+        """Whether only zeros stand at a place behind the point and after it."""
         return self.is_exact and place >= len(self.fraction)
 
 

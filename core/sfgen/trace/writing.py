@@ -90,7 +90,7 @@ class TraceFile:
         return Tracer(self._write, number)
 
     def _write(self, fields: dict[str, Any]) -> None:
-        """Write one line and let go of it."""
+        """Write one line and flush it."""
         line = f"{json_text(fields)}\n".encode()
         try:
             while line:  # a file without a buffer may take less than the whole
