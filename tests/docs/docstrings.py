@@ -116,10 +116,10 @@ def findings(root: Path = ROOT) -> list[Finding]:
 def documented_methods(tree: ast.Module) -> dict[tuple[str, str], frozenset[str]]:
     """Map a class and a method to the names under the method's ``Args:``."""
     found = {}
-    for node in ast.walk(tree):
-        for method in node.body if isinstance(node, ast.ClassDef) else ():
+    for owner in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        for method in owner.body:
             if isinstance(method, ast.FunctionDef) and (names := _section(ast.get_docstring(method) or "", "Args")):
-                found[node.name, method.name] = names
+                found[owner.name, method.name] = names
     return found
 
 
