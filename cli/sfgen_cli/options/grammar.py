@@ -150,7 +150,7 @@ class GrammarText:
         """Read it.
 
         Raises:
-            GrammarError: It is no grammar, or one without any text.
+            GrammarError: It cannot be read as a grammar, or has no text.
             GrammarTooLarge: It passes a limit.
             UsageError: An option means nothing in its format.
         """

@@ -19,7 +19,7 @@ class CheckedSentence:
     """What is to be told of one text.
 
     Attributes:
-        text: The text, in which what is no UTF-8 are lone surrogates.
+        text: The text, in which bytes that are not UTF-8 are lone surrogates.
         failure: Where it fails; ``None``: it is a text of the grammar.
     """
 

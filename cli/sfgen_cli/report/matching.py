@@ -54,7 +54,7 @@ class Checked:
 
     Attributes:
         walk: How far it was read.
-        not_utf8: The offset of the first byte that is no UTF-8; ``None`` if there is none.
+        not_utf8: The offset of the first byte that is not UTF-8; ``None`` if there is none.
         ends_in_return: Whether it would match without the carriage return at its end.
         groups: The texts of the named groups; ``None`` where they are not known. Empty: there are none.
     """

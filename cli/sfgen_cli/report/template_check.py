@@ -19,7 +19,7 @@ class CheckedFilling:
     """What is to be told of one text.
 
     Attributes:
-        text: The text, in which what is no UTF-8 are lone surrogates.
+        text: The text, in which bytes that are not UTF-8 are lone surrogates.
         matches: Whether it is one of the template.
         position: How many characters could be read.
         expected: What may stand behind them: holes by their names, and what the template itself has.

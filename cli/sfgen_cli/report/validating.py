@@ -65,7 +65,7 @@ class Validating:
         schema_dir: The directory of other documents that it refers to.
 
     Raises:
-        SchemaError: It is no schema.
+        SchemaError: It cannot be read as a schema.
         InputError: Its file, or the directory, cannot be read.
     """
 

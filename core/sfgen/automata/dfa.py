@@ -109,7 +109,7 @@ class Dfa:
     def from_fsm(cls, fsm: FSM) -> Dfa:
         """Convert a finite state machine of interegular to one over UTF-8.
 
-        ``anything_else`` stands for every character that is no symbol of the machine.
+        ``anything_else`` stands for every character that is not a symbol of the machine.
 
         Raises:
             UsageError: It is not an ``interegular.FSM``, or a symbol of its alphabet is not a single character.

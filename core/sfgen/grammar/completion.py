@@ -52,7 +52,7 @@ class Completion:
     Args:
         network: The network.
         distances: The fewest bytes to the ends, by the bytes that may be used.
-        vocabulary: The tokens; ``None`` if only texts are asked for.
+        vocabulary: The tokens; ``None`` if only texts are needed.
     """
 
     def __init__(self, network: Network, distances: Distances, vocabulary: Vocabulary | None) -> None:
@@ -173,7 +173,7 @@ class Completion:
             register: The register of the rule's frame.
 
         Raises:
-            NoTextLeft: Too few texts that must be distinct are left, as far as the next ones are looked at.
+            NoTextLeft: Too few texts that must be distinct are left, as far as the next ones are compared.
         """
         return self._rest(state, register)[0]
 

@@ -63,7 +63,7 @@ class TokenMask(NamedTuple):
         mask: Text and end tokens, uint32 ``[words]``; read-only.
         growth: How many more bytes the end of the text may be away behind a token than it is before, at most.
         doubts: Tokens with a whole text of a distinct call in them, or with the beginning of one that few texts have,
-            int32: whether it is distinct, or can be, is not looked at.
+            int32: whether it is distinct, or can be, makes no difference.
     """
 
     mask: Mask

@@ -18,7 +18,7 @@ def only_step(
 
     Args:
         position: The position.
-        labels: The byte classes that can be read there; no more than two are asked for.
+        labels: The byte classes that can be read there; at most two are read.
         classes: The class of each byte.
         read: The position after some bytes.
 

@@ -1,4 +1,4 @@
-"""The automaton of each rule: deterministic over bytes and calls, and minimal where the rule is no leaf."""
+"""The automaton of each rule: deterministic over bytes and calls, and minimal unless the rule is a leaf."""
 
 from __future__ import annotations
 

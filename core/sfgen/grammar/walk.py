@@ -204,7 +204,7 @@ def _leaves(place: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int6
 
 @kernel(is_part=True)
 def _group(begin: Int, top: Int, loaded: Int, places: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
-    """The group of a token that leads to a set of configurations; the last places are looked at first."""
+    """The group of a token that leads to a set of configurations; the last ones are compared first."""
     if top != begin + 1 or sets[3 * begin + 2] >= loaded:
         return np.int64(ALONE)
     state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]

@@ -1,4 +1,4 @@
-"""The tables of a grammar and its lexer as bytes, to be kept between runs: arrays, and what is no array as JSON.
+"""The tables of a grammar and its lexer as bytes, to be kept between runs: arrays, and everything else as JSON.
 
 The bytes begin with their SHA-256, so that whatever happened to a file is noticed. Nothing in them is run.
 """

@@ -135,7 +135,7 @@ class _RuleReader(CharacterReader):
         self._brackets = list[int]()  # where those that are open stand
 
     def read(self) -> None:
-        """All rules; a byte order mark before them is none of them."""
+        """All rules; a byte order mark before them is dropped."""
         self.at = int(self.text.startswith("\ufeff"))
         self._skip(_SPACE_AND_LINES)
         while self.at < len(self.text):

@@ -79,7 +79,7 @@ class StateOutline:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Where a text is none of the grammar.
+    """Where the grammar refuses a text.
 
     Attributes:
         position: How many characters could be read; the next one cannot stand there, or the text cannot end there.

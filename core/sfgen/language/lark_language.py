@@ -115,7 +115,7 @@ class LarkLanguage:
 
     @property
     def expressions(self) -> Grammar | None:
-        """Nothing: a lexer and a parser are no rules over bytes."""
+        """``None``: a lexer and a parser are not rules over bytes."""
         return None
 
     # ---- texts -----------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class GrammarSource:
         files: The texts that it imports, by name, where they are known already.
 
     Raises:
-        UsageError: An option is none of its choices, or means nothing in this format.
+        UsageError: An option is not one of its choices, or means nothing in this format.
     """
 
     text: str

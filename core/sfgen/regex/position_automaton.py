@@ -60,7 +60,7 @@ class PatternPlaces:
         pattern: The pattern.
 
     Raises:
-        PatternError: It is no pattern that :func:`sfgen.regex.parse` takes; none that it takes is refused.
+        PatternError: :func:`sfgen.regex.parse` refuses it.
 
     >>> places = PatternPlaces("[a-z]{3}[0-9]")
     >>> place = places.start

@@ -65,7 +65,7 @@ class Bundle:
             The schema that was put in, and its pointer; ``None`` if it was there already.
 
         Raises:
-            SchemaError: There is no such document, or it is no schema in this draft.
+            SchemaError: There is no such document, or it is not a schema in this draft.
             SchemaTooLarge: A limit is passed.
             InputError: A file cannot be read.
         """

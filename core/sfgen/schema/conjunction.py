@@ -39,7 +39,7 @@ class Subschema:
         self.key = key or pointer + scope.key
         self.is_silent = is_silent
         self.is_made = bool(key) and not is_silent
-        """Whether it is none of the document."""
+        """Whether it was made, and is not in the document."""
 
     @property
     def silent(self) -> Subschema:

@@ -1,6 +1,6 @@
 """The validators of the package jsonschema, put right where they go by floats, sort, or join patterns.
 
-The package is imported when a validator is first asked for.
+The package is imported with the first validator.
 """
 
 from __future__ import annotations

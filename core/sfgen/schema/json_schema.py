@@ -43,7 +43,7 @@ class JsonSchema:
     What is *written* has the one form that the options fix; all of it is valid. What is *valid* is wider: any white
     space, any order, any spelling of a number. :meth:`accepts` is about the first, :meth:`validate` about the second.
 
-    Rules are made when they are first asked for. Safe to share between threads. Equal schemas with equal options are
+    Rules are made on demand. It can be shared between threads. Equal schemas with equal options are
     equal, if they are of the same Python type or of none.
 
     Args:
@@ -61,7 +61,7 @@ class JsonSchema:
             The metaschemas of the drafts can be referred to without.
 
     Raises:
-        SchemaError: It is no schema.
+        SchemaError: It cannot be read as a schema.
         SchemaTooLarge: It passes a limit.
         InputError: The file, or the directory, cannot be read.
         UsageError: An option means nothing.

@@ -63,7 +63,7 @@ def multiples(step: Step, places: int, most: int) -> Deterministic | None:
     Args:
         step: The step.
         places: The most digits behind the point, of which those that the step does not have are zeros.
-        most: The most states; for divisors that are no int64, the most states times digits.
+        most: The most states; for divisors beyond int64, the most states times digits.
 
     Returns:
         The automaton; ``None`` if it has more states.

@@ -34,7 +34,7 @@ class WritingOptions:
         banned: What no string and no undeclared name may contain.
 
     Raises:
-        UsageError: An option is none of its choices, or two of them have no meaning together.
+        UsageError: An option is not one of its choices, or two of them have no meaning together.
     """
 
     spacing: str = "spaced"

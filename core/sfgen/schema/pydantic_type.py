@@ -111,7 +111,7 @@ class PydanticType:
 
 
 def pydantic_type(source: object) -> PydanticType | None:
-    """Wrap a Python type for pydantic; ``None`` for what is no type.
+    """Wrap a Python type for pydantic; ``None`` for anything else.
 
     >>> [pydantic_type(source) is not None for source in (int, list[int], {"type": "integer"}, "name", None)]
     [True, True, False, False, False]

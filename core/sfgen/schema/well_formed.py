@@ -70,7 +70,7 @@ class _Reading:
     def _look_at(self, schema: Any, pointer: str, *, by_reference: bool = False) -> None:
         """Check a schema and all in it, and take note of what they call themselves.
 
-        What only a reference makes a schema is not looked at by the metaschema: annotations may be anything there.
+        What only a reference makes a schema is not checked by the metaschema: annotations may be anything there.
         """
         draft = self._read.draft
         kinds = KINDS[draft]
@@ -181,7 +181,7 @@ class _Reading:
             same: By the pointer of each schema the schemas of the same value that must hold with it.
 
         Raises:
-            SchemaError: There is one: a value would have to be looked at without end.
+            SchemaError: There is one: to check a value would take endless time.
         """
         way = circle(same)
         if way:

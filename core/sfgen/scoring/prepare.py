@@ -17,7 +17,7 @@ def checked_choices(choices: Iterable[str]) -> tuple[str, ...]:
     """Check the choices, and drop those that occur twice.
 
     Raises:
-        UsageError: There is none, or one of them is no text.
+        UsageError: There is none, or one of them is not text.
     """
     texts = tuple(dict.fromkeys(arguments.texts("choices", choices)))
     if not texts:

@@ -1,4 +1,4 @@
-"""The parts of a template in segments, for templates that are no single automaton and no single grammar.
+"""The parts of a template in segments, for templates that are neither one automaton nor one grammar.
 
 A segment is as many regular parts in a row as there are, made one automaton, so that tokens which reach from one part
 into the next are found as those of any automaton are; or a hole with a schema or a grammar; or a copy.

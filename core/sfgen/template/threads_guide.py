@@ -1,4 +1,4 @@
-"""The guide of a template that is no single automaton and no single grammar: all ways to divide the text walk along.
+"""The guide of a template that is neither one automaton nor one grammar: all ways to divide the text are followed.
 
 So it is where what a hole was given is written once more and the hole has many texts, and beside a grammar for Lark. A
 position is that of the template's reader, and the states of the segments' automata, which tell most of the tokens.

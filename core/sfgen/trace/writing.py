@@ -162,7 +162,7 @@ class Tracer:
             seconds: When, since the sample began; ``None``: now.
 
         Raises:
-            UsageError: It is no event, or no time.
+            UsageError: It is not an event, or not a time.
             TraceError: The file cannot be written.
         """
         from sfgen.decoding import Finished
