@@ -29,7 +29,7 @@ help:
 	@echo "make thorough  the tests with four times as many random inputs, before a release"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
 	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 20 minutes, not part of CI"
-	@echo "make check     lint, types, circles of imports, stale documentation"
+	@echo "make check     lint, types, circles of imports, docstrings, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference of the README and the format of traces anew"
 	@echo "make examples  run the commands of the README and write anew what they print; two minutes"
@@ -109,6 +109,7 @@ check: $(DEV_STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_imports.py
+	$(BIN)/python tests/docs/docstrings.py
 	$(BIN)/python tests/docs/reference.py --check
 
 format: $(DEV_STAMP)

@@ -35,7 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code. ``arguments``: ``sys.argv[1:]`` if not given."""
+    """Run the command line and return its exit code.
+
+    ``arguments`` is ``sys.argv[1:]`` if not given.
+    """
     given = sys.argv[1:] if arguments is None else arguments
     failed = ExitCode.USAGE if given and given[0] == _ANSWERING else ExitCode.FAILED
     try:

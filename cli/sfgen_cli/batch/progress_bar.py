@@ -17,14 +17,16 @@ _WIDTH = 16
 
 @contextlib.contextmanager
 def bar(total: int | None, summary: Summary) -> Iterator[Callable[[], None]]:
-    """A bar on stderr with texts, rates, time left, errors and rollbacks; it is erased at the end.
+    """Show a progress bar on stderr, and erase it at the end.
+
+    It tells texts, rates, time left, errors and rollbacks.
 
     Args:
-        total: The number of texts; ``None`` if nobody knows it.
+        total: The number of texts; ``None`` if it is not known.
         summary: What has been done, now and whenever the function is called.
 
     Yields:
-        A function that looks at the summary again.
+        A function that updates the bar from the summary.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 

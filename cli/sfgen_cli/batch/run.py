@@ -36,7 +36,11 @@ _NOT_JSON = "--input reads JSON Lines: an object on each line. Plain lines of te
 
 
 def run_many(request: Request, many: ManyOptions) -> None:
-    """Answer all prompts of the input; ``request`` says how, its prompt does not matter.
+    """Answer all prompts of the input.
+
+    Args:
+        request: Says how; its prompt does not matter.
+        many: The input, the output, and what ends the run.
 
     Raises:
         typer.Exit: Some records failed, and have been told.
@@ -155,7 +159,7 @@ class _Stdout:
     """Records on stdout."""
 
     def append(self, line: str) -> None:
-        """Write one line and let go of it at once."""
+        """Write one line and flush it at once."""
         from sfgen.jobs.output import storable
 
         write(f"{storable(line)}\n")

@@ -17,7 +17,9 @@ _Spans = Iterable[tuple[int, int]]
 
 
 def marked_pieces(pattern: str, last_read: _Spans, following: _Spans) -> list[tuple[str, str]]:
-    """The pattern's text in pieces, each with its style: ``last_read`` in reverse and ``following`` underlined.
+    """Cut a pattern into pieces, each with its style.
+
+    What was last read is in reverse, what follows underlined.
 
     Args:
         pattern: The pattern.
@@ -33,7 +35,13 @@ def marked_pieces(pattern: str, last_read: _Spans, following: _Spans) -> list[tu
 
 
 def marked_pattern(pattern: str, last_read: _Spans, following: _Spans) -> Text:
-    """What ``marked_pieces`` gives, on one line."""
+    """Draw what ``marked_pieces`` returns, on one line.
+
+    Args:
+        pattern: The pattern.
+        last_read: Spans of the pattern, in characters: first, and past the end.
+        following: The same for what comes next.
+    """
     from rich.text import Text
 
     text = Text()

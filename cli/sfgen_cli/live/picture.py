@@ -18,7 +18,9 @@ _CHARACTER = 12.2  # the width of a column in Rich's pictures
 
 
 def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | None = None) -> str:
-    """The view as SVG, by Rich's own export; it fetches nothing, whatever text is in the view.
+    """Render the view as SVG, by Rich's own export.
+
+    It fetches nothing, whatever text is in the view.
 
     Args:
         view: What is drawn.

@@ -35,7 +35,7 @@ _BEGIN, _END = _Code("\x1b[?2026h"), _Code("\x1b[?2026l")
 
 
 class Drawable(Protocol):
-    """What can be drawn again and again: a picture of the present moment."""
+    """A picture of the present moment that is drawn repeatedly."""
 
     @property
     def version(self) -> object:
@@ -87,7 +87,10 @@ class Screen(Live):
                 self._drawn = wanted
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Go back to where the picture begins, also if the terminal was made narrower since."""
+        """Go back to where the picture begins.
+
+        That works also if the terminal was made narrower since.
+        """
         width, widths = self.console.width, self._shown.widths if self._shown is not None else []
         above = rows_more(widths, width) if width < self._width and reflows(os.environ) else 0
         self._width = width
@@ -101,12 +104,19 @@ class Screen(Live):
 
 
 def rows_more(widths: Iterable[int], width: int) -> int:
-    """By how many rows a picture with rows of these widths grew when the terminal was made ``width`` columns wide."""
+    """Count the rows that a picture gained in a narrower terminal.
+
+    Args:
+        widths: The columns of each row.
+        width: The columns of the terminal now.
+    """
     return sum((row - 1) // width for row in widths if row)
 
 
 def reflows(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal breaks rows anew when it is made narrower. Most do; those that do not cut them.
+    """Tell whether a narrower terminal breaks rows anew.
+
+    Most do; those that do not cut them.
 
     >>> reflows({"TERM": "xterm-256color"}), reflows({"TERM": "xterm", "XTERM_VERSION": "XTerm(390)"})
     (True, False)
@@ -116,7 +126,10 @@ def reflows(environment: Mapping[str, str]) -> bool:
 
 
 def stderr_console() -> Console:
-    """The terminal at stderr, with the size that it has: COLUMNS and LINES tell a size that it had once."""
+    """Open the console at stderr, with the size that it has.
+
+    COLUMNS and LINES tell a size that it had once.
+    """
     environment = dict(os.environ)
     try:
         size = os.get_terminal_size(2)

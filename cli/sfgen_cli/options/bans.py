@@ -82,7 +82,10 @@ Allow = Annotated[
 
 @dataclass(frozen=True)
 class BanOptions:
-    """What must not come out; each field is an option of ``ban``, ``check`` and, with ``ban-`` before it, ``gen``."""
+    """The options of banned words.
+
+    Each field is an option of ``ban``, ``check`` and, with ``ban-`` before it, ``gen``.
+    """
 
     words: Words = None
     words_file: WordsFile = None
@@ -97,12 +100,15 @@ class BanOptions:
 
 
 def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> BannedWords | None:
-    """The banned words and patterns of the options; ``None`` if none were given.
+    """Read the banned words and patterns of the options.
 
     Args:
         bans: The options.
         prefix: What stands before their names in this command.
         quiet: Whether doubtful lines of the words file are not told on stderr.
+
+    Returns:
+        ``None`` if none were given.
 
     Raises:
         UsageError: An option has no word in it, or says how words are banned where none are.

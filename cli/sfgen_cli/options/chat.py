@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def read_messages(options: GenerationOptions) -> tuple[Message, ...]:
-    """The messages before the prompt; none if none are asked for.
+    """Read the messages before the prompt; none if none are given.
 
     Raises:
-        UsageError: The file is no list of messages, or it and ``--system`` both say what the system says; or ``--heal``
-            beside them.
+        UsageError: The file is not a list of messages, or it and ``--system`` both say what the system says; or
+            ``--heal`` beside them.
         InputError: The file cannot be read, or is not JSON.
     """
     given = {"--system": options.system is not None, "--chat-file": options.chat_file is not None}

@@ -135,7 +135,10 @@ Scores = Annotated[
 
 @dataclass(frozen=True)
 class ConstraintOptions:
-    """What a text must match; each field is an option of ``gen``, ``check`` and ``index``, and one of them is given."""
+    """The options of what a text must match.
+
+    Each field is an option of ``gen``, ``check`` and ``index``; at most one is given.
+    """
 
     regex: Regex = None
     regex_file: RegexFile = None

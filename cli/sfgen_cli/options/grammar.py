@@ -26,7 +26,7 @@ _WAYS = 'A grammar is a file, or the text itself: \'root ::= "yes" | "no"\'.'
 
 @dataclass(frozen=True)
 class GrammarOptions:
-    """Which grammar a text must be one of; each field is an option."""
+    """The options of a grammar; each field is one."""
 
     grammar: Annotated[
         str | None,
@@ -59,11 +59,18 @@ class GrammarOptions:
 
     @property
     def blanks(self) -> int | None:
-        """The most ignored characters in a row that are written; ``None``: nothing is said of that."""
+        """The most ignored characters in a row that are written.
+
+        ``None``: nothing is said of that.
+        """
         return None
 
     def check(self) -> None:
-        """Refuse them where there is no grammar: raise ``UsageError``."""
+        """Refuse these options where there is no grammar.
+
+        Raises:
+            UsageError: One of them was given.
+        """
         given = {
             "--grammar-start": self.grammar_start,
             "--grammar-format": self.grammar_format,
@@ -77,7 +84,9 @@ class GrammarOptions:
                 )
 
     def text(self) -> GrammarText | None:
-        """The text of the grammar, whether it is in a file, in stdin or on the command line; ``None`` without one.
+        """Read the text of the grammar; ``None`` where none is given.
+
+        It is in a file, in stdin or on the command line.
 
         Raises:
             InputError: Its file cannot be read.
@@ -114,7 +123,10 @@ class WrittenGrammarOptions(GrammarOptions):
 
     @property
     def blanks(self) -> int | None:
-        """The most ignored characters in a row that are written; ``None``: nothing is said of that."""
+        """The most ignored characters in a row that are written.
+
+        ``None``: nothing is said of that.
+        """
         return self.max_blanks
 
 
@@ -138,7 +150,7 @@ class GrammarText:
         """Read it.
 
         Raises:
-            GrammarError: It is no grammar, or one without any text.
+            GrammarError: It cannot be read as a grammar, or has no text.
             GrammarTooLarge: It passes a limit.
             UsageError: An option means nothing in its format.
         """
@@ -156,9 +168,9 @@ class GrammarText:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether what is given as a grammar names a file.
+    r"""Tell whether what is given as a grammar names a file.
 
-    >>> [names_a_file(text) for text in ("sql.lark", "no-such", 'root ::= "a"', 'start: "a"', "a\\nb")]
+    >>> [names_a_file(text) for text in ("sql.lark", "no-such", 'root ::= "a"', 'start: "a"', "a\nb")]
     [True, True, False, False, False]
     """
     if "\n" in text or "\r" in text:

@@ -65,7 +65,11 @@ class Vocabularies:
         at_most_one(self._given())
 
     def refuse(self, what: str) -> None:
-        """Refuse them where no tokens are shown: raise ``UsageError``."""
+        """Refuse these options where no tokens are shown.
+
+        Raises:
+            UsageError: One of them was given.
+        """
         for name, value in self._given().items():
             if value is not None:
                 raise UsageError(
@@ -102,7 +106,7 @@ class Vocabularies:
 
 @dataclass(frozen=True)
 class Looks:
-    """What is looked at, and how it is shown; each field is an option."""
+    """The options of what is shown, and how; each field is one."""
 
     state: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="One state, with all that it allows.", rich_help_panel=_LOOK)

@@ -25,14 +25,14 @@ _PATIENCE = 3.0  # seconds without a byte, until a person is told what is waited
 
 
 def reader_of_stdin(files: Mapping[str, Path | str | None], *, prompt: str | None = None) -> str:
-    """What is read from stdin by name; empty if nothing is.
+    """Name what is read from stdin; empty if nothing is.
 
     Args:
         files: What each option names.
         prompt: The argument that may be a prompt.
 
     Raises:
-        UsageError: Two of them are.
+        UsageError: Two of them are read from there.
     """
     named = {"the prompt": prompt, **files}
     readers = [name for name, file in named.items() if file is not None and str(file) == _STDIN]
@@ -44,17 +44,19 @@ def reader_of_stdin(files: Mapping[str, Path | str | None], *, prompt: str | Non
 
 
 def read_prompt(argument: str | None, file: Path | None, *, reader: str = "", quiet: bool = False) -> str:
-    """The prompt: what is piped in, and after a blank line the argument or the file; what there is of them.
+    """Read the prompt: the pipe, a blank line, the argument or file.
+
+    What there is of them counts.
 
     Args:
         argument: The text itself; ``-`` is stdin alone, piped or not.
         file: What has it; ``-`` as for the argument.
         reader: The option that reads stdin, which is then no part of the prompt if that is another one.
-        quiet: Whether nobody is told that stdin is waited for.
+        quiet: Whether to wait for stdin without a word.
 
     Raises:
         UsageError: Both an argument and a file.
-        InputError: The file or stdin cannot be read, or is no UTF-8.
+        InputError: The file or stdin cannot be read, or is not UTF-8.
     """
     if argument is not None and file is not None:
         raise UsageError("the prompt was given twice: as an argument and as --prompt-file", hint="Give one of them.")
@@ -87,10 +89,12 @@ def _piped(*, quiet: bool) -> str:
 
 
 def read_text(file: Path) -> str:
-    """The text of a UTF-8 file, or of stdin for ``-`` (a byte order mark is dropped).
+    """Read a UTF-8 file, or stdin for ``-``.
+
+    A byte order mark is dropped.
 
     Raises:
-        InputError: It cannot be read, or is no UTF-8.
+        InputError: It cannot be read, or is not UTF-8.
     """
     if str(file) == _STDIN:
         return read_stdin()
@@ -101,10 +105,10 @@ def read_text(file: Path) -> str:
 
 
 def read_stdin() -> str:
-    """All of stdin as text; empty if it is closed.
+    """Read all of stdin as text; empty if it is closed.
 
     Raises:
-        InputError: It cannot be read, or is no UTF-8.
+        InputError: It cannot be read, or is not UTF-8.
     """
     if sys.stdin is None:
         return ""
@@ -116,16 +120,18 @@ def read_stdin() -> str:
 
 
 def looks_like_a_pattern(prompt: str) -> bool:
-    """Whether a prompt was perhaps meant as a pattern.
+    r"""Tell whether a prompt was perhaps meant as a pattern.
 
-    >>> [looks_like_a_pattern(text) for text in ("[0-9]{4}", r"\\d+", "It is (very) hot.", "What? No!")]
+    >>> [looks_like_a_pattern(text) for text in ("[0-9]{4}", r"\d+", "It is (very) hot.", "What? No!")]
     [True, True, False, False]
     """
     return bool(re.search(r"\\[dwsDWSbpP.]|\[[^\]\s]+\][+*?{]|\)[+*?{]|\w\{\d+(,\d*)?\}|\.[*+]", prompt))
 
 
 def pattern_hint(prompt: str) -> str:
-    """What to type if the prompt was meant as a pattern; empty if it does not look like one.
+    """Hint at the command for a prompt that looks like a pattern.
+
+    It is empty for all other prompts.
 
     >>> pattern_hint("[0-9]{4}")
     "the prompt looks like a pattern; to match it: sfgen gen --regex '[0-9]{4}'"
@@ -145,5 +151,5 @@ def _decoded(data: bytes, source: str) -> str:
 
 
 def without_newline(text: str) -> str:
-    """The text without the newline at its end, if it has one."""
+    """Remove the newline at the end of a text, if any."""
     return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text

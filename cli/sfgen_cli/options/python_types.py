@@ -21,7 +21,9 @@ _MOST_NAMED = 8  # classes of a module that a hint lists
 
 
 def python_type(named: str) -> PydanticType:
-    """Import the module and find the class. The module's code runs; what it prints goes to stderr.
+    """Import the module and find the class.
+
+    The module's code runs; what it prints goes to stderr.
 
     Args:
         named: ``app.models:Person``, ``person.py:Person``, ``app.models:Outer.Inner``.

@@ -64,7 +64,7 @@ class RequestedConstraint:
         return any(constraint is not None for constraint in given)
 
     def dfa(self) -> Dfa:
-        """The automaton of the pattern or the choices."""
+        """Compile the pattern or the choices."""
         from sfgen import Dfa
 
         if self.pattern is not None:
@@ -73,10 +73,10 @@ class RequestedConstraint:
 
     @cached_property
     def json_schema(self) -> JsonSchema | None:
-        """The schema, also where it is that of a saved file; ``None`` if there is none.
+        """The schema, given or in a saved file; ``None`` without one.
 
         Raises:
-            SchemaError: It is no schema.
+            SchemaError: It cannot be read as a schema.
             InputError: Its file, or the directory, cannot be read.
             IndexFileError: There is no such saved file, or it is damaged.
         """
@@ -90,10 +90,10 @@ class RequestedConstraint:
 
     @cached_property
     def read_grammar(self) -> Grammar | None:
-        """The grammar, also where it is that of a saved file; ``None`` if there is none.
+        """The grammar, given or in a saved file; ``None`` without one.
 
         Raises:
-            GrammarError: It is no grammar, or one without any text.
+            GrammarError: It cannot be read as a grammar, or has no text.
             GrammarTooLarge: It passes a limit.
             UsageError: An option means nothing in its format.
             IndexFileError: There is no such saved file, or it is damaged.
@@ -108,7 +108,7 @@ class RequestedConstraint:
 
     @cached_property
     def read_template(self) -> Template | None:
-        """The template, also where it is that of a saved file; ``None`` if there is none.
+        """The template, given or in a saved file; ``None`` without one.
 
         Raises:
             IndexFileError: There is no such saved file, or it is damaged.
@@ -137,15 +137,19 @@ class RequestedConstraint:
 
     @property
     def guiding(self) -> JsonSchema | Grammar | Template | None:
-        """The schema, the grammar or the template, also where it is that of a saved file; ``None`` if there is none."""
+        """The schema, grammar or template, given or saved; ``None`` without one."""
         return self.read_template or self.json_schema or self.read_grammar
 
     def made(self) -> Dfa | JsonSchema | Grammar | Template:
-        """What the text must match, without tokens."""
+        """Read what the text must match, without tokens."""
         return self.guiding or self.dfa()
 
     def index(self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | Template | None = None) -> Index | None:
-        """The index over a vocabulary; ``None`` for free text. ``made``: what ``made()`` gave, if it was asked before.
+        """Build or load the index over a vocabulary; ``None`` for free text.
+
+        Args:
+            vocabulary: The tokens.
+            made: What ``made()`` returned, if it was called before.
 
         Raises:
             IndexFileError: The saved file is damaged, or of another vocabulary.
@@ -173,7 +177,14 @@ class RequestedConstraint:
         return Index.load(self.index_file, vocabulary)
 
     def reference_index(self, vocabulary: Vocabulary, engine: ReferenceName) -> GuideSource:
-        """The pattern, or the choices as alternatives, under one of the engines that are for comparison."""
+        """Build the index of an engine that is for comparison.
+
+        It is that of the pattern, or of the choices as alternatives.
+
+        Args:
+            vocabulary: The tokens.
+            engine: Which engine.
+        """
         from sfgen.reference import FsmIndex, NaiveIndex
 
         pattern = "|".join(map(re.escape, self.choices or ())) if self.pattern is None else self.pattern
@@ -187,7 +198,15 @@ def read_constraint(
     index_file: Path | None = None,
     writing: SchemaOptions | None = None,
 ) -> RequestedConstraint:
-    """The one constraint among the options. A schema or a grammar named ``-`` is read from stdin.
+    """Read the one constraint among the options.
+
+    A schema or a grammar named ``-`` is read from stdin.
+
+    Args:
+        given: The options of patterns, choices, schemas and templates.
+        grammar: Those of grammars.
+        index_file: A saved index, schema, grammar or template.
+        writing: How the values of a schema are written.
 
     Raises:
         UsageError: More than one, no choice in a list of choices, or no class where one is to be named.
@@ -291,7 +310,7 @@ def _schema_source(given: ConstraintOptions) -> _SchemaSource:
 
 
 def looks_like_a_pattern_for_a_file(name: str) -> bool:
-    """Whether what should name a file was perhaps meant as a pattern: there is no such file, and letters mean more.
+    """Tell whether a missing file's name was perhaps meant as a pattern.
 
     >>> [looks_like_a_pattern_for_a_file(name) for name in ("[a-z]+", "(hot|cold)", "no-such-file.txt")]
     [True, True, False]
@@ -300,16 +319,22 @@ def looks_like_a_pattern_for_a_file(name: str) -> bool:
 
 
 def at_most_one(given: Mapping[str, object]) -> None:
-    """Refuse options that exclude each other: raise ``UsageError`` if more than one of the values is not ``None``."""
+    """Refuse options that exclude each other.
+
+    Raises:
+        UsageError: More than one of the values is not ``None``.
+    """
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Give one of them.")
 
 
 def split_choices(option: str) -> list[str]:
-    """The texts between the commas; ``\\,`` is a comma, ``\\\\`` a backslash.
+    r"""Split choices at their commas.
 
-    >>> split_choices(r"hot,cold,a\\,b")
+    ``\,`` is a comma, ``\\`` a backslash.
+
+    >>> split_choices(r"hot,cold,a\,b")
     ['hot', 'cold', 'a,b']
     """
     pieces = re.findall(r"(?:\\.|[^\\,]|\\$)+", option, re.DOTALL)

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SchemaOptions:
-    """What a schema leaves open about the text; each field is an option."""
+    """The options of how a schema's values are written.
+
+    Each field is one.
+    """
 
     spacing: Annotated[
         Literal["spaced", "compact", "any"] | None,
@@ -64,7 +67,11 @@ class SchemaOptions:
     ] = False
 
     def check(self, schema: str | None) -> None:
-        """Refuse them where there is no schema to write by: raise ``UsageError``."""
+        """Refuse these options where there is no schema to write by.
+
+        Raises:
+            UsageError: One of them was given.
+        """
         if self.given and schema is None:
             name = next(iter(self.given)).replace("_", "-").replace("order", "property-order")
             raise UsageError(
@@ -85,14 +92,14 @@ class SchemaOptions:
         return {name: value for name, value in every.items() if value is not None}
 
     def read(self, schema: str | PydanticType | SchemaDocument, schema_dir: str | None = None) -> JsonSchema:
-        """The schema with these options.
+        """Read a schema with these options.
 
         Args:
             schema: The schema.
             schema_dir: The directory of other documents that it refers to.
 
         Raises:
-            SchemaError: It is no schema.
+            SchemaError: It cannot be read as a schema.
             InputError: Its file or the directory cannot be read.
             UsageError: Two options have no meaning together.
         """

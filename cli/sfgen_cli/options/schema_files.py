@@ -15,7 +15,7 @@ _STDIN = "-"
 
 
 def inferred(file: Path) -> SchemaDocument:
-    """The schema of the records in a file, or in stdin for ``-``.
+    """Infer the schema of records in a file, or stdin for ``-``.
 
     Raises:
         InputError: It cannot be read, is not JSON, or has no record.
@@ -32,11 +32,13 @@ def inferred(file: Path) -> SchemaDocument:
 
 
 def of_tools(file: Path) -> SchemaDocument:
-    """The schema of the calls of the tools in a file, or in stdin for ``-``.
+    """Read the schema of tools from a file, or ``-``: stdin.
+
+    It is that of their calls.
 
     Raises:
         InputError: It cannot be read, or is not JSON.
-        SchemaError: They are no tools, or a schema is wrong.
+        SchemaError: It is not a list of tools, or a schema is wrong.
     """
     process.import_numpy()
     from sfgen.schema.from_tools import read_tools, read_tools_file

@@ -36,12 +36,15 @@ Template = Annotated[
 
 
 def read_template(given: str) -> tuple[TemplateConstraint, str]:
-    """The template that is given, and what people call it.
+    """Read the template that is given.
+
+    Returns:
+        The template, and what people call it.
 
     Raises:
         InputError: Its file, or one that it names, cannot be read.
-        TemplateError: It is no template.
-        GrammarError: A grammar in a file that it names is none.
+        TemplateError: It cannot be read as a template.
+        GrammarError: A file that it names does not contain a grammar.
     """
     process.import_numpy()
     from sfgen import Template
@@ -58,9 +61,9 @@ def read_template(given: str) -> tuple[TemplateConstraint, str]:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether what is given as a template names a file.
+    r"""Tell whether what is given as a template names a file.
 
-    >>> [names_a_file(text) for text in ("letter.txt", "{{a: regex b}}", "a\\nb")]
+    >>> [names_a_file(text) for text in ("letter.txt", "{{a: regex b}}", "a\nb")]
     [True, False, False]
     """
     return not any(mark in text for mark in ("{{", "{%", "\n"))

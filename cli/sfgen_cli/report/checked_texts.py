@@ -37,7 +37,10 @@ class Source:
         return "stdin" if self.file == _STDIN else on_one_line(self.file or "")
 
     def is_read_by_line(self, *, asked_for: bool) -> bool:
-        """Whether each of its lines is a text. ``asked_for``: lines are, where there are any."""
+        """Tell whether each of its lines is a text.
+
+        ``asked_for`` says that lines are to be, where there are any.
+        """
         return self.file is not None and (asked_for or self.is_json_lines)
 
     @property
@@ -47,7 +50,9 @@ class Source:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Iterable[bytes]]:
-        """Its bytes, cut after their newlines; of a pipe each line as soon as it is there.
+        """Open it, and yield its bytes, cut after their newlines.
+
+        Of a pipe each line comes as soon as it is there.
 
         Raises:
             InputError: It cannot be read.
@@ -77,7 +82,9 @@ class Source:
 
 
 def sources(files: Sequence[str], texts: Sequence[str], *, reader: str) -> list[Source]:
-    """What there is to read: the files in order, then the texts; stdin if there is neither.
+    """List what there is to read: the files, then the texts.
+
+    Without either it is stdin.
 
     Args:
         files: Names; ``-`` is stdin.
@@ -85,7 +92,7 @@ def sources(files: Sequence[str], texts: Sequence[str], *, reader: str) -> list[
         reader: The option that reads stdin for something else; empty if none does.
 
     Raises:
-        UsageError: Stdin is a terminal that nobody asked for, or is wanted twice.
+        UsageError: Stdin is a terminal that was not named, or is wanted twice.
     """
     if not files and not texts:
         if not reader and sys.stdin is not None and sys.stdin.isatty():

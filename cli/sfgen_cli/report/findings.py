@@ -47,16 +47,16 @@ class Finding:
 
 
 def findings(lines: Iterable[bytes], banned: BannedWords) -> Iterator[Finding]:
-    """The matches in one text.
+    r"""Yield the banned matches in one text.
 
     Of several that are complete at the same character only one is told: what ends first, then what begins first.
 
     Args:
-        lines: The text, cut after its newlines. What is no UTF-8 counts as U+FFFD.
-        banned: What to look for.
+        lines: The text, cut after its newlines. What is not UTF-8 counts as U+FFFD.
+        banned: The words and patterns.
 
     >>> from sfgen.ban import BannedWords
-    >>> for finding in findings([b"We\\n", b"can talk,\\n", b"you can listen"], BannedWords(["talk", "listen"])):
+    >>> for finding in findings([b"We\n", b"can talk,\n", b"you can listen"], BannedWords(["talk", "listen"])):
     ...     print(finding.line, finding.column, finding.start, finding.found, "in", repr(finding.context))
     2 5 7 talk in 'can talk,'
     3 9 21 listen in 'you can listen'

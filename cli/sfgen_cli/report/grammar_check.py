@@ -19,7 +19,7 @@ class CheckedSentence:
     """What is to be told of one text.
 
     Attributes:
-        text: The text, in which what is no UTF-8 are lone surrogates.
+        text: The text, in which bytes that are not UTF-8 are lone surrogates.
         failure: Where it fails; ``None``: it is a text of the grammar.
     """
 
@@ -32,14 +32,20 @@ class CheckedSentence:
         return self.failure is None
 
     def record(self, line: int | None) -> dict[str, Any]:
-        """What ``--json`` prints of it besides its line. Keys stay; more may be added."""
+        """Return its part of the JSON output, besides its line.
+
+        Keys stay; more may be added.
+        """
         return {
             "matches": self.matches,
             "failure": None if self.failure is None else failure_record(self.failure, line),
         }
 
     def complaints(self, line: int | None) -> list[Complaint]:
-        """Why it is none, which is one thing; ``line``: its line in the file, if it is one."""
+        """Explain why the grammar refuses the text, by one complaint.
+
+        ``line`` is its line in the file, if it is one.
+        """
         found = self.failure
         if found is None:
             return []
@@ -63,16 +69,16 @@ class GrammarMatching:
         self._grammar = grammar
 
     def matches(self, text: str) -> bool:
-        """Whether a text is one of the grammar, and nothing else about it."""
+        """Tell whether a text is one of the grammar, without more."""
         return self._grammar.accepts(text)
 
     def check(self, text: str) -> CheckedSentence:
-        """All that is to be told of a text."""
+        """Check a text, with all that is to be told of it."""
         return CheckedSentence(text, self._grammar.failure(text))
 
 
 def in_words(failure: Failure) -> str:
-    """Why a text is none of the grammar, in one line.
+    """Explain in one line why the grammar refuses a text.
 
     >>> in_words(Failure(3, 3, 1, 4, ("NUMBER", "NAME"), ("start", "value"), False, False))
     'expected NUMBER or NAME, in start › value'
@@ -85,12 +91,16 @@ def in_words(failure: Failure) -> str:
 
 
 def expected_in_words(failure: Failure) -> str:
-    """What may stand where a text fails."""
+    """Name what may stand where a text fails."""
     return alternatives(failure.expected, may_end=failure.may_end)
 
 
 def alternatives(expected: tuple[str, ...], *, may_end: bool) -> str:
-    """What may stand at a position, in words.
+    """Name what may stand at a position.
+
+    Args:
+        expected: Terminals and rules, as the grammar shows them.
+        may_end: Whether the text may end there, too.
 
     >>> alternatives(("NAME", '"("'), may_end=True)
     'NAME, "(" or the end of the text'
@@ -106,7 +116,12 @@ def alternatives(expected: tuple[str, ...], *, may_end: bool) -> str:
 
 
 def failure_record(failure: Failure, line: int | None = None) -> dict[str, Any]:
-    """Where a text fails as data for JSON; ``line``: its line in the file, if it is one."""
+    """Return where a text fails as data for JSON.
+
+    Args:
+        failure: The failure.
+        line: The text's line in the file, if it is one.
+    """
     return {
         "position": failure.position,
         "byte": failure.byte,

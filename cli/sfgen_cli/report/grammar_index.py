@@ -24,7 +24,7 @@ def run_grammar(request: IndexRequest) -> None:
     """Show a grammar, or save it.
 
     Raises:
-        SfgenError: It is no grammar, the file cannot be read or written, or an option has no meaning here.
+        SfgenError: It is not a grammar, the file cannot be read or written, or an option has no meaning here.
     """
     from sfgen.language.file import load
 

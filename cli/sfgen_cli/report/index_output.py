@@ -26,7 +26,9 @@ _WORDS = {
 
 
 def write_index(heading: Mapping[str, Any], rows: Iterable[Row]) -> None:
-    """Write an index as one JSON object on one line, a state at a time: the whole may be larger than the memory.
+    """Write an index as one JSON object on one line.
+
+    It is written state by state: the whole may be larger than the memory.
 
     Args:
         heading: What it is, as ``sfgen.index.export.heading`` says it.
@@ -39,13 +41,18 @@ def write_index(heading: Mapping[str, Any], rows: Iterable[Row]) -> None:
 
 
 def write_rows(rows: Iterable[Row]) -> None:
-    """Write states as JSON Lines, each with its tokens and where they lead."""
+    """Write states as JSON Lines: their tokens and next states."""
     for row in rows:
         write_json(row)
 
 
 def fsm_heading(index: FsmIndex, states: int) -> dict[str, Any]:
-    """What the index over interegular's machine is; ``states``: how many there are, those within characters too."""
+    """Describe the index over interegular's machine, for JSON.
+
+    Args:
+        index: The index.
+        states: The number of its states, those within characters included.
+    """
     return {
         "pattern": index.pattern,
         "vocabulary": {"size": len(index.vocabulary), "fingerprint": index.vocabulary.fingerprint},
@@ -56,7 +63,14 @@ def fsm_heading(index: FsmIndex, states: int) -> dict[str, Any]:
 
 
 def fsm_rows(index: FsmIndex, *, ids: bool) -> list[Row]:
-    """Its states: those of the machine, then those within a character that a token has begun, as they come up."""
+    """List the states of the index over interegular's machine.
+
+    Those of the machine come first, then those within a character that a token has begun, as they come up.
+
+    Args:
+        index: The index.
+        ids: Whether tokens are named by their ids.
+    """
     from sfgen.index.export import token_names
 
     names = token_names(index.vocabulary, ids=ids)
@@ -71,7 +85,13 @@ def fsm_rows(index: FsmIndex, *, ids: bool) -> list[Row]:
 
 
 def write_graph(graph: Graph, form: str, *, quiet: bool) -> None:
-    """Write a graph in the language of Graphviz or of Mermaid, or as the picture that Graphviz draws of it."""
+    """Write a graph for Graphviz or Mermaid, or Graphviz's picture of it.
+
+    Args:
+        graph: The graph.
+        form: ``dot``, ``mermaid`` or ``svg``.
+        quiet: Whether nothing is said of what is left out.
+    """
     from sfgen.automata.dot import svg, to_dot
     from sfgen.automata.mermaid import to_mermaid
 
@@ -84,7 +104,13 @@ def write_graph(graph: Graph, form: str, *, quiet: bool) -> None:
 
 
 def write_relation(dfa: Dfa, other: Dfa, *, json: bool) -> None:
-    """Write what the texts of two automata have to do with one another, with texts that show it."""
+    """Write how the languages of two automata relate, with example texts.
+
+    Args:
+        dfa: The automaton of the pattern.
+        other: The one that it is compared with.
+        json: Whether as JSON.
+    """
     from sfgen.automata.relation import relation
 
     found = relation(dfa, other)
@@ -102,7 +128,13 @@ def write_relation(dfa: Dfa, other: Dfa, *, json: bool) -> None:
 
 
 def write_examples(dfa: Dfa, count: int, *, json: bool) -> None:
-    """Write matching texts, one a line."""
+    """Write matching texts, one a line.
+
+    Args:
+        dfa: The automaton.
+        count: The most texts.
+        json: Whether each is a JSON object.
+    """
     from sfgen.automata.examples import examples
 
     for text in examples(dfa, count):

@@ -21,9 +21,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def texts_of_lines(lines: Iterable[bytes]) -> Iterator[str]:
-    r"""Each line as a text, without its newline; what is no UTF-8 in it as lone surrogates.
+    r"""Yield each line as a text, without its newline.
 
-    A byte order mark before the first one is dropped.
+    What is not UTF-8 in it becomes lone surrogates. A byte order mark before the first line is dropped.
 
     >>> list(texts_of_lines([b"\xef\xbb\xbfa\r\n", b"\n", b"b\xff"]))
     ['a\r', '', 'b\udcff']
@@ -54,7 +54,7 @@ class Checked:
 
     Attributes:
         walk: How far it was read.
-        not_utf8: The offset of the first byte that is no UTF-8; ``None`` if there is none.
+        not_utf8: The offset of the first byte that is not UTF-8; ``None`` if there is none.
         ends_in_return: Whether it would match without the carriage return at its end.
         groups: The texts of the named groups; ``None`` where they are not known. Empty: there are none.
     """
@@ -76,11 +76,17 @@ class Checked:
 
     @property
     def expected(self) -> str:
-        """The characters that could have come where it stopped or ends, as in a pattern; empty if there are none."""
+        """The characters that could have come where it stopped or ends.
+
+        They are written as in a pattern; empty if there are none.
+        """
         return label(self.walk.expected, width=_LABEL_WIDTH) if self.walk.expected else ""
 
     def record(self, line: int | None = None) -> dict[str, Any]:
-        """What ``--json`` prints of it besides its line, which changes nothing of it. Keys stay; more may be added."""
+        """Return its part of the JSON output, besides its line.
+
+        The line makes no difference. Keys stay; more may be added.
+        """
         return {
             "content": whole(self.walk.text),
             "matches": self.matches,
@@ -94,14 +100,17 @@ class Checked:
         }
 
     def complaints(self, line: int | None) -> list[Complaint]:
-        """Why it does not match, which is one thing; ``line``: its line in the file, if it is one."""
+        """Explain why the text does not match, by one complaint.
+
+        ``line`` is its line in the file, if it is one.
+        """
         if self.matches:
             return []
         character = None if self.walk.stopped is None else self.position + 1
         return [Complaint({"line": line, "character": character}, self.in_words(), self.shown())]
 
     def in_words(self) -> str:
-        """Why it does not match, in one line."""
+        """Explain in one line why the text does not match."""
         text = _quoted(self.walk.text)
         if self.walk.verdict == "start":
             return f"{text} is the start of a match: {self.expected} must follow"
@@ -111,7 +120,10 @@ class Checked:
         return f"{text} is not the start of a match: expected {' or '.join(expected) or 'nothing at all'}"
 
     def shown(self) -> list[str]:
-        """The text with a caret where it stopped, and what else helps."""
+        """Show the text with a caret where it stopped.
+
+        Other lines that help follow.
+        """
         text, place = whole(self.walk.text), self.position
         start = max(0, place - _CONTEXT)
         lines = [*caret_lines(text[start : place + _CONTEXT], place - start)]
@@ -135,11 +147,11 @@ class Matching:
         self._has_groups = bool(group_names(dfa.pattern or ""))
 
     def matches(self, text: str) -> bool:
-        """Whether a text matches, and nothing else about it."""
+        """Tell whether a text matches, without more."""
         return self._dfa.accepts(text)
 
     def check(self, text: str) -> Checked:
-        """All that is to be told of a text."""
+        """Check a text, with all that is to be told of it."""
         walk = self._walker.walk(text)
         bad = next((place for place, character in enumerate(text) if _is_surrogate(character)), None)
         not_utf8 = None if bad is None else len(text[:bad].encode())
@@ -162,7 +174,7 @@ def _quoted(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """The text with U+FFFD for what was no UTF-8."""
+    """Replace what was not UTF-8 in a text by U+FFFD."""
     return "".join("\ufffd" if _is_surrogate(character) else character for character in text)
 
 

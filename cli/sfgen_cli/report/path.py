@@ -30,7 +30,14 @@ _LABEL_WIDTH = 60
 
 
 def path_table(dfa: Dfa, walk: Walk) -> None:
-    """Write the states that a text walks through to stdout, one a line, and where it stops."""
+    """Write the states that a text walks through, one a line.
+
+    The last line tells where it stops.
+
+    Args:
+        dfa: The automaton.
+        walk: How it read the text.
+    """
     from rich.text import Text
 
     facts = {
@@ -48,7 +55,14 @@ def path_table(dfa: Dfa, walk: Walk) -> None:
 
 
 def path_record(dfa: Dfa, walk: Walk) -> dict[str, Any]:
-    """What ``index --path --json`` prints. Keys stay; more may be added."""
+    """Return the path of a text as data for JSON.
+
+    Keys stay; more may be added.
+
+    Args:
+        dfa: The automaton.
+        walk: How it read the text.
+    """
     return {
         "pattern": dfa.pattern,
         "text": walk.text,
@@ -61,7 +75,7 @@ def path_record(dfa: Dfa, walk: Walk) -> dict[str, Any]:
 
 
 def verdict(walk: Walk) -> str:
-    """What became of the text, in words."""
+    """Tell in words whether the text matches."""
     from sfgen.automata.label import label
 
     expected = label(walk.expected, width=_LABEL_WIDTH) if walk.expected else ""
@@ -96,7 +110,13 @@ def _steps(dfa: Dfa, walk: Walk) -> list[dict[str, Any]]:
 
 
 def show_path_live(dfa: Dfa, walk: Walk, *, rest: int) -> None:
-    """Move a marker through pattern, text and table, resting ``rest`` milliseconds at each character."""
+    """Move a marker through pattern, text and table.
+
+    Args:
+        dfa: The automaton.
+        walk: How it read the text.
+        rest: Milliseconds at each character.
+    """
     from rich.live import Live
 
     from sfgen_cli.live.screen import stderr_console
@@ -121,7 +141,7 @@ class PathPicture:
     walk: Walk
 
     def at(self, place: int) -> RenderableType:
-        """The frame after ``place`` characters."""
+        """Draw the frame after ``place`` characters."""
         from rich.console import Group
         from rich.panel import Panel
         from rich.text import Text

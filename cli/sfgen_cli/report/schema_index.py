@@ -22,7 +22,7 @@ def run_schema(request: IndexRequest) -> None:
     """Show a schema, or save it.
 
     Raises:
-        SfgenError: It is no schema, the file cannot be read or written, or an option has no meaning here.
+        SfgenError: It cannot be read as a schema, the file cannot be read or written, or an option has no meaning here.
     """
     from sfgen.schema.file import load
 

@@ -16,13 +16,19 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def write_lines(scored: Scored) -> None:
-    """Write a line for each choice: the text, its share, and the logarithm of its own probability."""
+    """Write a line for each choice: text, share, log-probability.
+
+    The last is the logarithm of its own probability.
+    """
     lines = [f"{_in_a_field(score.text)}\t{score.probability:.6g}\t{score.logprob:.6g}\n" for score in scored.scores]
     write("".join(lines))
 
 
 def write_table(scored: Scored) -> None:
-    """Write a table: the choices with their shares as bars, and what the model gives to all of them."""
+    """Write a table of the choices with their shares as bars.
+
+    Below stands what the model gives to all of them.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -44,7 +50,7 @@ def write_table(scored: Scored) -> None:
 
 
 def bar(share: float) -> str:
-    """A bar of a length in proportion to a share.
+    """Draw a bar of a length in proportion to a share.
 
     >>> bar(0.1), bar(0.05), len(bar(1))
     ('███', '█▌', 30)

@@ -28,11 +28,11 @@ _LABEL_WIDTH = 60
 def index_table(
     index: DfaIndex, numbers: Statistics, origin: str, seconds: float, *, ids: bool, max_states: int
 ) -> None:
-    """Write what an index is, and its states with their first tokens, to stdout.
+    """Write an index as a table: facts, then states with tokens.
 
     Args:
         index: The index.
-        numbers: What there is in it.
+        numbers: Its statistics.
         origin: Whether it was built or loaded.
         seconds: How long that took.
         ids: Whether tokens are named by their ids.
@@ -72,7 +72,15 @@ def index_table(
 
 
 def state_table(index: DfaIndex, state: int, *, ids: bool) -> None:
-    """Write what may follow in one state to stdout: a line for each state that can be next."""
+    """Write a table of what may follow in one state.
+
+    Each state that can be next has a line.
+
+    Args:
+        index: The index.
+        state: The state.
+        ids: Whether tokens are named by their ids.
+    """
     import numpy as np
     from rich.text import Text
 
@@ -102,6 +110,11 @@ def show(facts: Mapping[str, str], table: Table, last: str = "") -> None:
 
     On a terminal they are as wide as that is. In a pipe lines are as long as they need to be, mostly, and have no
     spaces at their ends.
+
+    Args:
+        facts: By name, one a line.
+        table: What stands below.
+        last: The last line; empty for none.
     """
     from rich.console import Console
     from rich.text import Text
@@ -122,7 +135,13 @@ def show(facts: Mapping[str, str], table: Table, last: str = "") -> None:
 
 
 def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
-    """An empty table with columns of numbers, one that says where the text may end, and one of text."""
+    """Make an empty table: boxed on a terminal, plain in a pipe.
+
+    Args:
+        numbers: The headings of columns of numbers.
+        end: The heading of the column that says where the text may end; ``None``: there is none.
+        text: The heading of the column of text.
+    """
     from rich import box
     from rich.table import Table
 
@@ -137,12 +156,17 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
 
 
 def on_a_terminal() -> bool:
-    """Whether stdout is a terminal."""
+    """Tell whether stdout is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def cut(shown: Sequence[str], total: int, *, separator: str = ", ") -> str:
-    """What is shown of a longer list, and how many more there are.
+    """Join the beginning of a longer list, and count the rest.
+
+    Args:
+        shown: The beginning.
+        total: The length of the whole list.
+        separator: What stands between two.
 
     >>> cut(["a", "b"], 2), cut(["a", "b"], 1002)
     ('a, b', 'a, b, … 1,000 more')

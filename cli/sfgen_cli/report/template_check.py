@@ -19,7 +19,7 @@ class CheckedFilling:
     """What is to be told of one text.
 
     Attributes:
-        text: The text, in which what is no UTF-8 are lone surrogates.
+        text: The text, in which bytes that are not UTF-8 are lone surrogates.
         matches: Whether it is one of the template.
         position: How many characters could be read.
         expected: What may stand behind them: holes by their names, and what the template itself has.
@@ -33,7 +33,10 @@ class CheckedFilling:
     groups: Texts | None
 
     def record(self, line: int | None) -> dict[str, Any]:
-        """What ``--json`` prints of it besides its line. Keys stay; more may be added."""
+        """Return its part of the JSON output, besides its line.
+
+        Keys stay; more may be added.
+        """
         return {
             "matches": self.matches,
             "position": self.position,
@@ -42,7 +45,10 @@ class CheckedFilling:
         }
 
     def complaints(self, line: int | None) -> list[Complaint]:
-        """Why it is none, which is one thing; ``line``: its line in the file, if it is one."""
+        """Explain why the template refuses the text, by one complaint.
+
+        ``line`` is its line in the file, if it is one.
+        """
         if self.matches:
             return []
         number, column, shown = line_with_caret(whole(self.text), self.position)
@@ -67,11 +73,11 @@ class TemplateMatching:
         self._template = template
 
     def matches(self, text: str) -> bool:
-        """Whether a text is one of the template, and nothing else about it."""
+        """Tell whether a text is one of the template, without more."""
         return self._template.accepts(text)
 
     def check(self, text: str) -> CheckedFilling:
-        """All that is to be told of a text."""
+        """Check a text, with all that is to be told of it."""
         reader, position, read = self._template.reader, self._template.reader.start, 0
         for character in text:
             after = reader.read(position, character.encode("utf-8", "surrogatepass"))

@@ -19,7 +19,8 @@ def run_template(request: IndexRequest) -> None:
     """Show the holes of a template, or save it.
 
     Raises:
-        SfgenError: The file cannot be read or written, or an option has no meaning here.
+        UsageError: An option has no meaning here.
+        SfgenError: The file cannot be read or written.
     """
     from sfgen.template.file import load, save
 

@@ -19,16 +19,16 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class IndexRequest:
-    """What ``sfgen index`` is asked about a schema or a grammar.
+    """A request to ``sfgen index`` about a schema, grammar or template.
 
     Attributes:
-        constraint: The schema or the grammar; empty where it is in a saved file.
+        constraint: The schema, grammar or template; empty where it is in a saved file.
         file: Where to save it, or the saved file.
-        looks: What is looked at, and how it is shown.
+        looks: What is shown, and how.
         vocabularies: What it is saved for, or what a saved one is for.
         save: Whether it is saved.
         force: Whether a file that holds something else is replaced.
-        quiet: Whether nothing but errors is told.
+        quiet: Whether only errors are told.
     """
 
     constraint: RequestedConstraint
@@ -48,7 +48,7 @@ class IndexRequest:
 def with_vocabulary(
     request: IndexRequest, say: Say, *, read: Callable[[], Made | None], load: Callable[[Path, Vocabulary], Made]
 ) -> tuple[Made, Vocabulary | None]:
-    """What is shown or saved, and the vocabulary where there is one to it.
+    """Read what is shown or saved, with its vocabulary if any.
 
     Args:
         request: What is asked.

@@ -28,7 +28,10 @@ class CheckedDocument:
         return not self.faults
 
     def record(self, line: int | None) -> dict[str, Any]:
-        """What ``--json`` prints of it besides its line. Keys stay; more may be added."""
+        """Return its part of the JSON output, besides its line.
+
+        Keys stay; more may be added.
+        """
         found = [
             {
                 "path": fault.path,
@@ -42,7 +45,10 @@ class CheckedDocument:
         return {"matches": self.matches, "faults": found}
 
     def complaints(self, line: int | None) -> list[Complaint]:
-        """What is wrong with it, in its order; ``line``: its line in the file, if it is one."""
+        """List what is not valid in the document, in its order.
+
+        ``line`` is its line in the file, if it is one.
+        """
         return [
             Complaint(
                 _places(fault, line), f"{fault.path}: {fault.expected}" if fault.path else fault.expected, fault.details
@@ -59,7 +65,7 @@ class Validating:
         schema_dir: The directory of other documents that it refers to.
 
     Raises:
-        SchemaError: It is no schema.
+        SchemaError: It cannot be read as a schema.
         InputError: Its file, or the directory, cannot be read.
     """
 
@@ -73,11 +79,11 @@ class Validating:
         self._validity = Validity(document)
 
     def matches(self, text: str) -> bool:
-        """Whether a text is a valid document, and nothing else about it."""
+        """Tell whether a text is a valid document, without more."""
         return self._validity.is_valid(_bytes(text))
 
     def check(self, text: str) -> CheckedDocument:
-        """All that is to be told of a text."""
+        """Check a text, with all that is to be told of it."""
         return CheckedDocument(self._validity.errors(_bytes(text)))
 
 

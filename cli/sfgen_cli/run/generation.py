@@ -44,7 +44,15 @@ def run(request: Request) -> None:
 
 @contextlib.contextmanager
 def trace_file(options: GenerationOptions) -> Iterator[TraceFile | None]:
-    """The file of ``--trace``, for all samples of the run; ``None`` without one."""
+    """Open the trace of all samples of the run.
+
+    Yields:
+        ``None`` where no trace is written.
+
+    Raises:
+        UsageError: The trace is to be written to stdout.
+        TraceError: The file cannot be written.
+    """
     if options.trace is None:
         yield None
         return
@@ -88,7 +96,12 @@ def _texts(request: Request, loaded: LoadedJob) -> Iterator[Text]:
 
 
 def load_weights(loaded: LoadedJob, say: Say) -> None:
-    """Load what the first text would have to wait for, and say so."""
+    """Load what the first text would have to wait for.
+
+    Args:
+        loaded: The job with its model.
+        say: Is told what is being done.
+    """
     size = getattr(loaded.model, "weights_size", None)
     if hasattr(loaded.model, "weights_size"):
         say(f"loading the weights of {loaded.job.model_name}" + (f" ({size_in_words(size)})" if size else ""))
@@ -96,12 +109,15 @@ def load_weights(loaded: LoadedJob, say: Say) -> None:
 
 
 def streams(request: Request) -> bool:
-    """Whether text is written as it comes: a match is written whole or not at all, and so is what is shown live."""
+    """Tell whether text is written as it comes.
+
+    A match is written whole or not at all, and so is what is shown live.
+    """
     return not request.options.json and not wants_live(request) and not request.constraint
 
 
 def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> Made | None:
-    """Refuse what can be known to be wrong before torch is imported, which takes seconds.
+    """Refuse what is wrong before torch is imported, which takes seconds.
 
     Args:
         request: What is asked for.
@@ -158,7 +174,13 @@ def _check_banned(made: Made, banned: BannedWords, prompt: bytes) -> None:
 
 
 def without_weights(request: Request, say: Say, made: Made | None) -> LoadedJob:
-    """Load what a request needs, but for the weights of the model. ``made``: what ``check_beforehand`` gave."""
+    """Load what a request needs besides the weights of the model.
+
+    Args:
+        request: What is asked for.
+        say: Is told what is being done.
+        made: What ``check_beforehand`` returned.
+    """
     constraint, job = request.constraint, request.job
     say(_reading(request.options))
     from sfgen.decoding.plain_forms import vocabulary_of
@@ -272,7 +294,10 @@ def _views(scene: Scene, options: GenerationOptions, trace: TraceFile | None, *,
 
 
 def wants_live(request: Request) -> bool:
-    """Whether the live view is shown: on a terminal only, and there unless it was refused."""
+    """Tell whether the live view is shown.
+
+    It is on a terminal only, unless it was refused.
+    """
     options = request.options
     is_refused = options.quiet or options.live is False
     return not is_refused and is_watched(asked_for=options.live is True or options.slow > 0 or options.step)

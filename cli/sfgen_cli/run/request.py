@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What a generating command was asked for.
+    """A request to a generating command.
 
     Attributes:
         prompt: The user's text.
         constraint: What the text must match.
         banned: What it must not contain.
         options: The rest.
-        engine: How the pattern is followed; ``None``: it was not asked for, and the default is taken.
-        fast_forward: Whether text that must follow is not asked for.
+        engine: How the pattern is followed; ``None``: the default.
+        fast_forward: Whether text that must follow is added without forward passes.
         scores: Whether the choices are scored, and no text is written.
         messages: What a conversation begins with before the prompt.
     """
@@ -180,7 +180,7 @@ class Request:
 
     @cached_property
     def pattern(self) -> str | None:
-        """The pattern that the text matches, also where it is that of a saved index.
+        """The pattern that the text matches, given or of a saved index.
 
         Raises:
             IndexFileError: There is no such index, or it is damaged.
@@ -193,7 +193,7 @@ class Request:
 
     @property
     def schema_name(self) -> str | None:
-        """What people call the schema that the text is written by; ``None`` if there is none."""
+        """The name of the schema for people; ``None`` without one."""
         constraint = self.constraint
         if constraint.schema is None and constraint.index_file is not None and constraint.json_schema is not None:
             return str(constraint.index_file)
@@ -201,7 +201,7 @@ class Request:
 
     @property
     def grammar_name(self) -> str | None:
-        """What people call the grammar that the text is one of; ``None`` if there is none."""
+        """The name of the grammar for people; ``None`` without one."""
         constraint = self.constraint
         if constraint.grammar is not None:
             return constraint.grammar.name
@@ -210,7 +210,7 @@ class Request:
 
     @property
     def template_name(self) -> str | None:
-        """What people call the template that the text is one of; ``None`` if there is none."""
+        """The name of the template for people; ``None`` without one."""
         constraint = self.constraint
         is_saved = constraint.template is None and constraint.read_template is not None
         return str(constraint.index_file) if is_saved else constraint.template_name
@@ -249,7 +249,10 @@ class Request:
 
     @cached_property
     def job(self) -> Job:
-        """What the library is asked to do, but for the index, which needs the model's vocabulary."""
+        """The library's job, without the index.
+
+        The index needs the model's vocabulary.
+        """
         from sfgen import GenerationConfig, Job, ModelSpec
 
         options = asdict(self.options)

@@ -21,18 +21,36 @@ class Command(TyperCommand):
         self.params.append(_help_all())
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help into the formatter."""
+        """Write the help into the formatter.
+
+        Args:
+            ctx: How the command was called.
+            formatter: Click's.
+        """
         _write_help(self, ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """The options that begin so."""
+        """Complete the name of an option.
+
+        Args:
+            ctx: How the command was called.
+            incomplete: What was typed of the name.
+        """
         return completion.brief(super().shell_complete(ctx, incomplete))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments.
+        """Parse the arguments.
 
         ``-regex`` is refused, which else would be ``-r egex``, and so is the empty name of a file, which else would be
         that of the current folder.
+
+        Args:
+            ctx: How the command was called.
+            args: What stands behind its name.
+
+        Raises:
+            NoSuchOption: A long option was written with one dash, or there is none of this name.
+            UsageError: The name of a file is empty, or an argument cannot be read.
         """
         options = usage.options_of(self)
         files = {name for param in self.params if param.type.name == "path" for name in param.opts}
@@ -50,7 +68,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it. An error about what came from the environment names the variable."""
+        """Run the command; an error about the environment names the variable."""
         try:
             return super().invoke(ctx)
         except SfgenError as error:
@@ -67,15 +85,30 @@ class Group(TyperGroup):
         self.params.append(_help_all())
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help into the formatter."""
+        """Write the help into the formatter.
+
+        Args:
+            ctx: How the program was called.
+            formatter: Click's.
+        """
         _write_help(self, ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """The commands and options that begin so."""
+        """Complete the name of a command or option.
+
+        Args:
+            ctx: How the program was called.
+            incomplete: What was typed of the name.
+        """
         return completion.brief(super().shell_complete(ctx, incomplete))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read ``help`` and ``version`` as the options that they are elsewhere."""
+        """Read ``help`` and ``version`` as the options that they are elsewhere.
+
+        Args:
+            ctx: How the program was called.
+            args: The whole command line.
+        """
         while args and args[0] == "help":
             args = [*args[1:], "--help"]
         if args and args[0] == "version":

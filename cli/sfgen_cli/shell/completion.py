@@ -24,7 +24,10 @@ fi"""
 
 
 def models(incomplete: str) -> list[tuple[str, str]]:
-    """The models that have a name: built in, or in the hub's cache; of all others the shell completes the files."""
+    """List the models that have a name and begin so.
+
+    They are built in, or in the hub's cache; for all others the shell completes the names of files.
+    """
     from sfgen.models.inventory import BUILT_IN
     from sfgen.models.inventory.hub_cache import SOURCE, cache_folder, cached_models
 
@@ -34,18 +37,24 @@ def models(incomplete: str) -> list[tuple[str, str]]:
 
 
 def devices(incomplete: str) -> list[str]:
-    """The devices whose names begin so."""
+    """List the devices whose names begin so."""
     return [name for name in DEVICES if name.startswith(incomplete)]
 
 
 def prepare() -> None:
-    """Make the answers to the shells ready, if a shell asks: all other runs are spared that."""
+    """Prepare the answers to a shell, if one asks.
+
+    All other runs are spared that.
+    """
     if os.environ.get(_VARIABLE):
         typer_internals.prepare_completion()
 
 
 def brief(items: Iterable[Any]) -> list[Any]:
-    """Completions with a short and plain description: shells show one line of it, and some stumble over quotes."""
+    """Shorten the descriptions of completions to plain words.
+
+    Shells show one line of it, and some stumble over quotes.
+    """
     shown = []
     for item in items:
         if item.help:
@@ -75,7 +84,12 @@ def show(shell: str) -> None:
 
 
 def install(shell: str) -> None:
-    """Write the completion script to where a shell looks for it, and say where that is."""
+    """Install the completion script of a shell, and say where.
+
+    Raises:
+        SfgenError: The script cannot be written.
+        UsageError: There is no completion for the shell.
+    """
     from sfgen_cli.shell.output import note, write
 
     name = _named(shell, INSTALL)

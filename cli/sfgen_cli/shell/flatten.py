@@ -12,7 +12,9 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """How the options of a group are named in one command, said beside the group's type.
+    """The names of a group's options in one command.
+
+    It stands beside the type of the group.
 
     Attributes:
         prefix: What stands before each name: with ``ban-`` the field ``words`` is ``--ban-words``.
@@ -28,7 +30,12 @@ class Named:
     short: bool = False
 
     def option(self, field: str, hint: Any) -> Any:
-        """The type of a field with its option named so."""
+        """Return the type of a field with its option named so.
+
+        Args:
+            field: The name of the field.
+            hint: Its type, ``Annotated`` with the option.
+        """
         kind, option = get_args(hint)
         named = copy.copy(option)
         names = (*(() if option.default is ... else (option.default,)), *(option.param_decls or ()))  # as Typer has it
@@ -39,7 +46,7 @@ class Named:
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with each parameter that is a dataclass spelled out as the parameters that its fields are.
+    """Spell out each dataclass among a command's parameters as its fields.
 
     >>> @dataclasses.dataclass
     ... class Size:

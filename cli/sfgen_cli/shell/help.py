@@ -37,16 +37,21 @@ _METAVARS = {"integer": "N", "int": "N", "float": "NUMBER", "path": "FILE", "tex
 
 
 def examples(text: str) -> list[tuple[str, list[str]]]:
-    """The examples in a help text: paragraphs with indented lines, each as its caption and its commands.
+    r"""List the examples in a help text.
 
-    >>> examples("It adds.\\n\\nTwo numbers:\\n    add 1 2\\n\\nMore is told elsewhere.")
+    They are the paragraphs with indented lines, each as its caption and its commands.
+
+    >>> examples("It adds.\n\nTwo numbers:\n    add 1 2\n\nMore is told elsewhere.")
     [('Two numbers:', ['add 1 2'])]
     """
     return [_example(paragraph) for paragraph in text.split("\n\n") if _is_example(paragraph)]
 
 
 def paragraphs(docstring: str) -> str:
-    """A docstring as a help text: each paragraph on one line, but for the examples, whose lines are kept."""
+    """Convert a docstring to a help text, a paragraph on each line.
+
+    The examples keep their lines.
+    """
     return "\n\n".join(
         paragraph if _is_example(paragraph) else " ".join(paragraph.splitlines())
         for paragraph in docstring.split("\n\n")
@@ -54,14 +59,23 @@ def paragraphs(docstring: str) -> str:
 
 
 def in_colour() -> bool:
-    """Whether text for stdout is coloured, by the conventions of NO_COLOR, FORCE_COLOR and TERM."""
+    """Tell whether text for stdout is coloured.
+
+    The conventions of NO_COLOR, FORCE_COLOR and TERM decide.
+    """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
 
 
 def page(command: Any, ctx: Context, *, whole: bool) -> str:
-    """The help of a command, or of the group of all commands. ``whole``: with all options, and all about them."""
+    """Write the help of a command, or of all commands.
+
+    Args:
+        command: The command, or the group of all.
+        ctx: How it was called.
+        whole: Whether with all options, and all about them.
+    """
     import io
 
     from rich.console import Console
@@ -163,7 +177,7 @@ def _most_used(command: Any, ctx: Context, console: Console) -> list[Text]:
 
 
 def name_of(param: Any) -> str:
-    """What an argument or an option is called: its long name."""
+    """Return the long name of an argument or an option."""
     if param.param_type_name == "argument":
         return _argument(param)
     return str(next((name for name in param.opts if name.startswith("--")), param.opts[0]))

@@ -34,7 +34,7 @@ _SAVES = {
 
 
 def told(error: SfgenError) -> tuple[str, list[str]]:
-    """The message of an error, and the lines that help.
+    """Return the message of an error, and the lines that help.
 
     >>> told(UnusableIndex("dates", "is cut off: its header is not whole"))[1]
     ['Make the index again with: sfgen index --save --force']
@@ -43,7 +43,7 @@ def told(error: SfgenError) -> tuple[str, list[str]]:
 
 
 def hint(error: SfgenError) -> str:
-    """What to do about an error; empty where there is nothing to say."""
+    """Tell what to do about an error; empty where nothing helps."""
     match error:
         case IndexNotFound():
             return "Make one with: sfgen index --regex P --save"
@@ -61,7 +61,10 @@ def hint(error: SfgenError) -> str:
 
 @contextmanager
 def worded() -> Iterator[None]:
-    """Pass errors on in the words of the command line, to what records them."""
+    """Word the errors inside for the command line.
+
+    What records them gets these words.
+    """
     try:
         yield
     except SfgenError as error:
@@ -70,7 +73,9 @@ def worded() -> Iterator[None]:
 
 
 def in_options(text: str) -> str:
-    """A text of the library with the options for the parameters that it names; any other text as it is.
+    """Replace the library's parameters in a text by options.
+
+    A text that names none stays as it is.
 
     >>> in_options(ParameterText("Use dtype='bfloat16', or force=True.", "dtype", "force"))
     'Use --dtype bfloat16, or --force.'

@@ -29,9 +29,9 @@ class Keyboard:
         self._waiting: list[str] = []
 
     def key(self) -> str:
-        """Wait for a key: its character, or the whole sequence that an arrow or a function key sends.
+        """Wait for a key, and return its character or sequence.
 
-        Empty when the terminal has gone.
+        Arrows and function keys send a sequence. It is empty when the terminal has gone.
         """
         if not self._waiting:
             select.select([self._descriptor], [], [])
@@ -56,12 +56,18 @@ def check_stepping() -> None:
 
 
 def can_be_drawn_on() -> bool:
-    """Whether the terminal can move its cursor, which it must for a picture that changes."""
+    """Tell whether the terminal can move its cursor.
+
+    A picture that changes needs that.
+    """
     return os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
 def is_watched(*, asked_for: bool) -> bool:
-    """Whether a view is drawn: on a terminal that can do it, and, if it was not asked for, where stdout goes there."""
+    """Tell whether a view is drawn.
+
+    That is on a terminal that can do it; without a request for it, only where stdout goes there, too.
+    """
     if not stderr_is_a_terminal() or not can_be_drawn_on():
         return False
     return asked_for or (sys.stdout is not None and sys.stdout.isatty())
@@ -69,12 +75,14 @@ def is_watched(*, asked_for: bool) -> bool:
 
 @contextlib.contextmanager
 def quiet_terminal(*, keys: bool) -> Iterator[Keyboard | None]:
-    """The terminal without echo, so that what is typed does not tear the picture; as it was when this ends.
+    """Switch the terminal's echo off until the end of the context.
 
-    What was typed stays for the program that reads it next, unless it was asked for as a key.
+    So what is typed does not tear the picture. It stays for the program that reads it next, unless it was read as a
+    key.
 
     Args:
-        keys: Give a keyboard; without it ``None`` is given, and a program in the background leaves the terminal alone.
+        keys: Whether a keyboard is given. Without it ``None`` is given, and a program in the background leaves the
+            terminal alone.
     """
     with contextlib.ExitStack() as stack:
         found = _terminal(stack)

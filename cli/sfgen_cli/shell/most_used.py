@@ -75,7 +75,11 @@ _IN_ONE_LINE = {
 
 
 def in_one_line(name: str, meaning: str) -> str:
-    """What an option is for, in a line.
+    """Summarize an option in one line.
+
+    Args:
+        name: The option.
+        meaning: Its whole help.
 
     >>> in_one_line("--regex", "Python regular expression; the whole text matches it. More.")
     'Python regular expression.'

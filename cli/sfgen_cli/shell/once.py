@@ -14,7 +14,9 @@ DEMONSTRATION = "told-that-tiny-is-a-demonstration"
 
 
 def tell_of_demonstration(options: GenerationOptions) -> None:
-    """Say on a terminal that ``tiny`` is a demonstration, if nobody chose it; and how to name another model.
+    """Say once that ``tiny`` is a demonstration, and name another model.
+
+    That is on a terminal, and where the model was not chosen.
 
     Args:
         options: Those of the command that has run.

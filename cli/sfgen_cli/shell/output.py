@@ -17,11 +17,17 @@ _LONGEST_LINE = 300  # of what is said about an error
 
 
 class CannotWrite(OSError):
-    """What is written to stdout cannot be taken, as on a full disk."""
+    """Stdout cannot take what is written, as on a full disk."""
 
 
 class ReaderGone(BrokenPipeError):
-    """The reader of stdout has gone, of a command whose exit code is an answer; ``exit_code``: what is known of it."""
+    """The reader of stdout has gone.
+
+    It is raised by a command whose exit code is an answer.
+
+    Attributes:
+        exit_code: What is known of the answer.
+    """
 
     def __init__(self, *, exit_code: int) -> None:
         super().__init__()
@@ -29,7 +35,7 @@ class ReaderGone(BrokenPipeError):
 
 
 def write(text: str) -> None:
-    """Write data to stdout, as UTF-8 whatever the locale says, and let go of it at once.
+    """Write data to stdout as UTF-8, whatever the locale, unbuffered.
 
     On a terminal control characters are shown as escapes, so that generated text cannot drive the terminal.
 
@@ -62,12 +68,20 @@ def write_json(value: Any) -> None:
 
 
 def stderr_is_a_terminal() -> bool:
-    """Whether a person may be watching: what moves is shown only then."""
+    """Tell whether stderr is a terminal: a person may be watching."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 def note(text: str, *, quiet: bool = False, end: str = "\n") -> None:
-    """Tell a person something on stderr, if that can be; who does not hear it misses no data."""
+    """Tell a person something on stderr, if possible.
+
+    It never carries data.
+
+    Args:
+        text: What is told.
+        quiet: Whether nothing is.
+        end: What stands behind it.
+    """
     if quiet or sys.stderr is None:
         return
     try:
@@ -78,7 +92,14 @@ def note(text: str, *, quiet: bool = False, end: str = "\n") -> None:
 
 
 def complain(message: str, lines: Iterable[str]) -> None:
-    """Tell a person what went wrong, then what helps; each on one line whatever the user's own words in it are."""
+    """Tell a person what went wrong, then what helps.
+
+    Each stands on one line whatever the user's own words in it are.
+
+    Args:
+        message: What went wrong.
+        lines: What helps; empty ones are left out.
+    """
     note("\n".join([f"sfgen: {_line(message)}", *(_line(line) for line in lines if line)]))
 
 

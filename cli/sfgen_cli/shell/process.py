@@ -17,7 +17,7 @@ _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def prepare() -> None:
-    """Make the process as the commands expect it, whatever it was started in."""
+    """Prepare the process for the commands, whatever started it."""
     hold_standard_streams()
     speak_utf8()
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -25,9 +25,10 @@ def prepare() -> None:
 
 
 def hold_standard_streams() -> None:
-    """Put nothing where standard streams were closed, so that no file that is opened later takes their place.
+    """Open the null device where standard streams were closed.
 
-    What a library writes to stderr would else go into, say, the index that is saved.
+    Otherwise a file that is opened later would take their place: what a library writes to stderr would go into, say,
+    the index that is saved.
     """
     for descriptor in range(3):
         try:
@@ -66,9 +67,10 @@ def import_numpy() -> None:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait, which end in an exception: what is half written would be written once more.
+    """Delay SIGINT and SIGTERM until the end of the context.
 
-    Only the main thread is interrupted by them.
+    They end in an exception: what is half written would be written once more. Only the main thread is interrupted by
+    them.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

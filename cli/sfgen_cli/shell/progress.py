@@ -18,11 +18,15 @@ PREPARING = "preparing sfgen for this machine (once)"
 
 @contextlib.contextmanager
 def progress(*, quiet: bool) -> Iterator[Say]:
-    """A line on stderr, where that is a terminal, that says what is being done and for how many seconds already.
+    """Show on stderr what is being done, with the seconds.
 
-    It is erased at the end. The function that the ``with`` statement gives sets what it says. While kernels are
-    compiled, which happens once on a machine, or something large is imported or downloaded, it says that. A download is
-    also told in a line of its own that stays, before it begins, and where stderr is no terminal too.
+    On a terminal it is a line that is erased at the end. The function that the ``with`` statement gives sets what it
+    says. While kernels are compiled, which happens once on a machine, or something large is imported or downloaded, it
+    says that. A download is also told in a line of its own that stays, before it begins, and where stderr is no
+    terminal too.
+
+    Args:
+        quiet: Whether nothing is shown.
     """
     if quiet:
         yield lambda what: None

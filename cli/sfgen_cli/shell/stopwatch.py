@@ -8,9 +8,10 @@ from sfgen.kernels import seconds_of_loading
 
 
 class Stopwatch:
-    """Adds up how long the ``with`` statements took that it was given to, but for waiting for kernels.
+    """Adds up the time of its ``with`` statements.
 
-    To import numba, and to read or compile the kernels that are called, takes a second; what they do, a thousandth.
+    Waiting for kernels does not count: to import numba, and to read or compile the kernels that are called, takes a
+    second; what they do, a thousandth.
 
     Attributes:
         seconds: The sum until now.

@@ -34,7 +34,7 @@ __all__ = [
 
 
 def commands_of(app: typer.Typer) -> dict[str, Any]:
-    """The commands of an application by their names."""
+    """Return the commands of an application by their names."""
     return getattr(typer.main.get_command(app), "commands", {})
 
 
@@ -46,12 +46,12 @@ def prepare_completion() -> None:
 
 
 def completion_script(shell: str, *, program: str, variable: str) -> str:
-    """What a shell reads to complete the words of a program.
+    """Write the script by which a shell completes a program's words.
 
     Args:
         shell: bash, zsh or fish.
-        program: Its name.
-        variable: Of the environment, by which the shell asks the program.
+        program: The program's name.
+        variable: The environment variable by which the shell asks the program.
     """
     from typer._completion_shared import get_completion_script
 
@@ -59,7 +59,15 @@ def completion_script(shell: str, *, program: str, variable: str) -> str:
 
 
 def install_completion(shell: str, *, program: str, variable: str) -> Path:
-    """Put the script where a shell looks for it; its path. The arguments are those of ``completion_script``.
+    """Put the completion script where a shell looks for it.
+
+    Args:
+        shell: bash, zsh or fish.
+        program: The program's name.
+        variable: The environment variable by which the shell asks the program.
+
+    Returns:
+        The path of the script.
 
     Raises:
         OSError: It cannot be written.

@@ -29,7 +29,7 @@ _WORDS = {
 
 
 def what_was_wrong(error: UsageError) -> str:
-    """One line that names the mistake."""
+    """Name the mistake in one line."""
     # format_message() names the option at fault; for an unknown one it lists guesses, which the hint does.
     message = error.message if isinstance(error, NoSuchOption) else error.format_message()
     for typer_says, plain in _WORDS.items():
@@ -38,7 +38,7 @@ def what_was_wrong(error: UsageError) -> str:
 
 
 def what_was_meant(error: UsageError, commands: dict[str, Any], arguments: Sequence[str]) -> str:
-    """One line that helps.
+    """Suggest in one line what was meant.
 
     Args:
         error: What Typer found.
@@ -54,12 +54,17 @@ def what_was_meant(error: UsageError, commands: dict[str, Any], arguments: Seque
 
 
 def quoted(prompt: str, *, instead: str = "PROMPT") -> str:
-    """A prompt as a shell wants it, or a word for one that is too long or too odd to be shown."""
+    """Quote a prompt for a shell, if it is short and printable.
+
+    Args:
+        prompt: The prompt.
+        instead: The word for one that is too long or too odd to be shown.
+    """
     return shlex.quote(prompt) if len(prompt) <= _LONGEST_QUOTED and prompt.isprintable() else instead
 
 
 def one_of(names: Sequence[str]) -> str:
-    """Names as a question lists them.
+    """Join names as a question lists them.
 
     >>> one_of(["--top-k", "--top-p", "--min-p"])
     '--top-k, --top-p or --min-p'
@@ -124,7 +129,13 @@ def _option_meant(error: NoSuchOption, commands: dict[str, Any], arguments: Sequ
 
 
 def one_dash_too_few(argument: str, options: Container[str]) -> str:
-    """The long option that was written with one dash; empty if it was not.
+    """Return the long option that was written with one dash.
+
+    It is empty if the argument is something else.
+
+    Args:
+        argument: A part of the command line.
+        options: The options of the command.
 
     >>> one_dash_too_few("-regex=a", ["--regex", "-r"]), one_dash_too_few("-r", ["--regex", "-r"])
     ('--regex', '')
@@ -142,7 +153,7 @@ def _of_a_sibling(name: str, has: Sequence[str], own: Mapping[str, bool], error:
 
 
 def options_of(command: Any) -> dict[str, bool]:
-    """The options of a command, and whether each takes a value."""
+    """Return a command's options, and whether each takes a value."""
     return {
         name: not (param.is_flag or param.count)
         for param in command.params
@@ -172,7 +183,13 @@ def _command_meant(typed: str, commands: dict[str, Any]) -> str:
 
 
 def near_names(typed: str, known: Iterable[str]) -> list[str]:
-    """What was perhaps meant: what begins so, if that is not much, else what is a slip or two of the fingers away.
+    """Find the names that were perhaps meant.
+
+    These are the few that begin so, else those that are a slip or two of the fingers away.
+
+    Args:
+        typed: What was typed.
+        known: All names.
 
     >>> near_names("--versoin", ["--version", "--verse"]), near_names("--system", ["--step"])
     (['--version'], [])

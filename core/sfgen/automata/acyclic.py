@@ -13,17 +13,25 @@ Label = TypeVar("Label")
 
 
 class State(NamedTuple, Generic[Label]):
-    """Whether a sequence ends here, and (label, number of the next state) in the order of the labels."""
+    """A state: whether a sequence ends here, and its edges.
+
+    Attributes:
+        accepting: Whether a sequence ends here.
+        edges: Label and number of the next state, in the order of the labels.
+    """
 
     accepting: bool
     edges: tuple[tuple[Label, int], ...]
 
 
 def minimal_acyclic(sequences: Iterable[Sequence[Label]]) -> list[State[Label]]:
-    """The states of the smallest deterministic automaton that accepts the sequences; the last one is the start.
+    """Build the minimal acyclic automaton of the sequences (Daciuk et al. 2000).
 
     Args:
         sequences: Sorted and distinct.
+
+    Returns:
+        Its states; the last one is the start.
 
     >>> minimal_acyclic(["ab", "cb"])[-1]
     State(accepting=False, edges=(('a', 1), ('c', 1)))

@@ -29,7 +29,10 @@ _HINT = "Combine smaller automata: use smaller counts in the patterns, or fewer 
 
 
 class Keep(IntEnum):
-    """Which texts a product accepts, as a truth table: bit ``2 * left + right``, where 1 is a side that accepts."""
+    """The truth table of a product: which texts it accepts.
+
+    Bit ``2 * left + right`` says whether a text is accepted, where 1 is a side that accepts it.
+    """
 
     BOTH = 0b1000
     EITHER = 0b1110
@@ -37,7 +40,7 @@ class Keep(IntEnum):
 
 
 def product(left: Deterministic, right: Deterministic, keep: Keep, pattern: str) -> Deterministic:
-    """The automaton that reads with both automata at once: the pairs of states that the start reaches.
+    """Build the product automaton: the pairs of states that the start reaches.
 
     Args:
         left: One automaton.
@@ -80,7 +83,7 @@ def product(left: Deterministic, right: Deterministic, keep: Keep, pattern: str)
 
 
 def complement(automaton: Deterministic, pattern: str) -> Deterministic:
-    """The automaton of all texts that ``automaton`` does not accept.
+    """Build the automaton of all texts that ``automaton`` does not accept.
 
     Args:
         automaton: Any automaton; what it accepts beside texts makes no difference.
@@ -94,7 +97,9 @@ def complement(automaton: Deterministic, pattern: str) -> Deterministic:
 
 @cache
 def all_texts() -> Deterministic:
-    """The minimal automaton of all texts: UTF-8, so neither surrogates nor overlong forms.
+    """Build the minimal automaton of all texts.
+
+    They are UTF-8, without surrogates and overlong forms.
 
     >>> len(all_texts().accepting)
     8
@@ -103,7 +108,7 @@ def all_texts() -> Deterministic:
 
 
 def concatenation(left: Deterministic, right: Deterministic, pattern: str) -> Deterministic:
-    """The automaton of a text of ``left`` and, behind it, a text of ``right``.
+    """Build the automaton of a text of ``left``, then one of ``right``.
 
     Args:
         left: What comes first.

@@ -14,11 +14,14 @@ _MAKERS = "An automaton is made by Dfa.from_regex, Dfa.from_choices or Dfa.from_
 
 
 class Automaton(Protocol):
-    """A deterministic automaton to be read; :class:`sfgen.automata.dfa.Dfa` is one. State 0 is the start."""
+    """A deterministic automaton to be read; state 0 is the start.
+
+    :class:`sfgen.automata.dfa.Dfa` is one.
+    """
 
     @property
     def transitions(self) -> NDArray[np.int32]:
-        """Next state for each state and byte class, int32, shape [states, classes]; -1 is no transition."""
+        """The next states, int32 ``[states, classes]``; -1 is no transition."""
 
     @property
     def byte_classes(self) -> NDArray[np.uint8]:
@@ -34,7 +37,9 @@ class Automaton(Protocol):
 
 
 def check_arrays(automaton: Automaton) -> None:
-    """Refuse arrays that are no automaton; a transition to a state that is not there would be read beyond the end.
+    """Check the shapes and ranges of an automaton's arrays.
+
+    A transition to a state that does not exist would be read beyond the end of an array.
 
     Raises:
         UsageError: An array of another kind or shape, or with a number outside its range.

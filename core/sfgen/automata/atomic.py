@@ -40,7 +40,7 @@ _ANYTHING: Ranges = ((0, 0x10FFFF),)
 
 
 def without_atomics(tree: Node, pattern: str, *, within_text: bool = False) -> Node:
-    """The same language without atomic groups.
+    """Remove atomic groups and possessive repeats; the language stays the same.
 
     Args:
         tree: A tree without anchors.
@@ -48,7 +48,8 @@ def without_atomics(tree: Node, pattern: str, *, within_text: bool = False) -> N
         within_text: Whether other text may follow. Else the pattern is for a whole text.
 
     Raises:
-        PatternError: An atomic group whose other matches may make a difference that is not expressed, with its place.
+        PatternError: An atomic group whose other matches may make a difference that is not expressed, with its
+            position.
     """
     return _Rewriter(pattern).rewrite(tree, _ANYTHING if within_text else ()) if contains(tree, Atomic) else tree
 
@@ -168,7 +169,7 @@ class _Rewriter:
 
 
 def first(node: Node) -> Ranges:
-    """The characters that a non-empty match of ``node`` can begin with."""
+    """Return the characters that a non-empty match of ``node`` can begin with."""
     match node:
         case Characters(ranges):
             return ranges
@@ -200,7 +201,7 @@ def _without_looks(node: Node) -> Node:
 
 
 def nonempty(node: Node) -> Node:
-    """The matches of ``node`` that are not empty."""
+    """Restrict ``node`` to its matches that are not empty."""
     match node:
         case Empty() | Look():
             return NOTHING
@@ -210,7 +211,7 @@ def nonempty(node: Node) -> Node:
         case Alternation(branches):
             return alternation([nonempty(branch) for branch in branches])
         case Repeat(child, minimum, maximum):
-            # The first time that is not empty, before it empty ones if there must be so many, and what may follow.
+            # The first time that is not empty, before it empty ones to make up the minimum, and what may follow.
             later = None if maximum is None else maximum - 1
             ways = [concatenation([nonempty(child), repeat(child, max(minimum - 1, 0), later)])]
             if minimum > 1:
@@ -222,7 +223,7 @@ def nonempty(node: Node) -> Node:
 
 
 def empty(node: Node) -> Node:
-    """What must hold where ``node`` matches the empty text."""
+    """Return the conditions under which ``node`` matches the empty text."""
     match node:
         case Characters():
             return NOTHING

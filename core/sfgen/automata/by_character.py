@@ -1,6 +1,6 @@
 """An automaton over bytes as one over whole characters, and back.
 
-Between two characters, an automaton that accepts nothing but UTF-8 is in other states than inside of one. Seen from
+Between two characters, an automaton that accepts only UTF-8 is in other states than inside of one. Seen from
 those alone, its alphabet is all characters; but it tells few kinds of them apart, and a kind is a *label* here. The way
 back puts between those states what reads a character of a label byte by byte, and makes no state twice: where the
 automaton over labels is minimal, that over bytes is.
@@ -46,7 +46,9 @@ _BEYOND_ASCII = np.arange(2, BLOCKS)
 
 
 class ByCharacter(NamedTuple):
-    """A deterministic automaton over labels of characters: state 0 is the start, -1 no transition.
+    """A deterministic automaton over labels of characters.
+
+    State 0 is the start, -1 is no transition.
 
     Args:
         transitions: int32, shape [states, labels].
@@ -60,7 +62,7 @@ class ByCharacter(NamedTuple):
 
 
 def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
-    """What a trimmed automaton that accepts nothing but UTF-8 does with whole characters.
+    """Convert a trimmed automaton of UTF-8 to one over whole characters.
 
     Args:
         automaton: Each of its states must be reached, and reach an accepting one.
@@ -77,7 +79,7 @@ def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
     table[:-1, -1] = np.arange(states)
     is_read = np.any(table >= 0, axis=0)
 
-    # Inside of a character nothing but a continuation byte is read, and the text cannot end.
+    # Inside of a character only continuation bytes are read, and the text cannot end.
     first_bytes = np.unique(np.delete(classes, range(0x80, 0xC0)))
     between = np.flatnonzero(automaton.accepting | (automaton.transitions[:, first_bytes] >= 0).any(axis=1))
 
@@ -124,7 +126,11 @@ def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
 
 
 def smallest(automaton: ByCharacter) -> ByCharacter | None:
-    """The smallest automaton of the same language, all of whose labels are needed; ``None`` if it accepts nothing."""
+    """Minimize an automaton over labels, and drop labels that are not needed.
+
+    Returns:
+        ``None`` if it accepts no text.
+    """
     blocks, block_of = equal_states(automaton.transitions, automaton.accepting)
     if blocks == 0:
         return None
@@ -133,7 +139,9 @@ def smallest(automaton: ByCharacter) -> ByCharacter | None:
 
 
 def by_bytes(automaton: ByCharacter, pattern: str) -> Deterministic:
-    """The minimal automaton over bytes, in its canonical form, of one that :func:`smallest` made.
+    """Convert an automaton of :func:`smallest` to the minimal one over bytes.
+
+    It is in its canonical form.
 
     Args:
         automaton: What it does with whole characters.
@@ -153,7 +161,7 @@ def by_bytes(automaton: ByCharacter, pattern: str) -> Deterministic:
 def byte_table(
     transitions: NDArray[np.int32], labels: CharacterMap, pattern: str
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """An automaton over labels of characters as one over bytes.
+    """Convert transitions over labels of characters to transitions over bytes.
 
     Args:
         transitions: int32 ``[states, labels]``; -1 for none.

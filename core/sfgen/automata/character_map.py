@@ -17,7 +17,9 @@ BLOCKS = 0x110000 // BLOCK
 
 
 class CharacterMap(NamedTuple):
-    """A number for each code point; -1 for none. Surrogates must have none.
+    """A number for each code point; -1 for none.
+
+    Surrogates must have none.
 
     Args:
         rows: The different blocks, int32, shape [rows, 64].
@@ -29,7 +31,10 @@ class CharacterMap(NamedTuple):
 
     @classmethod
     def of_numbers(cls, numbers: NDArray[np.int32]) -> CharacterMap:
-        """The map of a table with the number of each code point, or of the first few blocks of them."""
+        """Build the map of a table of numbers by code point.
+
+        The table, int32, may end after any block.
+        """
         rows = numbers.reshape(-1, BLOCK)
         chosen, row_of_block = distinct(rows)
         if len(rows) == BLOCKS:
@@ -38,7 +43,7 @@ class CharacterMap(NamedTuple):
         return cls(np.append(rows[chosen], np.full((1, BLOCK), -1), axis=0), np.append(row_of_block, others))
 
     def number(self, code: int) -> int:
-        """The number of a code point.
+        """Return the number of a code point.
 
         >>> letters = CharacterMap.of_numbers(np.arange(0x110000, dtype=np.int32) // 100)
         >>> letters.number(5), letters.number(1234)
@@ -47,22 +52,26 @@ class CharacterMap(NamedTuple):
         return int(self.rows[self.row_of_block[code // BLOCK], code % BLOCK])
 
     def renumbered(self, numbers: NDArray[np.int32]) -> CharacterMap:
-        """The map with each number exchanged for ``numbers[number]``; none stays none."""
+        """Replace each number by ``numbers[number]``; none stays none."""
         rows = np.append(numbers, np.int32(-1)).astype(np.int32)[self.rows]
         chosen, row_of_row = distinct(rows)
         return CharacterMap(rows[chosen], row_of_row[self.row_of_block])
 
     def used(self) -> CharacterMap:
-        """The map with the rows that some block is."""
+        """Drop the rows that no block refers to."""
         used, row_of_block = np.unique(self.row_of_block, return_inverse=True)
         return CharacterMap(self.rows[used], row_of_block.reshape(-1))
 
 
 def paired(left: CharacterMap, right: CharacterMap) -> tuple[CharacterMap, NDArray[np.int32]]:
-    """A map that tells apart what one of two maps tells apart.
+    """Refine two maps into one that distinguishes what either does.
+
+    Args:
+        left: One map.
+        right: The other.
 
     Returns:
-        The map, and for each of its numbers the left and the right one, shape [numbers, 2]. A character that has no
+        The map, and for each of its numbers the left and the right one, int32 ``[numbers, 2]``. A character that has no
         number in one of them has none.
     """
     codes = left.row_of_block * len(right.rows) + right.row_of_block
@@ -77,7 +86,7 @@ def paired(left: CharacterMap, right: CharacterMap) -> tuple[CharacterMap, NDArr
 
 
 def distinct(rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The different rows of a table.
+    """Find the distinct rows of a table.
 
     Returns:
         The number of the first row of each, and for each row which of these it equals.

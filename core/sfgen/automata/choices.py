@@ -14,7 +14,9 @@ from sfgen.errors import UsageError
 
 
 def compile_choices(choices: Iterable[str]) -> Deterministic:
-    """The minimal automaton of the texts, in UTF-8; the same text twice is the same as once.
+    """Build the minimal automaton of the texts, in UTF-8.
+
+    A text that occurs twice counts once.
 
     Raises:
         UsageError: The list is empty, is one string, contains what is not text, or is too long.

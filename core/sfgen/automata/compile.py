@@ -38,7 +38,9 @@ _ANYTHING = repeat(Characters(TEXT), 0, None)
 
 
 def compile_pattern(pattern: str) -> Deterministic:
-    """The minimal automaton of the texts that a pattern matches; it may be that of the empty language.
+    """Build the minimal automaton of the texts that a pattern matches.
+
+    It may be that of the empty language.
 
     Raises:
         PatternError: The pattern cannot be read, or is not supported.
@@ -49,7 +51,9 @@ def compile_pattern(pattern: str) -> Deterministic:
 
 
 def compile_tree(tree: Node, pattern: str) -> Deterministic:
-    """The minimal automaton of the texts that a whole tree matches; it may be that of the empty language.
+    """Build the minimal automaton of the texts that a whole tree matches.
+
+    It may be that of the empty language.
 
     Args:
         tree: What a pattern means, whoever read it.
@@ -87,11 +91,10 @@ class Bordered(NamedTuple):
 
 
 def compile_bordered(pattern: str) -> Bordered:
-    """The automaton of all texts with two borders, between which stands a match of the pattern.
+    r"""Build the automaton of texts with two borders around a match.
 
-    Whatever a match needs to see, it sees of the whole text: of what stands before the first border and behind the
-    second, too. The pattern means what it does for
-    ``re.search``: classes, ``\\b`` and case are those of Unicode unless it says ``(?a)``.
+    A match sees the whole text, with what stands before the first border and behind the second. The pattern means what
+    it does for ``re.search``: classes, ``\b`` and case are those of Unicode unless it says ``(?a)``.
 
     Raises:
         PatternError: The pattern cannot be read, or is not supported.
@@ -108,7 +111,11 @@ def compile_bordered(pattern: str) -> Bordered:
 
 @contextmanager
 def nesting_limit(pattern: str) -> Iterator[None]:
-    """The error for a tree that is too deep for the functions that walk it."""
+    """Turn a ``RecursionError`` inside into an error of the pattern.
+
+    Raises:
+        PatternTooLarge: The tree is too deep for the functions that walk it.
+    """
     try:
         yield
     except RecursionError:
@@ -116,7 +123,11 @@ def nesting_limit(pattern: str) -> Iterator[None]:
 
 
 def demands_on_the_whole(tree: Node) -> tuple[list[Look], Node]:
-    """The lookaheads at the start of a tree and the lookbehinds at its end, and the tree without them."""
+    """Split off lookaheads at a tree's start and lookbehinds at its end.
+
+    Returns:
+        These, and the tree without them.
+    """
     parts = list(tree.parts) if isinstance(tree, Concatenation) else [tree]
     demands: list[Look] = []
     while parts and isinstance(part := parts[0], Look) and not part.behind:

@@ -15,9 +15,10 @@ LONGEST = 4096
 
 
 def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, int]:
-    """The number of texts that lead from a state to an end, for the states that have at most :data:`MOST` such texts.
+    """Count the texts from each state to an end, where few.
 
-    States are taken up when all that follow them are known, so those from which a circle is reached never are.
+    States with more than :data:`MOST` such texts are left out. A state is counted when all that follow it are known, so
+    those from which a cycle is reached never are.
 
     Args:
         dfa: The automaton.
@@ -55,10 +56,18 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
 
 
 def spread(dfa: Dfa, number: int) -> int | None:
-    """The bytes by which the texts that lead from a state to an end differ: the number-th shortest from the shortest.
+    """Bound the lengths of the first ``number`` texts that complete a state.
 
-    Where there are fewer, the longest counts. It is the most over all states, so that of ``number`` ways to complete a
-    text, whichever it is, none needs more bytes beyond the fewest; ``None`` above :data:`LONGEST` bytes.
+    It is the difference in bytes between the shortest such text and the number-th shortest, or the longest where there
+    are fewer; the most over all states. So of ``number`` ways to complete a text none needs more bytes beyond the
+    fewest.
+
+    Args:
+        dfa: The automaton.
+        number: How many texts count.
+
+    Returns:
+        Bytes; ``None`` above :data:`LONGEST`.
 
     >>> spread(Dfa.from_regex("[ab]+"), 3), spread(Dfa.from_regex("a|b{20}"), 5)
     (1, 19)

@@ -44,7 +44,9 @@ _CURRENT, _COUNT, _STAMP, _WORK = 0, 1, 2, 3
 
 
 class Deterministic(NamedTuple):
-    """A deterministic automaton, not yet minimal: state 0 is the start, -1 no transition.
+    """A deterministic automaton, not yet minimal.
+
+    State 0 is the start, -1 is no transition.
 
     Args:
         transitions: int32, shape [states, classes].
@@ -58,7 +60,7 @@ class Deterministic(NamedTuple):
 
 
 def determinize(nfa: Nfa, pattern: str) -> Deterministic:
-    """The reachable part of the subset automaton.
+    """Build the reachable part of the subset automaton.
 
     Args:
         nfa: The automaton.
@@ -75,7 +77,12 @@ def determinize(nfa: Nfa, pattern: str) -> Deterministic:
 def subset_automaton(
     nfa: Nfa, symbols: int, pattern: str
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """The same of an automaton that reads other symbols than bytes: numbers below ``symbols``.
+    """Determinize an automaton whose symbols are numbers below ``symbols``.
+
+    Args:
+        nfa: The automaton; its edges are ranges of symbols.
+        symbols: The number of symbols: 256 for bytes.
+        pattern: The pattern it came from, for messages.
 
     Returns:
         The transitions, int32 ``[states, classes]``; the class of each symbol, int32 ``[symbols]``; whether each state
@@ -165,7 +172,9 @@ class _Tables(NamedTuple):
 
 
 def byte_classes_of(edges: NDArray[np.int32], symbols: int = 256) -> NDArray[np.int32]:
-    """The class of each byte: neighbours that no edge tells apart are one class; int32, shape [symbols].
+    """Group the bytes that no edge distinguishes; int32 ``[symbols]``.
+
+    Each class is a run of neighbours.
 
     Args:
         edges: Source, lowest byte, highest byte, target; shape [edges, 4].

@@ -66,10 +66,10 @@ class Dfa:
 
     @classmethod
     def from_regex(cls, pattern: str) -> Dfa:
-        """The automaton of the texts, in UTF-8, that ``re.fullmatch(pattern, text, re.ASCII)`` accepts.
+        """Compile a pattern: the texts that ``re.fullmatch(pattern, text, re.ASCII)`` accepts.
 
-        The flag is left out where the pattern says ``(?u)``. Unicode properties are understood too, with the sets of
-        the ``regex`` package.
+        The automaton reads their UTF-8. The flag is left out where the pattern says ``(?u)``. Unicode properties are
+        understood too, with the sets of the ``regex`` package.
 
         Raises:
             PatternError: The pattern cannot be read, is not supported, or matches no text at all.
@@ -89,9 +89,10 @@ class Dfa:
 
     @classmethod
     def from_choices(cls, choices: Iterable[str]) -> Dfa:
-        """The automaton of a list of literal texts, in UTF-8; the same text twice is the same as once.
+        """Compile a list of literal texts, in UTF-8.
 
-        The states are numbered as the texts, one after the other, first come to them.
+        A text that occurs twice counts once. The states are numbered as the texts, one after the other, first come to
+        them.
 
         Raises:
             UsageError: The list is empty, is one string, contains what is not text, or is too long.
@@ -106,12 +107,12 @@ class Dfa:
 
     @classmethod
     def from_fsm(cls, fsm: FSM) -> Dfa:
-        """The automaton of the texts, in UTF-8, that a finite state machine of interegular accepts.
+        """Convert a finite state machine of interegular to one over UTF-8.
 
-        ``anything_else`` stands for every character that is no symbol of the machine.
+        ``anything_else`` stands for every character that is not a symbol of the machine.
 
         Raises:
-            UsageError: It is no ``interegular.FSM``, or a symbol of its alphabet is not a single character.
+            UsageError: It is not an ``interegular.FSM``, or a symbol of its alphabet is not a single character.
             PatternTooLarge: The automaton passes a limit.
 
         >>> import interegular
@@ -138,7 +139,14 @@ class Dfa:
         return f"Dfa({named}states={len(self)}, accepting={int(self.accepting.sum())})"
 
     def step(self, state: int, byte: int) -> int:
-        """The state after one byte; -1 when it is refused.
+        """Return the state after one byte; -1 when it is refused.
+
+        Args:
+            state: Where the byte is read.
+            byte: Its value, 0 to 255.
+
+        Raises:
+            UsageError: There is no such state or byte.
 
         >>> Dfa.from_choices(["a"]).step(0, ord("b"))
         -1
@@ -148,7 +156,14 @@ class Dfa:
         return int(self.transitions[self._state(state), self.byte_classes[byte]])
 
     def walk(self, data: bytes, state: int = 0) -> int:
-        """The state after some bytes; -1 when one of them is refused.
+        """Return the state after some bytes; -1 when one is refused.
+
+        Args:
+            data: The bytes.
+            state: Where the first of them is read.
+
+        Raises:
+            UsageError: There is no such state, or ``data`` is not bytes.
 
         >>> Dfa.from_choices(["ab"]).walk(b"ab")
         2
@@ -162,7 +177,10 @@ class Dfa:
         return state
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether the whole text is in the language; a string with a lone surrogate is no text and never is."""
+        """Tell whether the whole text is in the language.
+
+        A string with a lone surrogate is not text and never is.
+        """
         data = arguments.utf8("text", text)
         if data is None:
             return False
@@ -170,10 +188,12 @@ class Dfa:
         return state >= 0 and bool(self.accepting[state])
 
     def shortest(self) -> bytes:
-        """A shortest accepted text; of several, the one with the smaller byte where they first differ.
+        """Find a shortest accepted text.
+
+        Of several it is the one with the smaller byte where they first differ.
 
         Raises:
-            ValueError: The language is empty, which no automaton from a pattern or from choices is.
+            ValueError: The language is empty, which that of a pattern or of choices never is.
 
         >>> Dfa.from_regex("[b-d]+(xy|z)").shortest()
         b'bz'
@@ -198,7 +218,7 @@ class Dfa:
         raise ValueError("the language is empty")
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask ``re`` about a text that this automaton accepts, where there is a pattern to ask about.
+        """Ask ``re`` about an accepted text, where there is a pattern.
 
         Returns:
             ``None`` if nobody refuses the text; else the pattern, and who refuses.
@@ -209,11 +229,11 @@ class Dfa:
         return None if refused_by is None else {"pattern": self.pattern or "", "refused by": refused_by}
 
     def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
-        """The named groups of the pattern in a text that matches, as ``re`` divides it.
+        """Find the pattern's named groups in a matching text, as ``re`` does.
 
         Returns:
-            Nothing where the pattern has none; ``None`` where the text does not match, or ``re`` cannot tell in a
-            quarter of a second.
+            An empty tuple where the pattern has none; ``None`` where the text does not match, or ``re`` cannot tell in
+            a quarter of a second.
 
         >>> dfa = Dfa.from_regex("(?P<name>[A-Z][a-z]+) is (?P<age>[0-9]+)")
         >>> [(group.name, group.span) for group in dfa.groups("Ada is 36")]
@@ -231,7 +251,9 @@ class Dfa:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no text at all is accepted, which can be for what ``& - ~ +`` and :meth:`from_fsm` make.
+        """Whether no text at all is accepted.
+
+        That can be so for what ``& - ~ +`` and :meth:`from_fsm` make.
 
         >>> (Dfa.from_regex("[0-9]+") & Dfa.from_regex("[a-z]+")).is_empty
         True
@@ -239,7 +261,7 @@ class Dfa:
         return not self.accepting.any()
 
     def equivalent(self, other: Dfa) -> bool:
-        """Whether both accept the same texts.
+        """Tell whether both accept the same texts.
 
         >>> Dfa.from_regex("a|b").equivalent(Dfa.from_choices(["b", "a"]))
         True
@@ -253,7 +275,7 @@ class Dfa:
         )
 
     def issubset(self, other: Dfa) -> bool:
-        """Whether ``other`` accepts every text that this one accepts; also written ``self <= other``.
+        """Tell whether ``other`` accepts every text of this one: ``self <= other``.
 
         Raises:
             PatternTooLarge: The automata are too large to be walked side by side.
@@ -319,7 +341,7 @@ class Dfa:
     # ---- to be looked at ---------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The automaton over whole characters as plain data for JSON.
+        """Return the automaton over whole characters as plain data for JSON.
 
         Returns:
             ``pattern``, ``initial``, ``final``, ``states`` (their number, those inside of characters too) and
@@ -332,7 +354,9 @@ class Dfa:
         return to_dict(self)
 
     def to_dot(self, *, max_states: int = STATES_DRAWN) -> str:
-        """The automaton over whole characters in the language of Graphviz; see ``sfgen.automata.dot``.
+        """Draw the automaton over whole characters in Graphviz's language.
+
+        See ``sfgen.automata.dot``.
 
         >>> print(Dfa.from_regex("[0-9]+").to_dot().splitlines()[-3].strip())
         0 -> 1 [label="[0-9]"];
@@ -342,7 +366,9 @@ class Dfa:
         return to_dot(character_graph(self, max_states=max_states))
 
     def to_mermaid(self, *, max_states: int = STATES_DRAWN) -> str:
-        """The automaton over whole characters as a Mermaid flowchart; see ``sfgen.automata.mermaid``.
+        """Draw the automaton over whole characters as a Mermaid flowchart.
+
+        See ``sfgen.automata.mermaid``.
 
         >>> print(Dfa.from_regex("[0-9]+").to_mermaid().splitlines()[3].strip())
         s0 -->|"[0-9]"| s1

@@ -20,7 +20,7 @@ _SHOWN = 2  # lines of what Graphviz says: with the hint three, the most that an
 
 
 def to_dot(graph: Graph) -> str:
-    r"""The graph in the language of Graphviz, to be laid out by its ``dot``.
+    """Write the graph in Graphviz's language, to be laid out by ``dot``.
 
     >>> from sfgen.automata import Dfa
     >>> from sfgen.automata.graph import character_graph
@@ -73,7 +73,7 @@ def _quoted(text: str) -> str:
 
 
 def svg(source: str, *, seconds: float = _SECONDS) -> str:
-    """What Graphviz's ``dot`` draws from its language, as SVG.
+    """Render Graphviz's language as SVG with ``dot``.
 
     Args:
         source: The graph.

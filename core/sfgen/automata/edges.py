@@ -32,7 +32,7 @@ class Edge(NamedTuple):
 
 
 def character_edges(automaton: Automaton) -> tuple[Edge, ...]:
-    """All edges over whole characters, from the states that the start reaches by whole characters.
+    """List the edges over whole characters between states that the start reaches.
 
     There is one for each pair of states, sorted by source and then by its first character. Bytes that are part of no
     character, which only an automaton made by hand can read, have no edge.
@@ -55,7 +55,11 @@ def character_edges(automaton: Automaton) -> tuple[Edge, ...]:
 
 
 def following(automaton: Automaton, state: int) -> Ranges:
-    """The characters that can follow in one state, which must be one between two characters.
+    """Return the characters that can follow in one state.
+
+    Args:
+        automaton: The automaton.
+        state: One between two characters.
 
     >>> from sfgen.automata import Dfa
     >>> following(Dfa.from_regex("[a-z]+!"), 1)
@@ -65,7 +69,7 @@ def following(automaton: Automaton, state: int) -> Ranges:
 
 
 class WholeCharacters:
-    """The edges of one automaton over whole characters, each state's found when it is asked for."""
+    """The edges of an automaton over whole characters, each found on demand."""
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
@@ -77,14 +81,17 @@ class WholeCharacters:
         self._inside: dict[tuple[int, int], dict[int, _Found]] = {}
 
     def edges(self, state: int) -> tuple[Edge, ...]:
-        """The edges from one state between two characters, by their first characters."""
+        """List the edges from a state between two characters, by first character."""
         edges = self._edges.get(state)
         if edges is None:
             edges = self._edges[state] = self._read(state)
         return edges
 
     def reached(self) -> set[int]:
-        """The states that the start reaches by whole characters; found without the characters, so in less time."""
+        """Find the states that the start reaches by whole characters.
+
+        The characters themselves are not worked out, which takes less time.
+        """
         rows = self._automaton.transitions
         every = [(0, self._one_byte)] + [(count, runs) for count, _, runs in self._leads]
         inside = [(0, self._continuation)]

@@ -24,9 +24,13 @@ _Taken: TypeAlias = "tuple[_Taken, Edge] | None"
 
 
 def examples(dfa: Dfa, count: int) -> list[str]:
-    """Up to ``count`` different texts of the language; where there are no more, all of them.
+    """List different texts of the language.
 
-    Asking for more gives the same texts and others after them.
+    A higher ``count`` gives the same texts and others after them.
+
+    Args:
+        dfa: The automaton.
+        count: The most texts; fewer where the language has no more.
 
     >>> examples(Dfa.from_regex("hot|cold|[0-9]{4}(-[0-9]{2})?"), 5)
     ['hot', 'cold', '0000', '1111-11', '1111']
@@ -37,7 +41,7 @@ def examples(dfa: Dfa, count: int) -> list[str]:
 
 
 def _every_text(dfa: Dfa, count: int) -> Iterator[str]:
-    """The texts in their order, at least ``count`` of them if there are so many."""
+    """The texts in their order, at least ``count`` of them if there are that many."""
     ways = _Ways(dfa)
     seen = set()
     for text in _covering(ways):

@@ -23,7 +23,10 @@ _ASCII: tuple[Ranges, ...] = (
 
 
 def rank(characters: Ranges) -> tuple[int, int]:
-    """Where the first character of a set stands in the order; its code point comes last. The set is not empty.
+    """Rank the most familiar character of a set that is not empty.
+
+    Returns:
+        Its place in the order, and its code point.
 
     >>> [chr(rank(ranges)[1]) for ranges in (((0, 0x10FFFF),), ((0, 0x60),), ((0, 0x20),), ((0x80, 0xFF),))]
     ['a', 'A', ' ', 'ª']

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 
 def over_bytes(fsm: FSM) -> Deterministic:
-    """The automaton of the texts, in UTF-8, that the machine accepts; not minimal.
+    """Convert a finite state machine of interegular to one over bytes.
+
+    It accepts the UTF-8 of the same texts, and is not minimal.
 
     Args:
         fsm: The machine. Transitions may be missing, and states may lead nowhere.
 
     Raises:
-        UsageError: It is no machine of interegular, or a symbol of its alphabet is not a single character.
+        UsageError: It is not a machine of interegular, or a symbol of its alphabet is not a single character.
         PatternTooLarge: The automaton passes a limit.
     """
     from interegular.fsm import FSM

@@ -24,14 +24,19 @@ TITLE_WIDTH = 80
 
 
 class GraphState(NamedTuple):
-    """A state that is drawn, and whether the text may end in it."""
+    """A state that is drawn.
+
+    Attributes:
+        number: The state.
+        accepting: Whether the text may end in it.
+    """
 
     number: int
     accepting: bool
 
 
 class GraphEdge(NamedTuple):
-    """An edge between two states that are drawn, with what is written on it."""
+    """An edge between two states that are drawn, with its label."""
 
     source: int
     target: int
@@ -64,7 +69,7 @@ class Graph:
 
     @property
     def labelled(self) -> list[tuple[GraphState, str]]:
-        """The states with what stands in them in place of their numbers; empty: the number."""
+        """The states with their labels; where a label is empty: the number."""
         return list(zip(self.states, self.labels or [""] * len(self.states), strict=True))
 
     @property
@@ -82,7 +87,7 @@ class Graph:
 
 
 def character_graph(automaton: Automaton, *, max_states: int = STATES_DRAWN) -> Graph:
-    """The automaton over whole characters; what stands inside of a character is folded away.
+    """Build the graph over whole characters, the states inside them folded.
 
     Args:
         automaton: The automaton.
@@ -112,12 +117,12 @@ def drawn(
     states: Callable[[], int],
     max_states: int,
 ) -> Graph:
-    """The states nearest to the start, with the edges between them.
+    """Build the graph of the states nearest to the start.
 
     Args:
         automaton: The automaton that the states are of.
-        leaving: The edges from a state: where to, and what is written on them.
-        states: How many states there are; asked for only when some are left out.
+        leaving: The edges from a state: where to, and their labels.
+        states: Counts the states; called only when some are left out.
         max_states: States that are drawn.
 
     Raises:
@@ -146,13 +151,16 @@ def drawn(
 
 
 def title_of(pattern: str | None) -> str:
-    """A pattern on one line, cut if it is long."""
+    """Write a pattern on one line, cut if it is long."""
     text = visible(pattern or "")
     return text if len(text) <= TITLE_WIDTH else text[: TITLE_WIDTH - 1] + CUT
 
 
 def to_dict(automaton: Automaton) -> dict[str, Any]:
-    """The automaton over whole characters as plain data; see :meth:`sfgen.automata.dfa.Dfa.to_dict`."""
+    """Return the automaton over whole characters as plain data.
+
+    See :meth:`sfgen.automata.dfa.Dfa.to_dict`.
+    """
     reader = WholeCharacters(automaton)
     transitions = {
         str(state): {label(edge.characters, width=sys.maxsize): edge.target for edge in reader.edges(state)}

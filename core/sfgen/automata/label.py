@@ -36,7 +36,7 @@ _UNSEEN = frozenset([0x2800, 0x3164, 0xFFA0, *range(0x115F, 0x1200), *range(0xD7
 
 @lru_cache(maxsize=4096)
 def label(characters: Ranges, *, width: int = 24) -> str:
-    r"""The set as a pattern that reads one character of it.
+    r"""Write a set of characters as a pattern that reads one.
 
     A set that is too long is cut, and ends with ``…`` then; without it, the label is a pattern whose characters are
     exactly the set.
@@ -78,7 +78,9 @@ def label(characters: Ranges, *, width: int = 24) -> str:
 
 
 def visible(text: str) -> str:
-    r"""A text on one line in which everything can be seen: what cannot be is written by its number. Spaces stay.
+    r"""Write a text on one line; escape what cannot be seen.
+
+    Spaces stay.
 
     >>> print(visible("né\n\u200b 日"), visible("\u0301"))
     né\n\u200b 日 \u0301
@@ -87,7 +89,10 @@ def visible(text: str) -> str:
 
 
 def seen(text: str) -> Iterator[str]:
-    """What :func:`visible` writes for each character of a text: a combining character stays if it follows a letter."""
+    """Yield what :func:`visible` writes for each character.
+
+    A combining character stays if it follows a letter.
+    """
     joins = False  # whether a combining character would stand on a letter
     for character in text:
         is_mark = unicodedata.category(character).startswith("M")
@@ -162,7 +167,7 @@ def _character(code: int) -> str:
 
 
 def number(code: int) -> str:
-    """A character by its number, as a pattern has it."""
+    """Write a character by its number, as a pattern does."""
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
@@ -173,12 +178,14 @@ def _is_number(item: str) -> bool:
 
 
 def columns(text: str) -> int:
-    """The columns that a text takes where letters have a fixed width."""
+    """Count a text's columns in a font of fixed width."""
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def characters_from(first_bytes: Iterable[int], width: int = 60) -> str:
-    r"""Characters by the bytes that may come where one begins; those beyond ASCII are taken for all or none.
+    r"""Describe the characters that may begin with some bytes.
+
+    Those beyond ASCII are taken for all or none.
 
     Args:
         first_bytes: The bytes, ascending.

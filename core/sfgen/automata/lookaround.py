@@ -42,7 +42,7 @@ _NONE: Obligations = frozenset()
 
 
 def without_lookarounds(nfa: Nfa, pattern: str) -> Nfa:
-    """A plain automaton for the same language.
+    """Build a plain automaton of the same language.
 
     Args:
         nfa: The automaton of the pattern, with its lookarounds.
@@ -82,14 +82,14 @@ def without_lookarounds(nfa: Nfa, pattern: str) -> Nfa:
 
 
 class Machine:
-    """Automata under one numbering of states: those that read the text, and their lookarounds'.
+    """The automata of a text and of its lookarounds, numbered together.
 
     Args:
         edges: From each state: first and last label, and the target.
-        epsilons: From each state what leads on without reading: the target and the guard, as :class:`Nfa` has them.
+        epsilons: From each state the transitions that read nothing: the target and the guard, as :class:`Nfa` has them.
         behind: Of each lookaround whether it is a lookbehind; those inside others come before these.
         starts: The first state of each lookaround; the one behind it is its only accepting state.
-        classes: How many labels there are.
+        classes: The number of labels.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Machine:
         self.work += steps
 
     def met_at_end(self, obligation: tuple[bool, Threads]) -> bool:
-        """Whether an obligation is met where the text ends."""
+        """Tell whether an obligation is met where the text ends."""
         negative, threads = obligation
         matched = any(state in self.ends and all(map(self.met_at_end, inner)) for state, inner in threads)
         return matched != negative
@@ -233,9 +233,9 @@ class _PatternMachine(Machine):
 
 
 class Place:
-    """A kind of place in the text: behind some byte, where the lookbehinds know something.
+    """A kind of position: the byte before it, and the lookbehinds' state.
 
-    All that it answers depends on these two alone, so it is worked out once and holds wherever they are the same.
+    All its answers depend on these two alone, so that each is worked out once for all positions of the kind.
     """
 
     def __init__(self, machine: Machine, before: Trackers | None, label: int) -> None:
@@ -253,7 +253,12 @@ class Place:
                 self.trackers[number] = _smallest([*self.read(going), *self.closure([(start, _NONE)])])
 
     def read(self, threads: Threads, *, ends_stay: bool = False) -> Threads:
-        """Where the byte leads the threads. A lookahead that has accepted stays so, whatever follows."""
+        """Read the byte with some threads.
+
+        Args:
+            threads: Where they are before it.
+            ends_stay: Whether a thread that has accepted stays so: that of a lookahead.
+        """
         self.machine.spend(len(threads))
         found: list[Thread] = []
         for thread in threads:
@@ -266,7 +271,7 @@ class Place:
         return _smallest(found)
 
     def step(self, thread: Thread) -> Threads:
-        """Where the byte leads one thread."""
+        """Read the byte with one thread."""
         if thread not in self.steps:
             state, obligations = thread
             targets = [target for low, high, target in self.machine.edges.get(state, ()) if low <= self.label <= high]
@@ -276,7 +281,7 @@ class Place:
         return self.steps[thread]
 
     def keep(self, obligations: Obligations) -> Obligations | None:
-        """What is left of obligations after the byte; ``None`` if one is broken."""
+        """Advance obligations by the byte; ``None`` if one is broken."""
         left: Obligations = _NONE
         for obligation in obligations:
             outcome = self.advanced.get(obligation)
@@ -290,7 +295,10 @@ class Place:
         return left
 
     def closure(self, seeds: list[Thread]) -> Threads:
-        """The threads that the seeds become without reading; only those in states that read or accept are kept."""
+        """Follow the transitions that read nothing from some threads.
+
+        Only threads in states that read or accept are kept.
+        """
         machine = self.machine
         seen: set[Thread] = set()
         stack = seeds
@@ -312,7 +320,11 @@ class Place:
         )
 
     def guard(self, guard: int) -> bool | Obligations:
-        """Whether a guard holds at this place, as far as that is known: else the obligations under which it does."""
+        """Decide whether a guard holds here.
+
+        Returns:
+            The answer, or the obligations under which it holds.
+        """
         if guard not in self.guards:
             number = abs(guard) - 1
             start = self.machine.starts[number]
@@ -324,7 +336,12 @@ class Place:
         return self.guards[guard]
 
     def decide(self, negative: bool, threads: Threads) -> bool | Obligations:
-        """An obligation as simple as it can be: met, broken, or what remains to be met."""
+        """Simplify an obligation: met, broken, or what remains to be met.
+
+        Args:
+            negative: Whether the lookaround must not match.
+            threads: Where its automaton stands.
+        """
         if not threads:
             return negative
         if any(state in self.machine.ends and not inner for state, inner in threads):

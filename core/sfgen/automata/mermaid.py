@@ -8,7 +8,7 @@ _PLAIN = frozenset(" ,[]!=/'")  # besides letters and digits; all else may mean 
 
 
 def to_mermaid(graph: Graph) -> str:
-    """The graph as a flowchart.
+    """Write the graph as a flowchart.
 
     >>> from sfgen.automata import Dfa
     >>> from sfgen.automata.graph import character_graph

@@ -17,7 +17,7 @@ from sfgen.kernels import Flags, FlagsOut, Int, Int32sOut, Int32Table, kernel
 
 
 def minimize(automaton: Deterministic) -> Deterministic:
-    """The smallest deterministic automaton of the same language, in its canonical form.
+    """Minimize an automaton (Hopcroft 1971) and number its states canonically.
 
     The start is number 0. The others are numbered by a walk with a stack that holds the start: the state pushed last is
     popped, its bytes are visited in ascending order, and each target seen for the first time gets the next number and
@@ -44,7 +44,15 @@ def minimize(automaton: Deterministic) -> Deterministic:
 
 
 def equal_states(transitions: NDArray[np.int32], accepting: NDArray[np.bool_]) -> tuple[int, NDArray[np.int32]]:
-    """Number of blocks, and the block of each state (-1: dropped)."""
+    """Partition the states by equivalence (Hopcroft 1971).
+
+    Args:
+        transitions: int32 ``[states, classes]``; -1 is no transition.
+        accepting: bool ``[states]``.
+
+    Returns:
+        The number of blocks, and the block of each state, int32 ``[states]`` (-1: dropped).
+    """
     states, classes = transitions.shape
     block_of = np.full(states, -1, dtype=np.int32)
     if states == 0:
@@ -222,7 +230,17 @@ def _equal_states(
 def numbered(
     transitions: NDArray[np.int32], accepting: NDArray[np.bool_], blocks: int, block_of: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """The table over blocks and joined classes, the joined class of each class, and the accepting blocks; numbered."""
+    """Number the blocks canonically, and join equal classes.
+
+    Args:
+        transitions: int32 ``[states, classes]``; -1 is no transition.
+        accepting: bool ``[states]``.
+        blocks: The number of blocks.
+        block_of: The block of each state, int32 ``[states]``; -1: dropped.
+
+    Returns:
+        The transitions, int32 ``[blocks, joined classes]``; the joined class of each class; whether each block accepts.
+    """
     member = np.empty(blocks + 1, dtype=np.int64)
     member[block_of] = np.arange(len(block_of))  # the last is for -1
     member = member[:-1]

@@ -39,12 +39,14 @@ BORDER = 0xFF
 """The byte of a border: it is never in UTF-8."""
 
 
-_FEW = 6  # so many copies of a fragment are made faster one by one
+_FEW = 6  # up to this number, copies of a fragment are made faster one by one
 
 
 @dataclass(frozen=True, eq=False)
 class Nfa:
-    """A nondeterministic automaton over bytes; state 0 is the start, state 1 the only accepting state.
+    """A nondeterministic automaton over bytes.
+
+    State 0 is the start, state 1 the only accepting state.
 
     Args:
         states: Number of states.
@@ -70,7 +72,7 @@ class Lookaround:
 
 
 def build(tree: Node, pattern: str) -> Nfa:
-    """The automaton of a tree without anchors and atomic groups.
+    """Build the automaton of a tree without anchors and atomic groups.
 
     Args:
         tree: What :func:`sfgen.regex.anchors` and :func:`sfgen.automata.atomic.without_atomics` made of the pattern.
@@ -115,7 +117,7 @@ class Plan:
         self.lookaround_size = 0
 
     def total(self, tree: Node) -> int:
-        """All states and transitions of a pattern."""
+        """Count all states and transitions of a pattern."""
         return sum(self.size(tree)) + self.lookaround_size
 
     def size(self, node: Node) -> tuple[int, int]:

@@ -20,7 +20,7 @@ _SECONDS = 5.0
 def mimebundle(
     automaton: Automaton, text: str, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """The automaton in each form that a notebook can take, by media type.
+    """Render the automaton in each form that a notebook can show.
 
     The picture is SVG where Graphviz is installed, and else a Mermaid flowchart in Markdown. It is left out where there
     is too much to be seen on it.
@@ -30,6 +30,9 @@ def mimebundle(
         text: What is shown where there are no pictures.
         include: The media types that are wanted; all by default.
         exclude: Media types that are not.
+
+    Returns:
+        The forms, by media type.
 
     >>> from sfgen.automata import Dfa
     >>> sorted(mimebundle(Dfa.from_regex("[0-9]+"), "a number", exclude=["image/svg+xml"]))

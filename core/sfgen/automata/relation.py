@@ -30,7 +30,13 @@ class Relation:
 
 
 def relation(left: Dfa, right: Dfa) -> Relation:
-    """Compare two languages of texts; of several shortest texts the one with the more familiar characters is told.
+    """Compare two languages, with shortest texts as evidence.
+
+    Of several shortest texts the one with the more familiar characters is told.
+
+    Args:
+        left: One automaton.
+        right: The other.
 
     Raises:
         PatternTooLarge: The automata are too large to be walked side by side.

@@ -34,7 +34,7 @@ class ByteAutomaton(NamedTuple):
 
 
 def byte_sequences(ranges: Ranges) -> Iterator[tuple[ByteRange, ...]]:
-    """The encodings of a set as products of byte ranges, in ascending order, without overlap.
+    """Encode a set as products of byte ranges, ascending and disjoint.
 
     >>> list(byte_sequences(((0x61, 0x7A), (0xE9, 0xE9))))
     [((97, 122),), ((195, 195), (169, 169))]
@@ -65,7 +65,10 @@ def _split(first: int, last: int, length: int) -> Iterator[tuple[ByteRange, ...]
 
 @lru_cache(maxsize=4096)
 def byte_automaton(ranges: Ranges) -> ByteAutomaton:
-    """The smallest automaton over bytes that reads one character of the set; an empty set has no edges."""
+    """Build the smallest automaton over bytes that reads one character.
+
+    The character is of the set; for an empty set there are no edges.
+    """
     if ranges and ranges[-1][1] <= 0x7F:
         return ByteAutomaton(0, tuple((0, low, high, 1) for low, high in ranges))
     states = minimal_acyclic(byte_sequences(ranges))

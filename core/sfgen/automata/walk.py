@@ -37,7 +37,7 @@ class Walk:
 
 
 class Walker:
-    """Reads texts with one automaton, of which it keeps what can follow in the states that were asked for.
+    """Reads texts with one automaton, and caches what can follow.
 
     Args:
         dfa: The automaton; what it accepts is text.
@@ -49,7 +49,10 @@ class Walker:
         self._following: dict[int, Ranges] = {}
 
     def walk(self, text: str) -> Walk:
-        """Read a text from the start; a lone surrogate in it is refused."""
+        """Read a text from the start.
+
+        A lone surrogate in it is refused.
+        """
         classes, transitions = self._dfa.byte_classes.item, self._dfa.transitions.item
         state, states = 0, [0]
         stopped = None
@@ -70,7 +73,7 @@ class Walker:
         return Walk(text, tuple(states), stopped, verdict, expected, may_end)
 
     def following(self, state: int) -> Ranges:
-        """The characters that can follow in a state between two characters."""
+        """Return the characters that can follow in a state between two characters."""
         if state not in self._following:
             self._following[state] = union(*(edge.characters for edge in self._edges.edges(state)))
         return self._following[state]
@@ -78,6 +81,10 @@ class Walker:
 
 def walk(dfa: Dfa, text: str) -> Walk:
     """Read one text from the start; for many there is :class:`Walker`.
+
+    Args:
+        dfa: The automaton.
+        text: The text.
 
     >>> dfa = Dfa.from_regex("[a-z]{3}[0-9]?")
     >>> [walk(dfa, text).verdict for text in ("abc", "ab", "0")]

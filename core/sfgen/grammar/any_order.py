@@ -35,7 +35,12 @@ class Names(NamedTuple):
 
 
 def names_of(members: AnyOrder, takes: Mapping[int, int]) -> Names:
-    """The names of a rule, by the states of its automaton that take them."""
+    """Describe the names of a rule and the states that take them.
+
+    Args:
+        members: The rule.
+        takes: The number of the name that a step into a state takes, by state of its automaton.
+    """
     needed = sum(1 << number for number, member in enumerate(members.members) if member.is_needed)
     return Names(len(members.members), needed, members.minimum, members.maximum, takes)
 
@@ -56,29 +61,42 @@ _NO_TEXTS: frozenset[bytes] = frozenset()
 
 
 def texts_read(register: object) -> frozenset[bytes]:
-    """The texts in the register of a rule that makes distinct calls."""
+    """Return the texts in a register of distinct calls."""
     return register.texts if isinstance(register, Seen) else _NO_TEXTS
 
 
 def names_taken(register: object) -> int:
-    """The number in a register: a count, or names, a bit for each; 0 where there is neither."""
+    """Return the number in a register: a count, or names as bits.
+
+    It is 0 where there is neither.
+    """
     if isinstance(register, Seen):
         return register.taken
     return register if isinstance(register, int) else 0
 
 
 def narrow(register: object) -> int:
-    """What kernels see of a register."""
+    """Return the part of a register that kernels see."""
     return names_taken(register) & (1 << NARROW) - 1
 
 
 def with_text(register: object, text: bytes) -> Seen:
-    """The register after another text of a distinct call."""
+    """Add the text of a distinct call to a register.
+
+    Args:
+        register: The register before.
+        text: UTF-8.
+    """
     return Seen(texts_read(register) | {text}, names_taken(register))
 
 
 def with_name(register: int | bytes | Seen, number: int) -> int | Seen | None:
-    """The register after a name; ``None`` if the name was read before."""
+    """Add a name to a register; ``None`` if it was read before.
+
+    Args:
+        register: The register before.
+        number: The position of the name among the rule's members.
+    """
     taken = names_taken(register)
     if taken >> number & 1:
         return None
@@ -87,7 +105,10 @@ def with_name(register: int | bytes | Seen, number: int) -> int | Seen | None:
 
 
 def with_marks(members: AnyOrder) -> Expression:
-    """All members at any time, again and again: what the automaton of the rule reads, with marks behind names."""
+    """Repeat all members any number of times, with marks behind their names.
+
+    This is what the automaton of the rule reads; the register does the rest.
+    """
     if any(member.is_needed for member in members.members[NARROW:]):
         raise InternalError(f"the names that are needed are among the first {NARROW} of a rule")
     sorts: list[Expression] = [
@@ -107,7 +128,10 @@ def with_marks(members: AnyOrder) -> Expression:
 
 
 def in_one_order(members: AnyOrder) -> Expression:
-    """Some of the texts: members in the order in which they are listed, as few as there must be, or more."""
+    """Put the members in the order in which they are listed.
+
+    These are some of the texts only: with as few members as there must be, or more.
+    """
     lacking = max(0, members.minimum - sum(member.is_needed for member in members.members))
     most = len(members.members) if members.maximum is None else members.maximum
     listed: list[Member] = []

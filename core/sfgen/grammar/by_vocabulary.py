@@ -14,7 +14,9 @@ Made = TypeVar("Made")
 
 
 class KeptByVocabulary(Generic[Made]):
-    """Makes something of a vocabulary when it is first asked for. Safe to share between threads.
+    """Makes something of a vocabulary on demand, and caches it.
+
+    It can be shared between threads.
 
     Args:
         make: Makes it.
@@ -30,10 +32,10 @@ class KeptByVocabulary(Generic[Made]):
         self._kept: WeakKeyDictionary[Vocabulary, Made] = WeakKeyDictionary()
 
     def of(self, vocabulary: Vocabulary) -> Made:
-        """What there is for a vocabulary.
+        """Return what was made of a vocabulary; make it the first time.
 
         Raises:
-            UsageError: It is none.
+            UsageError: It is not a vocabulary.
         """
         arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         with self._lock:

@@ -52,7 +52,7 @@ class Completion:
     Args:
         network: The network.
         distances: The fewest bytes to the ends, by the bytes that may be used.
-        vocabulary: The tokens; ``None`` if only texts are asked for.
+        vocabulary: The tokens; ``None`` if only texts are needed.
     """
 
     def __init__(self, network: Network, distances: Distances, vocabulary: Vocabulary | None) -> None:
@@ -73,14 +73,20 @@ class Completion:
         self._in_order: dict[tuple[tuple[bytes, int], ...], TextsInOrder] = {}
 
     def text(self, position: Position) -> bytes:
-        """The shortest text from a position to an end, which there must be."""
+        """Return the shortest text from a position to an end.
+
+        There must be one.
+        """
         best = _shortest(self._of(configuration) for configuration in position)
         if best is _NO_WAY:
             raise InternalError("there is no way to complete a text")
         return best.text
 
     def tokens_left(self, position: Position) -> int:
-        """The fewest tokens of the shortest text to an end; ``UNREACHABLE`` if it cannot be written."""
+        """Count the fewest tokens of the shortest text to an end.
+
+        It is ``UNREACHABLE`` if the text cannot be written.
+        """
         least = int(UNREACHABLE)
         for configuration in position:
             state, register, node = configuration
@@ -158,15 +164,24 @@ class Completion:
     # ---- the rest of a rule ----------------------------------------------------------------------------------------
 
     def rest(self, state: int, register: Register) -> bytes:
-        """The shortest text from a state to the end of its rule; the smallest of several.
+        """Return the shortest text to the end of a state's rule.
+
+        Of several it is the smallest.
+
+        Args:
+            state: Where the text stands in the rule.
+            register: The register of the rule's frame.
 
         Raises:
-            NoTextLeft: Too few texts that must be distinct are left, as far as the next ones are looked at.
+            NoTextLeft: Too few texts that must be distinct are left, as far as the next ones are compared.
         """
         return self._rest(state, register)[0]
 
     def later_texts(self, configuration: Configuration) -> frozenset[bytes]:
-        """What shortest completions read by distinct calls behind the text of such a call that has begun."""
+        """Return the texts that shortest completions read by later distinct calls.
+
+        They stand behind the text of such a call that has begun.
+        """
         state, register, node = configuration
         later: frozenset[bytes] = frozenset()
         for frame in self._open(node) if node.is_distinct else ():
@@ -323,7 +338,7 @@ class Completion:
 
 
 def shortest_text(reader: Reader) -> bytes:
-    """The shortest text of a network, the smallest of several.
+    """Return the shortest text of a network, the smallest of several.
 
     >>> from sfgen.grammar.network import network_of
     >>> from sfgen.grammar.rules import Alternation, Grammar, Literal

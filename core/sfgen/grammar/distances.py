@@ -28,7 +28,9 @@ from sfgen.kernels import Flags, Int, Int32s, Int64s, Int64sOut, kernel
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """The fewest bytes from each state to the end of its rule, by the bytes that may be used.
+    """The fewest bytes from each state to the end of its rule.
+
+    Only the bytes that may be used count.
 
     Attributes:
         base: By whatever count, int64 ``[states]``; ``FAR`` or more where there is no way.
@@ -44,7 +46,12 @@ class Distances:
     members: Mapping[int, MemberDistances]
 
     def of(self, state: int, register: object) -> int:
-        """D of a state and the register of its frame."""
+        """Return D, the fewest bytes to the end of a state's rule.
+
+        Args:
+            state: Where the text stands in the rule.
+            register: The register of the rule's frame.
+        """
         if state in self.members:
             return self.members[state].of(state, names_taken(register))
         found = self.base.item(state)

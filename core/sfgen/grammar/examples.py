@@ -41,9 +41,10 @@ _MOST_STEPS = 100_000  # from rules to those that they call, on all ways
 
 
 def every_text(grammar: Grammar) -> Iterator[str]:
-    """Different texts: the shortest, then for each call, member and branch a shortest text that has it in it.
+    """Yield different texts, the shortest first, then one for each part.
 
-    Texts in which something is repeated that must differ are among them: who takes them asks whether they are texts.
+    A part is a call, a member or a branch; its text is a shortest one that has it in it. Texts in which something is
+    repeated that must differ are among them: the caller checks whether they are texts.
 
     >>> from sfgen.grammar.rules import Repeat
     >>> next(every_text(Grammar({"a": Repeat(Literal(b"a"), 2, None)}, "a")))
@@ -61,7 +62,9 @@ def every_text(grammar: Grammar) -> Iterator[str]:
 
 
 def most_telling_first(reached: Mapping[str, Set[str]]) -> list[str]:
-    """The first text, then always the next one in which most rules are that none before has; at last all others.
+    """Order texts by the number of new rules that each reaches.
+
+    The first text stays first; those that reach nothing new come last.
 
     Args:
         reached: The rules in each text, in the order of the texts.

@@ -32,9 +32,13 @@ Holds: TypeAlias = Callable[[Part, Collection[str]], bool]
 
 
 def rules_with(rules: Rules, holds: Holds) -> set[str]:
-    """The rules with a property that a sequence has if all its parts do, and a choice if one of its branches does.
+    """Find the rules with a property, by a least fixpoint.
 
-    What may be left out has it. Rules are taken to lack it until the contrary is seen.
+    A sequence has it if all its parts do, a choice if one of its branches does, and what may be left out always.
+
+    Args:
+        rules: Expressions by name.
+        holds: Decides whether a part has the property, if some rules have it.
     """
     found: set[str] = set()
     names = list(rules)
@@ -49,7 +53,13 @@ def rules_with(rules: Rules, holds: Holds) -> set[str]:
 
 
 def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
-    """Whether an expression has the property, if the rules ``found`` have it."""
+    """Tell whether an expression has the property.
+
+    Args:
+        expression: The expression.
+        found: The rules that have the property.
+        holds: Decides it of a part.
+    """
     match expression:
         case Call(rule):
             return rule in found
@@ -70,7 +80,12 @@ def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
 
 
 def with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool]) -> set[int]:
-    """The states of a machine from which there is a way to the end by the steps that are taken."""
+    """Find the states of a machine from which the end is reached.
+
+    Args:
+        states: The steps of each state.
+        is_taken: Which steps count.
+    """
     sources: dict[int | None, list[int]] = {}
     for state, steps in enumerate(states):
         for step in steps:

@@ -28,16 +28,24 @@ class PositionReader(Protocol[Position]):
         """The position of the empty text."""
 
     def read(self, position: Position, data: bytes) -> Position | None:
-        """The position after some bytes; ``None`` where no text goes on so."""
+        """Return the position after some bytes; ``None`` where they are refused.
+
+        Args:
+            position: Where the text stands.
+            data: The bytes, which may end inside of a character.
+        """
 
     def accepts(self, position: Position) -> bool:
-        """Whether the text may end at a position."""
+        """Tell whether the text may end at a position."""
 
     def is_final(self, position: Position) -> bool:
-        """Whether nothing can follow: the text must end."""
+        """Tell whether nothing can follow: the text must end."""
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
-        """The byte that must follow, where there is one only, and the position after it."""
+        """Return the only byte that can follow, and the position after it.
+
+        The answer is ``None`` where several can, or none.
+        """
 
 
 class PositionMasks(Protocol[Position]):
@@ -52,29 +60,47 @@ class PositionMasks(Protocol[Position]):
         """Reads bytes."""
 
     def mask(self, position: Position) -> Mask:
-        """The token mask of a position, end tokens included, whatever the limit; read-only."""
+        """Return the token mask of a position, end tokens included; read-only.
+
+        No limit of tokens counts.
+        """
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
+        """Return the token mask of a position under a limit.
+
+        Args:
+            position: Where the text stands.
+            room: The most tokens that may still be written, end tokens not counted.
+        """
 
     def allowed_tokens(self, mask: Mask) -> Int32:
-        """The ids of the tokens of a mask, ascending; read-only."""
+        """Return the token ids of a mask, ascending; read-only."""
 
     def is_made(self, position: Position) -> bool:
-        """Whether the mask of a position is made."""
+        """Tell whether the mask of a position is made."""
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Whether the text can be completed from a position with ``room`` tokens."""
+        """Tell whether the text can be completed from a position.
+
+        Args:
+            position: Where the text stands.
+            room: The most tokens; ``None``: any number.
+        """
 
     def tokens_left(self, position: Position) -> int:
-        """The fewest tokens to an end, or a bound above that falls by one with some token."""
+        """Return the fewest tokens to an end.
+
+        It may be a bound above that falls by one with some token.
+        """
 
     def shortest(self, position: Position) -> bytes:
-        """The shortest text from a position to an end."""
+        """Return the shortest text from a position to an end."""
 
 
 class GrammarGuide(BaseGuide[Position]):
-    """Walks one sequence through a grammar. Not shared between sequences; what it asks is.
+    """Guides one sequence through a grammar.
+
+    A guide belongs to one sequence; what it asks is shared.
 
     Args:
         tokens: The grammar over a vocabulary.
@@ -118,7 +144,7 @@ class GrammarGuide(BaseGuide[Position]):
         return self._reader.only_step(position)
 
     def mask(self) -> Mask:
-        """The token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
         if self._ended:
             return packed(NO_TOKENS, len(self.vocabulary))
         room = self.room
@@ -126,11 +152,14 @@ class GrammarGuide(BaseGuide[Position]):
         return self.tokens.mask(position) if room is None else self.tokens.bounded_mask(position, room)
 
     def allowed_tokens(self) -> Int32:
-        """The ids of the allowed tokens, ascending, int32; they may be shared, and are not to be changed."""
+        """Return the ids of the allowed tokens, ascending, int32; read-only."""
         return self.tokens.allowed_tokens(self.mask())
 
     def is_ready(self) -> bool:
-        """Whether the mask here is made; where no token is left for the text, none has to be."""
+        """Tell whether the mask here is made.
+
+        Where no token is left for the text, there is nothing to make.
+        """
         return self._ended or self.room == 0 or self.tokens.is_made(self._positions[-1])
 
     def _after(self, token_id: int) -> Position | None:
@@ -145,7 +174,9 @@ class GrammarGuide(BaseGuide[Position]):
 
 
 class NetworkGuide(GrammarGuide[NetworkPosition]):
-    """Walks one sequence through a network. Not shared between sequences; the network is.
+    """Guides one sequence through a network.
+
+    A guide belongs to one sequence; the network is shared.
 
     Args:
         tokens: The network over a vocabulary.

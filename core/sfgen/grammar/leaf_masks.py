@@ -68,7 +68,9 @@ class _Counts(NamedTuple):
 
 
 class LeafMasks:
-    """The masks of one leaf over one vocabulary. Safe to share between threads.
+    """The masks of one leaf over one vocabulary.
+
+    They can be shared between threads.
 
     Args:
         dfa: The automaton.
@@ -86,7 +88,10 @@ class LeafMasks:
 
     @cached_property
     def closing_byte(self) -> int | None:
-        """The only byte by which the automaton comes to accept; ``None`` if there are several, or none is needed."""
+        """The only byte by which the automaton comes to accept.
+
+        It is ``None`` if there are several, or none is needed.
+        """
         dfa = self._dfa
         if dfa.accepting[0]:
             return None
@@ -104,7 +109,10 @@ class LeafMasks:
         return ShapeWalk(self._walk)
 
     def mask(self, state: int) -> tuple[Mask, Int32]:
-        """The tokens that ``state`` reads without leaving the leaf, read-only, and the exits; whatever is counted."""
+        """Return the tokens that stay in the leaf, and the exits.
+
+        Whatever is counted makes no difference. The mask is read-only; the exits are trie nodes, int32.
+        """
         found = self._known.get(state)
         if found is None:
             mask, count, _ = self._walk.mask(state, _QUICK)
@@ -116,7 +124,7 @@ class LeafMasks:
         return found
 
     def counted_mask(self, text: CountedText, owes: Int32, state: int, missing: int, room: int) -> tuple[Mask, Int32]:
-        """The same where the text is counted.
+        """Return the mask and the exits where the text is counted.
 
         Args:
             text: The leaf, with the states that count.
@@ -177,7 +185,13 @@ _with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakK
 
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
-    """The masks of a leaf over a vocabulary; the same object for the same automaton."""
+    """Return the masks of a leaf, one object for each automaton.
+
+    Args:
+        leaf: What a rule reads by an automaton alone.
+        vocabulary: The tokens.
+        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
+    """
     with _lock:
         kept = _masks.setdefault(vocabulary.trie, {})
         key = id(leaf.dfa), b"" if goal is None else goal.tobytes()
@@ -264,7 +278,7 @@ def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels:
         exits: The nodes.
         children: Where the children go, as far as there is room: nothing is written where it does not suffice.
         starts: 257 zeros.
-        labels: This and ``ends``: as in ``TokenTrie``.
+        labels, ends: As in ``TokenTrie``.
     """
     for place in range(exits.size):
         child = np.int64(exits[place]) + 1

@@ -53,7 +53,7 @@ _NO_PLACES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 class TooManyWays(Exception):
-    """A token can be read in more ways than a walk has room for."""
+    """There is no room for all the ways to read a token."""
 
 
 class TokenMask(NamedTuple):
@@ -63,7 +63,7 @@ class TokenMask(NamedTuple):
         mask: Text and end tokens, uint32 ``[words]``; read-only.
         growth: How many more bytes the end of the text may be away behind a token than it is before, at most.
         doubts: Tokens with a whole text of a distinct call in them, or with the beginning of one that few texts have,
-            int32: whether it is distinct, or can be, is not looked at.
+            int32: whether it is distinct, or can be, makes no difference.
     """
 
     mask: Mask
@@ -85,7 +85,9 @@ class Places(NamedTuple):
 
 
 class Masks:
-    """Makes and keeps the masks of one network over one vocabulary. Safe to share between threads.
+    """Makes and caches the masks of one network over one vocabulary.
+
+    It can be shared between threads.
 
     Args:
         network: The network.
@@ -120,7 +122,12 @@ class Masks:
         self._scratch = threading.local()
 
     def of(self, state: int, register: int, node: Node) -> TokenMask:
-        """The mask of a configuration, whose register and node are canonical.
+        """Return the mask of a configuration.
+
+        Args:
+            state: Its state.
+            register: Its canonical register.
+            node: Its canonical stack node.
 
         Raises:
             TooManyWays: There is no room for the ways to read a token.
@@ -139,7 +146,13 @@ class Masks:
         return found
 
     def is_made(self, state: int, register: int, node: Node) -> bool:
-        """Whether the mask of a configuration was made already."""
+        """Tell whether the mask of a configuration was made already.
+
+        Args:
+            state: Its state.
+            register: Its canonical register.
+            node: Its canonical stack node.
+        """
         return (state, register, node) in self._masks
 
     def _make(self, state: int, register: int, node: Node) -> TokenMask:
@@ -252,7 +265,7 @@ class Masks:
     # ---- walking ---------------------------------------------------------------------------------------------------
 
     def places(self, position: Position) -> Places:
-        """Where the text tokens lead that a position can read.
+        """Return the positions to which the readable text tokens lead.
 
         Raises:
             TooManyWays: There is no room for the ways to read a token.
@@ -267,7 +280,10 @@ class Masks:
         return Places(group_of, (None, None, *configurations))
 
     def whole(self, configurations: list[Configuration]) -> Mask:
-        """The text tokens that can be read, by one walk of the whole trie: nothing is kept or taken from what is."""
+        """Walk the whole trie for the text tokens that can be read.
+
+        The cache is not used.
+        """
         mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
         self._walk(mask, doubtful, configurations)
         return mask

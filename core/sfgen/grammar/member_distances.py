@@ -59,7 +59,10 @@ class MemberDistances:
         return found - {-1}
 
     def update(self, whole: NDArray[np.int64]) -> None:
-        """Take the bytes of what is called from the distances of first states, int64 ``[states]``."""
+        """Update the bytes of called rules from their first states' distances.
+
+        They are int64 ``[states]``.
+        """
         self.lengths = {-1: 0} | {state: whole.item(state) for state in self.called}
         self._known.clear()
         ended = [stand for stand in self.stands.values() if stand.tail is not None and stand.tail[1] < 0]
@@ -77,7 +80,14 @@ class MemberDistances:
         )
 
     def of(self, state: int, taken: int) -> int:
-        """D of a state if these names were read, a bit for each; ``FAR`` or more where there is no way."""
+        """Return D of a state, the fewest bytes to its rule's end.
+
+        It is ``FAR`` or more where there is no way.
+
+        Args:
+            state: Where the text stands in the rule.
+            taken: The names that were read, a bit for each.
+        """
         key = state, taken
         found = self._known.get(key)
         if found is None:
@@ -87,11 +97,16 @@ class MemberDistances:
         return found
 
     def of_choice(self, name: int, length: int) -> int:
-        """The bytes of a member, by those without its value."""
+        """Return the bytes of a member with its value.
+
+        Args:
+            name: The number of its name.
+            length: The bytes of the member without its value.
+        """
         return length + self.lengths[self._values[name]]
 
     def of_other(self, other: tuple[int, int, int]) -> int:
-        """The bytes of another member."""
+        """Return the bytes of a member whose name is not listed."""
         length, name, value = other
         return length + self.lengths[name] + self.lengths[value]
 

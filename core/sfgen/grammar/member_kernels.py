@@ -26,10 +26,13 @@ RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_NAMES = ran
 
 
 def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int], NDArray[np.int64]]:
-    """The distances for kernels: of each state where it stands in the numbers, and the numbers, int64.
+    """Flatten the distances of members for kernels.
 
     Args:
         members: The distances of the rule of each state.
+
+    Returns:
+        Where each state stands in the numbers, and the numbers, int64.
     """
     numbers, at = list[int](), dict[int, int]()
     rules: dict[int, int] = {}
@@ -54,7 +57,7 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
 
 @kernel(is_part=True)
 def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
-    """D of a state; see ``MemberDistances.of``.
+    """Return D of a state; see ``MemberDistances.of``.
 
     Args:
         at: Where the state stands in ``numbers``.

@@ -24,7 +24,9 @@ ENDLESS = 1 << 20
 
 
 class Stand(NamedTuple):
-    """What a state has before it, in bytes; calls are left out of them.
+    """What a state has before it, in bytes.
+
+    Calls are left out of them.
 
     Args:
         tail: To where a member ends, and the value that is called until then, -1 if the member has ended; ``None``
@@ -61,7 +63,7 @@ class MemberStands(NamedTuple):
 
 
 def member_stands(network: Network, usable: NDArray[np.bool_]) -> list[MemberStands]:
-    """The stands of each rule whose members have any order.
+    """Find the stands of each rule whose members have any order.
 
     Args:
         network: The network.

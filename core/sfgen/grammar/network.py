@@ -116,16 +116,19 @@ class Network:
         return FlatTable(table, np.array(numbers, dtype=np.int32))
 
     def over(self, usable: NDArray[np.bool_]) -> Network:
-        """The same network, for which texts of distinct calls are completed with some bytes only, bool ``[256]``."""
+        """Restrict the texts of distinct calls to some bytes, bool ``[256]``."""
         return replace(self, completions=_completions(self.calls, self.leaves, usable), usable=usable)
 
     def new_texts(self, state: int, begun: bytes, texts: Collection[bytes]) -> int | None:
-        """How many texts of a leaf begin so and are not among others; ``None``: without end.
+        """Count the texts of a leaf that begin so, without some others.
 
         Args:
             state: The state of the leaf behind ``begun``.
             begun: The beginning.
             texts: The others; those of other leaves do not count.
+
+        Returns:
+            The number; ``None``: without end.
         """
         count = self.completions.get(state)
         if count is None:
@@ -142,7 +145,7 @@ class Network:
 
     @cached_property
     def takes(self) -> dict[int, int]:
-        """The names that steps into states take, by their numbers in their rules."""
+        """The names that steps into states take, by number in their rules."""
         return {state: number for names in self.names_in.values() for state, number in names.takes.items()}
 
     def __repr__(self) -> str:
@@ -167,9 +170,10 @@ def network_of(grammar: Grammar) -> Network:
 
 
 def network_as_written(grammar: Grammar) -> Network:
-    """Make the network of a grammar in which every rule is there, and every call pushes a frame.
+    """Make the network of a grammar with all its rules and calls.
 
-    It reads the same texts as that of :func:`network_of`, slower, and its positions tell the rules as they are written.
+    It reads the same texts as that of :func:`network_of`, slower: every call pushes a frame, so that its positions tell
+    the rules as they are written.
 
     Raises:
         GrammarTooLarge: It passes a limit.
@@ -192,7 +196,7 @@ def _network(grammar: Grammar, *, pushes_all: bool = False) -> Network:
 
 
 def is_empty(grammar: Grammar) -> bool:
-    """Whether there is no text at all."""
+    """Tell whether a grammar has no text at all."""
     return simplify(grammar).rules[grammar.start] == NOTHING
 
 

@@ -14,13 +14,16 @@ def only_step(
     classes: bytes,
     read: Callable[[Position, bytes], Position | None],
 ) -> tuple[bytes, Position] | None:
-    """The byte that must follow, where there is one only, and the position after it.
+    """Return the only byte that can follow, and the position after it.
 
     Args:
         position: The position.
-        labels: The byte classes that can be read there; no more than two are asked for.
+        labels: The byte classes that can be read there; at most two are read.
         classes: The class of each byte.
         read: The position after some bytes.
+
+    Returns:
+        ``None`` where several bytes can follow, or none.
     """
     label = next(labels, None)
     if label is None:

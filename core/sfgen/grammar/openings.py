@@ -34,7 +34,13 @@ class LeftRecursion(UsageError):
 
 
 class Push(NamedTuple):
-    """A frame: the state to return to, whether it keeps the register, whether texts read by such calls are distinct."""
+    """A frame to be pushed.
+
+    Attributes:
+        state: The state to return to.
+        keeps: Whether the frame keeps the register.
+        is_distinct: Whether texts read by such calls are distinct.
+    """
 
     state: int
     keeps: bool
@@ -42,9 +48,13 @@ class Push(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way to read a byte: the next state, and what is pushed before, the outermost frame first.
+    """One way to read a byte.
 
-    ``is_fresh``: the register begins anew, also where nothing is pushed (a call at the end of a rule needs no frame).
+    Attributes:
+        state: The next state.
+        pushes: What is pushed before, the outermost frame first.
+        is_fresh: Whether the register begins anew, also where nothing is pushed (a call at the end of a rule needs no
+            frame).
     """
 
     state: int
@@ -53,7 +63,13 @@ class Way(NamedTuple):
 
 
 class CallSite(NamedTuple):
-    """A call of a state: the first state of the rule, the state to return to, whether its texts are distinct."""
+    """A call of a state.
+
+    Attributes:
+        entry: The first state of the rule.
+        target: The state to return to.
+        is_distinct: Whether the texts of such calls are distinct.
+    """
 
     entry: int
     target: int
@@ -89,7 +105,9 @@ class Openings:
         self._frames = 0  # of the ways of all entries
 
     def of(self, state: int) -> Ways:
-        """The ways of a state: its own steps, and those of the rules that it calls.
+        """Return a state's ways to read a byte, by byte class.
+
+        They are its own steps, and those of the rules that it calls.
 
         Raises:
             GrammarTooLarge: Too many rules begin with each other.

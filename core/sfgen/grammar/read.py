@@ -50,7 +50,7 @@ class Reader:
         self._takes = network.takes
 
     def read(self, position: Position, data: bytes) -> Position | None:
-        """The position after some bytes; ``None`` where no text goes on so."""
+        """Return the position after some bytes; ``None`` where they are refused."""
         for byte in data:
             found: Found = {}
             label = self._classes[byte]
@@ -74,21 +74,24 @@ class Reader:
         return joined if len(with_frames) == len(nodes) else [*joined, self.stacks.bottom]
 
     def accepts(self, position: Position) -> bool:
-        """Whether the text may end at a position."""
+        """Tell whether the text may end at a position."""
         return any(self._accepting[state] and not node.frames for state, _, node in self.with_returns(position))
 
     def reads(self, text: str | bytes) -> bool:
-        """Whether a whole text can be read; bytes are its UTF-8, and a string that has none is no text."""
+        """Tell whether a whole text can be read.
+
+        Bytes are its UTF-8; a string with a lone surrogate is not text.
+        """
         data = arguments.utf8("text", text)
         position = None if data is None else self.read(self.start, data)
         return position is not None and self.accepts(position)
 
     def is_final(self, position: Position) -> bool:
-        """Whether nothing can follow: the text must end."""
+        """Tell whether nothing can follow: the text must end."""
         return next(self._alive(position), None) is None
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
-        """The byte that must follow, where there is one only, and the position after it."""
+        """Return the only byte that can follow, and the position after it."""
         return only_step(position, self._alive(position), self._classes, self.read)
 
     def _alive(self, position: Position) -> Iterator[int]:
@@ -106,7 +109,10 @@ class Reader:
         return found
 
     def with_returns(self, position: Position) -> Sequence[Configuration]:
-        """The configurations, and those that rules return to which may end there; each once, for a stack is a graph."""
+        """Add the configurations that finished rules return to.
+
+        Each is there once: a stack is a graph.
+        """
         waiting = [each for each in position if self._accepting[each.state] and each.node.frames]
         if not waiting:
             return position

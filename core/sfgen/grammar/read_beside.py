@@ -13,7 +13,9 @@ Reading = TypeVar("Reading")
 
 
 class NetworkReadBeside(ReadBeside[Position, Reading], NetworkGuide, Generic[Reading]):
-    """A guide that can tell what another reader makes of the text so far; see ``ReadBeside`` and ``NetworkGuide``.
+    """Guides a sequence through a network, and tells another reader's position.
+
+    See ``ReadBeside`` and ``NetworkGuide``.
 
     Args:
         tokens: The network over a vocabulary.

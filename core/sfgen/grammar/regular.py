@@ -19,7 +19,7 @@ MAX_SIZE = 100_000
 
 
 def regular_automaton(name: str, expression: Expression) -> Dfa:
-    """The minimal automaton of an expression; it may accept nothing.
+    """Build the minimal automaton of an expression; it may accept nothing.
 
     Args:
         name: What the expression is called, for messages.

@@ -1,4 +1,4 @@
-"""The automaton of each rule: deterministic over bytes and calls, and minimal where the rule is no leaf."""
+"""The automaton of each rule: deterministic over bytes and calls, and minimal unless the rule is a leaf."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ class Counter(NamedTuple):
 
 
 class RuleAutomaton(NamedTuple):
-    """The automaton of a rule, or of some rules; see ``Network`` for what the numbers mean.
+    """The automaton of a rule, or of some rules.
+
+    See ``Network`` for what the numbers mean.
 
     Args:
         transitions: int32 ``[states, classes]``; -1 is no transition.
@@ -88,7 +90,7 @@ class RuleAutomaton(NamedTuple):
 
 
 def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
-    """The automata of rules that were simplified.
+    """Build the automata of simplified rules.
 
     Raises:
         GrammarTooLarge: One passes a limit.

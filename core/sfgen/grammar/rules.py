@@ -27,7 +27,10 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """One byte in any of some ranges: (lowest, highest), both included; at least one."""
+    """One byte in any of some ranges; at least one range.
+
+    A range is (lowest, highest), both included.
+    """
 
     ranges: tuple[tuple[int, int], ...]
 
@@ -63,7 +66,7 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """``minimum`` to ``maximum`` times one after the other; ``None``: without end. Each time makes a copy."""
+    """``minimum`` to ``maximum`` copies, one after the other; ``None``: without end."""
 
     child: Expression
     minimum: int
@@ -72,7 +75,10 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A text that an automaton accepts. As the whole of a rule it stays an automaton; elsewhere it is copied in."""
+    """A text that an automaton accepts.
+
+    As the whole of a rule it stays an automaton; elsewhere it is copied in.
+    """
 
     dfa: Dfa
 
@@ -87,7 +93,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Members in this order, those that are not needed left out or not, with a separator between.
+    """Members in a fixed order, with separators; some may be left out.
 
     Args:
         members: The members.
@@ -101,7 +107,12 @@ class Series:
 
 
 class Step(NamedTuple):
-    """What is read from a state of a machine, and the state behind; ``None``: the end."""
+    """A step of a machine.
+
+    Attributes:
+        expression: What is read.
+        target: The state behind it; ``None``: the end.
+    """
 
     expression: Expression
     target: int | None
@@ -109,7 +120,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateMachine:
-    """An automaton whose steps read expressions (a right-linear grammar): what a regular expression would say longer.
+    """An automaton whose steps read expressions (a right-linear grammar).
+
+    A regular expression would say the same at greater length.
 
     Args:
         states: The steps of each state; the first state is the start.
@@ -148,7 +161,9 @@ class OtherMember:
 
 @dataclass(frozen=True, slots=True)
 class AnyOrder:
-    """Members in any order, each name at most once; only as the whole of a rule.
+    """Members in any order, each name at most once.
+
+    It can only be the whole of a rule.
 
     Args:
         members: The members that have names; those that are needed are among the first 62.
@@ -175,7 +190,9 @@ class AnyOrder:
 
 @dataclass(frozen=True, slots=True)
 class CountedList:
-    """A list whose items are counted by a register; only as the whole of a rule.
+    """A list whose items are counted by a register.
+
+    It can only be the whole of a rule.
 
     Args:
         opening: What it begins with, not empty.
@@ -196,7 +213,9 @@ class CountedList:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CountedText:
-    """A text of an automaton in which the steps into some states are counted by a register; only as a whole rule.
+    """A text of an automaton some of whose steps a register counts.
+
+    It can only be the whole of a rule.
 
     Args:
         dfa: The automaton. It need not be minimal: states that count are apart from those that do not.
@@ -215,7 +234,9 @@ class CountedText:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """A mark behind a name in the automaton of ``AnyOrder``: it reads nothing. Only the engine makes it.
+    """A mark behind a name in the automaton of ``AnyOrder``.
+
+    It reads nothing, and only the engine makes it.
 
     Args:
         number: The position of the name among the members.

@@ -42,9 +42,10 @@ _SMALL = 64
 
 
 def simplify(grammar: Grammar) -> Grammar:
-    """The same language by rules that an automaton each can be made of; only those that the start needs.
+    """Rewrite a grammar into rules that can each become an automaton.
 
-    The start is kept, with ``NOTHING`` if there is no text at all.
+    The language stays the same; rules that the start does not need are dropped. The start is kept, with ``NOTHING`` if
+    there is no text at all.
     """
     grammar = without_copies(grammar)
     rules = _with_small_rules_inside(dict(grammar.rules), grammar.start)
@@ -53,7 +54,10 @@ def simplify(grammar: Grammar) -> Grammar:
 
 
 def without_copies(grammar: Grammar) -> Grammar:
-    """The same without copies: what is made ready keeps every call, so that positions tell the rules as written."""
+    """Simplify a grammar, and keep every call.
+
+    So positions tell the rules as written.
+    """
     rules = productive(grammar.rules)
     if grammar.start not in rules:
         return Grammar({grammar.start: NOTHING}, grammar.start)
@@ -62,7 +66,7 @@ def without_copies(grammar: Grammar) -> Grammar:
 
 
 def calls(expression: Expression) -> Iterator[Call]:
-    """The calls in an expression, from left to right."""
+    """Yield the calls in an expression, from left to right."""
     match expression:
         case Call():
             yield expression
@@ -79,7 +83,7 @@ def calls(expression: Expression) -> Iterator[Call]:
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:
-    """The expressions that an expression is made of."""
+    """Return the expressions that an expression is made of."""
     match expression:
         case Concatenation(found) | Alternation(found):
             return found
@@ -94,7 +98,7 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
 
 
 def productive(rules: Rules) -> dict[str, Expression]:
-    """The rules that have a text, without the branches that have none. Found by a fixpoint.
+    """Drop the rules and branches that have no text, by a fixpoint.
 
     A member of a series that has no text is left out; the series has no text if the member is needed.
     """
@@ -267,7 +271,14 @@ def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
 
 
 def with_rules(bodies: Rules, expression: Expression) -> Expression:
-    """An expression with these rules copied to where they are called; items that are counted and members are not."""
+    """Copy rules to where an expression calls them.
+
+    Items that are counted, and members in any order, stay calls.
+
+    Args:
+        bodies: The rules that are copied.
+        expression: What calls them.
+    """
     match expression:
         case Call(rule):
             return bodies.get(rule, expression)
@@ -295,7 +306,7 @@ def with_rules(bodies: Rules, expression: Expression) -> Expression:
 
 
 def size(expression: Expression) -> int:
-    """The bytes and parts of an expression that calls nothing; copies count."""
+    """Count the bytes and parts of an expression without calls; copies count."""
     match expression:
         case Literal(data):
             return len(data) + 1

@@ -29,16 +29,16 @@ _NO_TEXTS: frozenset[bytes] = frozenset()
 
 
 def texts_in(register: Register) -> int:
-    """The texts that a register remembers."""
+    """Count the texts that a register remembers."""
     return 0 if isinstance(register, int) else 1 if isinstance(register, bytes) else len(register.texts)
 
 
 class Shortest(NamedTuple):
-    """A shortest text to the end, and the fewest tokens of each of its ends.
+    """A shortest text to the end, and its fewest tokens.
 
     Attributes:
         text: The bytes.
-        tokens: ``tokens[i]`` is the fewest tokens that write ``text[i:]``; one number more than bytes.
+        tokens: ``tokens[i]`` is the fewest tokens that write ``text[i:]``, int32 ``[len(text) + 1]``.
     """
 
     text: bytes
@@ -95,7 +95,13 @@ class Node:
 
 
 class Frame(NamedTuple):
-    """One return: the state, the register of its rule, and what lies below."""
+    """A frame of the stack.
+
+    Attributes:
+        state: The state to return to.
+        register: The register of its rule.
+        below: What lies below.
+    """
 
     state: int
     register: Register
@@ -103,7 +109,7 @@ class Frame(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """A state, the register of its rule, and what lies below the rule."""
+    """A state, the register of its rule, and the stack below."""
 
     state: int
     register: Register
@@ -115,7 +121,9 @@ Position: TypeAlias = tuple[Configuration, ...]
 
 
 class Stacks:
-    """Makes the nodes over one network, equal ones once. Safe to share between threads.
+    """Makes the stack nodes over one network, equal ones once.
+
+    They can be shared between threads.
 
     Args:
         network: The network.
@@ -134,7 +142,14 @@ class Stacks:
         self._longest = longest
 
     def push(self, state: int, register: Register, below: Node, is_distinct: bool = False) -> Node:
-        """The node of one frame."""
+        """Return the node of one frame.
+
+        Args:
+            state: The state to return to.
+            register: The register of its rule.
+            below: The node below.
+            is_distinct: Whether texts of the rule above are distinct.
+        """
         key = (state, register, below, is_distinct)
         node = self._known.get(key)
         if node is None:
@@ -147,7 +162,7 @@ class Stacks:
         return node
 
     def joined(self, nodes: list[Node]) -> Node:
-        """The node of the frames of several."""
+        """Return the node of the frames of several nodes."""
         frames = tuple(dict.fromkeys(frame for node in nodes for frame in node.frames))
         if len(frames) == len(nodes[0].frames):
             return nodes[0]
@@ -168,16 +183,24 @@ class Stacks:
             return self._known.setdefault(key, made)
 
     def distance(self, position: Position) -> int:
-        """The fewest bytes from a position to the end of the text; ``FAR`` or more where there is no way."""
+        """Return the fewest bytes from a position to the end.
+
+        It is ``FAR`` or more where there is no way.
+        """
         least = FAR
         for state, register, node in position:
             least = min(least, self.distances.of(state, register) + node.distance)
         return least
 
     def canonical_register(self, state: int, register: Register) -> int:
-        """A register that no token can tell from this one: texts are forgotten, counts matter near their bounds only.
+        """Return the register that stands for all with the same masks.
 
-        Names are kept. Masks are kept by canonical registers. What they do not see of texts is looked at besides.
+        Texts are forgotten, counts matter near their bounds only, names are kept. Masks are cached by canonical
+        registers; what they do not see of texts is checked besides.
+
+        Args:
+            state: A state of the rule.
+            register: The register of its frame.
         """
         if state in self.distances.members:
             return names_taken(register)

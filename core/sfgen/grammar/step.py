@@ -33,7 +33,13 @@ _ENDLESS = 2**31 - 1
 
 @kernel(is_part=True)
 def to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
-    """The fewest bytes from a state to the end of its rule."""
+    """Return the fewest bytes from a state to its rule's end.
+
+    Args:
+        state: The state.
+        register: The register of its rule's frame.
+        facts, distances, members: See ``walk``.
+    """
     stand = np.int64(facts[FACTS * state + STAND])
     if stand != NO_STAND:
         return to_end(stand, register, members)
@@ -46,7 +52,14 @@ def step_plainly(
     before: Int, label: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
     frames: Int64s, sets: Int64sOut,
 ) -> Int:  # fmt: skip
-    """Read one byte where there is one configuration, and no register or stack is changed: most steps are such.
+    """Read one byte where one configuration changes neither register nor stack.
+
+    Most steps are such.
+
+    Args:
+        before: Where the marks of the depth before the byte are in ``marks``.
+        label: The class of the byte.
+        marks, table, width, facts, nodes, frames, sets: See ``walk``.
 
     Returns:
         What ``step_all`` does; ``OTHERWISE`` where the step is another.
@@ -91,9 +104,19 @@ def step_all(
     table: Int32s, width: Int, facts: Int32s, distances: Int64s, members: Int64s, actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut,
 ) -> Int:  # fmt: skip
-    """Read one byte from the configurations ``begin`` to ``end``; the set behind them goes where they end.
+    """Read one byte with several configurations.
 
     What rules return to before the byte is kept at the other end of ``sets``, each once: a stack is a graph.
+
+    Args:
+        begin: The first configuration in ``sets``.
+        end: The one after the last; the set behind the byte goes there.
+        made: The number of stack nodes.
+        doubt: Whether a whole text of a distinct call was read.
+        loaded: From which number on stack nodes are made.
+        label: The class of the byte.
+        mark: Where the marks of the new set go in ``marks``.
+        marks, table, width, facts, distances, members, actions, nodes, frames, sets: See ``walk``.
 
     Returns:
         The end of the new set; its marks are written. -1 where there is no room.

@@ -15,7 +15,9 @@ class NoTextLeft(Exception):
 
 
 class TextsInOrder:
-    """The texts that begin in some ways: a search of the shortest first. Safe to share between threads.
+    """The texts with some beginnings, the shortest first.
+
+    They can be shared between threads.
 
     Args:
         network: The network of the leaf.
@@ -40,7 +42,7 @@ class TextsInOrder:
         self._lock = threading.Lock()
 
     def first_beside(self, texts: Collection[bytes]) -> bytes:
-        """The first text that is none of some others.
+        """Return the first text that is not among some others.
 
         Raises:
             NoTextLeft: There is none.

@@ -58,7 +58,12 @@ class GrammarTooLarge(SfgenError):
         )
 
     def tell_where(self, text: str, origin: str | None = None) -> None:
-        """Name the line in the text of the grammar, and its file."""
+        """Name the line in the text of the grammar, and its file.
+
+        Args:
+            text: The grammar.
+            origin: The file, for messages; ``None``: it was given as text.
+        """
         told = GrammarError(self.message, text, self.position, origin=origin)
         self.message, self.details = told.message, told.details
 

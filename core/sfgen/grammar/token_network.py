@@ -18,7 +18,9 @@ class TokenNetwork(TokenPositions):
     """
 
     def guide(self, max_tokens: int | None = None) -> NetworkGuide:
-        """A new guide at the start, for one sequence. ``max_tokens`` is the number of tokens that it may take.
+        """Make a guide at the start, for one sequence.
+
+        ``max_tokens`` is the number of tokens that it may take.
 
         Raises:
             LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
@@ -26,7 +28,10 @@ class TokenNetwork(TokenPositions):
         return NetworkGuide(self, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What a report says of a finished text that the network does not read; ``None`` if it does."""
+        """Report a finished text that the network does not read.
+
+        The answer is ``None`` if it does.
+        """
         if self.reader.reads(data):
             return None
         return {"grammar": repr(self.network), "refused by": "the network itself"}

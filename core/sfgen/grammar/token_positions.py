@@ -36,7 +36,9 @@ _KEPT_PLACES = 64
 
 
 class TokenPositions:
-    """Which tokens each position of a network allows. Immutable, lazy, safe to share between threads.
+    """The tokens that each position of a network allows.
+
+    It is immutable and lazy, and can be shared between threads.
 
     A token is allowed where the network can read its bytes and the text can still be completed. In a vocabulary that
     lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte: what
@@ -79,7 +81,10 @@ class TokenPositions:
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def mask(self, position: Position) -> Mask:
-        """The token mask of a position, end tokens included, whatever the limit; read-only."""
+        """Return the token mask of a position, end tokens included; read-only.
+
+        No limit of tokens counts.
+        """
         return self._unbounded(position, self._masks_of(position))
 
     def _unbounded(self, position: Position, found: list[TokenMask] | None) -> Mask:
@@ -91,11 +96,11 @@ class TokenPositions:
         return self._remembered(position, lambda: self._joined(position, found))
 
     def allowed_tokens(self, mask: Mask) -> Int32:
-        """The ids of the tokens of a mask, ascending; read-only."""
+        """Return the token ids of a mask, ascending; read-only."""
         return self._ids.of(mask)
 
     def is_made(self, position: Position) -> bool:
-        """Whether the masks of all configurations of a position are made."""
+        """Tell whether the masks of all a position's configurations are made."""
         if self._may_fall_short:
             return position in self._kept
         return all(self._masks.is_made(*self._canonical(configuration)) for configuration in self._open(position))
@@ -238,19 +243,25 @@ class TokenPositions:
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
     def distance(self, position: Position) -> int:
-        """The fewest bytes to an end; ``FAR`` or more where there is no way. Repeated texts are not looked at."""
+        """Return the fewest bytes from a position to an end.
+
+        It is ``FAR`` or more where there is no way. Texts that must be distinct are not compared.
+        """
         return self.reader.stacks.distance(position)
 
     def tokens_left(self, position: Position) -> int:
-        """The fewest tokens of the shortest text to an end; ``UNREACHABLE`` where there is none."""
+        """Count the fewest tokens of the shortest text to an end.
+
+        It is ``UNREACHABLE`` where there is none.
+        """
         return self._completion.tokens_left(position)
 
     def shortest(self, position: Position) -> bytes:
-        """The shortest text from a position to an end."""
+        """Return the shortest text from a position to an end."""
         return self._completion.text(position)
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Whether the text can be completed from a position with ``room`` tokens."""
+        """Tell whether ``room`` tokens are enough to complete the text."""
         if self._may_fall_short:
             left = self.tokens_left(position)
             return left < int(UNREACHABLE) and (room is None or left <= room)
@@ -284,7 +295,7 @@ class TokenPositions:
         return self._spreads[number]
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
+        """Return the token mask of a position under a limit."""
         if room == 0:
             return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
         found = self._masks_of(position)
@@ -383,7 +394,7 @@ class TokenPositions:
 
 
 def cannot_be_written() -> DeadEnd:
-    """The error of a grammar of which a vocabulary writes no text."""
+    """Make the error of a grammar that a vocabulary cannot write."""
     return DeadEnd(
         "no sequence of tokens of this vocabulary writes a text of the grammar",
         hint="Use a model whose tokenizer can write every byte.",

@@ -84,19 +84,19 @@ def walk(
         first: The first trie node that is walked.
         end: The one after the last.
         behind: Trie nodes that are walked instead, with what is below them, where there are some; ordered by byte.
-        starts: How many configurations the walk begins with: they are in ``sets``.
+        starts: The number of configurations with which the walk begins: they are in ``sets``.
         loaded: From which number on stack nodes are made; those below, and their frames, are loaded.
         mask: Where the tokens go, uint32 ``[words]``; those with the same bytes as others are left out.
         doubts: Where tokens go besides that have a whole text of a distinct call in them, uint32 ``[words]``.
         exits: Where exits go.
-        group_of: Where the group of each token goes that can be read: ``ALONE``, or the number of
-            its place in ``places`` and ``FIRST_GROUP``. Zero; may have no room at all.
-        places: Where the places go that tokens lead to: state, register and node of each. A token is alone where it
+        group_of: Where the group of each token goes that can be read: ``ALONE``, or the number of its position in
+            ``places`` and ``FIRST_GROUP``. Zero; may have no room at all.
+        places: Where the positions go that tokens lead to: state, register and node of each. A token is alone where it
             leads to several configurations, or to a stack node that was made, or where it has a whole text of a
             distinct call in it.
         counts: What the walk counts; ``FARTHEST`` at least -1.
-        table: This and ``actions``: see ``Network.flat``.
-        width: Its columns.
+        table, actions: See ``Network.flat``.
+        width: The columns of ``table``.
         classes: ``Network.byte_classes``.
         facts: ``FACTS`` numbers of each state.
         distances: The base and the unit of each state.
@@ -104,9 +104,9 @@ def walk(
         nodes: ``NODE_FIELDS`` numbers of each stack node.
         frames: ``FRAME_FIELDS`` numbers of each frame; the nodes that are made have the frame of their own number.
         sets: Three numbers of each configuration: state, register, node.
-        marks: Four numbers of each depth: where its set begins and ends, how many nodes there are, whether a text of a
+        marks: Four numbers of each depth: where its set begins and ends, the number of nodes, whether a text of a
             distinct call was read.
-        labels: This and the rest: as in ``TokenTrie``.
+        labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
     """
     spans = np.int64(behind.size)
     if spans == 0:
@@ -204,7 +204,7 @@ def _leaves(place: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int6
 
 @kernel(is_part=True)
 def _group(begin: Int, top: Int, loaded: Int, places: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
-    """The group of a token that leads to a set of configurations; the last places are looked at first."""
+    """The group of a token that leads to a set of configurations; the last ones are compared first."""
     if top != begin + 1 or sets[3 * begin + 2] >= loaded:
         return np.int64(ALONE)
     state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]

@@ -68,7 +68,7 @@ class Bounds:
         )
 
     def safety(self, most_first: int) -> Safety:
-        """The safe labels, and a bound.
+        """Determine the safe labels, and a bound of the distances.
 
         Args:
             most_first: The most units until a first label can be committed.
@@ -138,7 +138,14 @@ class Bounds:
 
 
 def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
-    """The gaps that come up: the state, the promise, and the label before it; for the first gap the end of the text."""
+    """List the gaps that come up: state, promise, and label before.
+
+    The label before the first gap is the end of the text.
+
+    Args:
+        items: The items of the parser's states.
+        readings: The costs of their rests.
+    """
     tables = items.tables
     targets = [np.unique(column[column > 0] - 1).tolist() for column in tables.actions.T]
     end = len(readings.terminals) - 1

@@ -59,7 +59,9 @@ def compile_lark(
     directory: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
 ) -> CompiledGrammar:
-    """Read a grammar and make its lexer, or find both in the cache.
+    """Read a Lark grammar and make its lexer, or load both.
+
+    They are loaded from the cache where they were made before.
 
     Args:
         text: The grammar.
@@ -86,7 +88,7 @@ def compile_lark(
 
 
 def cache_folder() -> Path | None:
-    """The folder where grammars are kept; ``None`` where nothing can be written."""
+    """Return the folder of cached grammars; ``None`` where none is writable."""
     return next((folder / FOLDER for folder in user_folders() if is_usable(folder / FOLDER)), None)
 
 

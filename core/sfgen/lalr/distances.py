@@ -24,7 +24,9 @@ from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 
 
 class Distances:
-    """The distances of the configurations of one lexer and one parser. Safe to share between threads.
+    """The distances of the configurations of one lexer and one parser.
+
+    They can be shared between threads.
 
     Args:
         tables: The tables of the parser.
@@ -61,7 +63,7 @@ class Distances:
         self._levels = Levels(self._items, self._readings, stacks)
 
     def behind(self, node: int) -> NDArray[np.int32]:
-        """The least units behind committing each label at a node.
+        """Return the fewest units behind each label committed at a node.
 
         Returns:
             int32 ``[labels + 1]``; ``FAR`` where the label is refused, or leads nowhere. The last one is 0 where the
@@ -70,13 +72,28 @@ class Distances:
         return self._levels.array(self._levels.behind(node))
 
     def of(self, control: int, node: int) -> int:
-        """The least units to the end of the text; ``FAR`` where there is no way."""
+        """Return the fewest units to the end of the text.
+
+        It is ``FAR`` where there is no way.
+
+        Args:
+            control: Where the lexer stands.
+            node: The parser's stack.
+        """
         behind = self._levels.behind(node)
         least = int((self.cost[control] + self._levels.vectors[behind.number]).min())
         return FAR if least >= FAR else least + behind.added
 
     def of_many(self, controls: NDArray[np.int32], node: int) -> NDArray[np.int32]:
-        """The least units to the end of the text from each control, int32 ``[len(controls)]``."""
+        """Return the fewest units to the end from several controls.
+
+        Args:
+            controls: Where the lexer may stand, int32.
+            node: The parser's stack.
+
+        Returns:
+            int32 ``[len(controls)]``.
+        """
         behind = self._levels.behind(node)
         least: NDArray[np.int32] = (self.cost[controls] + self._levels.vectors[behind.number]).min(axis=1)
         return np.where(least >= FAR, np.int32(FAR), least + np.int32(behind.added))
@@ -100,25 +117,28 @@ class Distances:
 
     @property
     def safe(self) -> NDArray[np.bool_]:
-        """The labels behind which all is viable wherever the parser takes them, bool ``[labels + 1]``.
+        """The labels behind which everything is viable, bool ``[labels + 1]``.
 
-        So a configuration is viable whose control reaches a safe label that the parser takes. Where conflicts were
-        resolved in a large grammar, none is known to be safe but the end of the text.
+        This holds wherever the parser takes them, so a configuration is viable whose control reaches a safe label that
+        the parser takes. Where conflicts were resolved in a large grammar, only the end of the text is known to be
+        safe.
         """
         return self._safety.labels
 
     @property
     def is_separable(self) -> bool:
-        """Whether all labels are safe: the lexer and the conflicts never take away what the parser allows.
+        """Whether all labels are safe.
 
-        Then each configuration is viable whose parser takes some terminal that its control reaches.
+        The lexer and the conflicts never take away what the parser allows: each configuration is viable whose parser
+        takes some terminal that its control reaches.
         """
         return bool(self.safe.all())
 
     @property
     def most_per_level(self) -> int | None:
-        """A bound: D is at most this times the depth of the node plus 1, where a safe label is reached and taken.
+        """The bound of a distance for each level of the stack.
 
-        ``None`` where no bound is known.
+        D is at most this times the depth of the node plus 1, where a safe label is reached and taken. It is ``None``
+        where no bound is known.
         """
         return self._safety.most_per_level

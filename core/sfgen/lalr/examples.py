@@ -23,7 +23,10 @@ _MOST_TERMINALS = 60
 
 
 def examples(reader: Reader) -> Iterator[str]:
-    """Texts without end, some of them several times; not all need be texts of the grammar where it has conflicts."""
+    """Yield texts without end, some of them several times.
+
+    Where the grammar has conflicts, some may be no texts of it.
+    """
     derivations = _Derivations(reader.tables)
     writer = _Writer(reader)
     for rule in range(len(reader.tables.rules)):
@@ -39,7 +42,7 @@ def examples(reader: Reader) -> Iterator[str]:
 
 
 def ends(tables: ParseTables) -> bool:
-    """Whether the rules make any string of terminals."""
+    """Tell whether the rules derive any string of terminals."""
     return _Derivations(tables).has_text
 
 

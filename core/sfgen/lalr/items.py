@@ -57,11 +57,21 @@ class Items:
         self.kernels = self._find_kernels()
 
     def after(self, state: int, symbol: int) -> int:
-        """The state behind a symbol; ``NO_STATE`` where it is not read."""
+        """Return the state behind a symbol; ``NO_STATE`` where it is refused.
+
+        Args:
+            state: The state before it.
+            symbol: A terminal, or ``-1 - n`` for nonterminal ``n``.
+        """
         return self._gotos[state][-1 - symbol] if symbol < 0 else max(0, self._actions[state][symbol]) - 1
 
     def reduces(self, state: int, rule: int) -> NDArray[np.bool_]:
-        """The terminals before which a state reduces a rule, bool ``[terminals]``."""
+        """Return the terminals before which a state reduces a rule, bool ``[terminals]``.
+
+        Args:
+            state: The state.
+            rule: The number of the rule.
+        """
         found: NDArray[np.bool_] = self.tables.actions[state] == -1 - rule
         return found
 

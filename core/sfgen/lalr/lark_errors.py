@@ -16,7 +16,7 @@ PATTERN_HINT = "Write a regular expression of Python's re; flags stand behind it
 
 
 def explained(error: BaseException, text: str, start: str) -> GrammarError:
-    """The error of a grammar, in lark's own words where it has any.
+    """Make the error of a grammar, if possible in lark's words.
 
     Args:
         error: What lark raised.
@@ -55,18 +55,34 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
 
 
 def undefined_hint(name: str) -> str:
-    """What to do about a terminal that was declared."""
+    """Tell what to do about a terminal that is only declared."""
     return f"Define it as a terminal ({name}: /.../), or leave out the rules that use it."
 
 
 def position_of(text: str, pattern: str) -> int | None:
-    """Where the first group of a pattern matches first; ``None`` if it does not."""
+    """Find where the first group of a pattern first matches.
+
+    Args:
+        text: The grammar.
+        pattern: A pattern of ``re`` with a group.
+
+    Returns:
+        The offset in characters; ``None`` if there is no match.
+    """
     found = re.search(pattern, text)
     return None if found is None else found.start(1)
 
 
 def definition_of(text: str, name: str) -> int | None:
-    """Where a rule or a terminal is defined; ``None`` if that is not in this text."""
+    """Find where a rule or a terminal is defined.
+
+    Args:
+        text: The grammar.
+        name: Of the rule or the terminal.
+
+    Returns:
+        The offset in characters; ``None`` if it is defined in another text.
+    """
     return position_of(text, rf"(?m)^[ \t!?]*({re.escape(name)})\b")
 
 

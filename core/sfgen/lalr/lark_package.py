@@ -64,11 +64,11 @@ class LarkGrammar:
         self._lock = threading.Lock()
 
     def parse(self, text: str) -> bool:
-        """Whether lark reads a whole text."""
+        """Tell whether lark reads a whole text."""
         return self.refusal(text) is None
 
     def refusal(self, text: str) -> Refusal | None:
-        """Why lark does not read a whole text; ``None`` where it does."""
+        """Explain why lark refuses a whole text; ``None`` where it reads it."""
         from lark.exceptions import UnexpectedInput
 
         with self._lock:
@@ -89,7 +89,7 @@ def read_lark(
     directory: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
 ) -> LarkGrammar:
-    """Read a grammar with lark, for its LALR(1) parser and its contextual lexer.
+    """Read a grammar with lark: its LALR(1) parser and contextual lexer.
 
     Args:
         text: The grammar.
@@ -107,7 +107,7 @@ def read_lark(
 
 
 class Importer:
-    """Finds the files that a grammar imports, and keeps what was in them.
+    """Finds the files that a grammar imports, and keeps their texts.
 
     Args:
         text: The grammar, for messages.
@@ -160,7 +160,7 @@ class Importer:
         )
 
     def read(self, name: str) -> str | None:
-        """The text of a file; ``None`` where there is none.
+        """Read a file; ``None`` where there is none.
 
         Raises:
             GrammarError: It is not UTF-8.

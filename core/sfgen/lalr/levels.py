@@ -23,7 +23,12 @@ from sfgen.lalr.stack import Stacks
 
 
 class Vector(NamedTuple):
-    """The units behind each label when they are pending: a number of a relative vector, and what is added to it."""
+    """The units behind each pending label, by a relative vector.
+
+    Attributes:
+        number: The relative vector.
+        added: The units that are added to it.
+    """
 
     number: int
     added: int
@@ -39,13 +44,13 @@ def _more(vector: Vector, units: int) -> Vector:
 
 
 class Level:
-    """A state, and what is behind each of its items once it has been read.
+    """A state, and what is behind each of its items after it.
 
     Attributes:
         state: The state.
         behind_items: Of each item of the state what is behind it.
         behind_reading: Of nonterminals what is behind them when they have been read on top of the state.
-        behind: What is behind when the state is on top; ``None`` where nobody asked.
+        behind: What is behind when the state is on top; ``None`` until it is computed.
     """
 
     def __init__(self, state: int, behind_items: tuple[Vector, ...]) -> None:
@@ -56,7 +61,9 @@ class Level:
 
 
 class Levels:
-    """The levels of the nodes of one parser's stacks. Safe to share between threads.
+    """The levels of the nodes of one parser's stacks.
+
+    They can be shared between threads.
 
     Args:
         items: The items of the parser's states.
@@ -78,7 +85,7 @@ class Levels:
         self._lock = threading.Lock()
 
     def behind(self, node: int) -> Vector:
-        """What is behind each label at a node."""
+        """Return the units behind each label at a node."""
         with self._lock:
             level, added = self._find_level(node)
             if level.behind is None:
@@ -86,7 +93,7 @@ class Levels:
             return _more(level.behind, added)
 
     def of(self, node: int) -> tuple[Level, int]:
-        """The level of a node, and what is added to its vectors."""
+        """Return the level of a node, and what its vectors add."""
         with self._lock:
             return self._find_level(node)
 
@@ -205,7 +212,7 @@ class Levels:
         return Vector(number, least)
 
     def array(self, vector: Vector) -> NDArray[np.int32]:
-        """The array of a vector, int32 ``[labels + 1]``."""
+        """Return the array of a vector, int32 ``[labels + 1]``."""
         relative = self.vectors[vector.number]
         return np.where(relative >= FAR, np.int32(FAR), relative + np.int32(vector.added))
 

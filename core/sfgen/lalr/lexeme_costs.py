@@ -12,7 +12,10 @@ FAR = 1 << 29
 
 
 def labels_of(lexer: Lexer) -> tuple[tuple[int, int], ...]:
-    """The distinct pairs of a terminal and a promise that are committed, in their order."""
+    """List the distinct pairs of a terminal and a promise, sorted.
+
+    Only those that are committed count.
+    """
     commits = zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)
     return tuple(sorted(set(commits)))
 
@@ -20,7 +23,7 @@ def labels_of(lexer: Lexer) -> tuple[tuple[int, int], ...]:
 def byte_costs(
     lexer: Lexer, labels: tuple[tuple[int, int], ...], usable: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int32]:
-    """The fewest bytes from each control until each label can be committed, and until the text may end.
+    """Compute the fewest bytes from each control to each label's commit.
 
     All labels are searched at once, breadth first, from the commits backwards.
 

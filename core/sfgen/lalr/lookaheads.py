@@ -14,7 +14,10 @@ Transition = tuple[int, int]
 
 
 def has_conflicts(items: Items) -> bool:
-    """Whether a rule could be reduced before a terminal before which the tables do something else."""
+    """Tell whether lark resolved conflicts of the grammar.
+
+    That is where a rule could be reduced before a terminal before which the tables do something else.
+    """
     for (state, rule), lookaheads in _lookaheads(items).items():
         reduced = sum(1 << terminal for terminal in items.reduces(state, rule).nonzero()[0].tolist())
         if lookaheads & ~reduced:

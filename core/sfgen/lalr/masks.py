@@ -48,7 +48,7 @@ _NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
 
 
 class TooManyWays(Exception):
-    """A token can be read in more ways than a walk has room for."""
+    """There is no room for all the ways to read a token."""
 
 
 class TokenMask(NamedTuple):
@@ -123,10 +123,12 @@ _NO_ENDS = TokenEnds(_NOT_WANTED, np.empty(0, dtype=np.intp), _NOT_WANTED, np.em
 
 
 class Masks:
-    """Makes and keeps the masks of one grammar over one vocabulary. Safe to share between threads.
+    """Makes and caches the masks of one grammar over one vocabulary.
+
+    It can be shared between threads.
 
     A configuration is alive where its control can come to a *safe* label that the parser takes (see ``Distances``).
-    Mostly all labels are safe; of other configurations the distance is asked.
+    Mostly all labels are safe; of other configurations the distance is computed.
 
     Args:
         reader: The grammar.
@@ -184,7 +186,11 @@ class Masks:
         self._most_kept = max(16, _KEPT // max(1, 4 * self.words))
 
     def of(self, control: int, node: int) -> TokenMask:
-        """The tokens of a configuration.
+        """Return the tokens of a configuration.
+
+        Args:
+            control: Where the lexer stands.
+            node: The parser's stack.
 
         Raises:
             TooManyWays: There is no room for the ways to read a token.
@@ -200,7 +206,12 @@ class Masks:
         return found
 
     def is_made(self, control: int, node: int) -> bool:
-        """Whether the mask of a configuration was made already."""
+        """Tell whether the mask of a configuration was made already.
+
+        Args:
+            control: Where the lexer stands.
+            node: The parser's stack.
+        """
         return (control, node) in self._masks
 
     def _make(self, control: int, node: int) -> TokenMask:
@@ -234,7 +245,13 @@ class Masks:
         return TokenMask(mask, deepest)
 
     def ends(self, control: int, node: int) -> TokenEnds:
-        """Where the tokens lead in which a terminal ends, alive or not.
+        """Return where the tokens lead in which a terminal ends.
+
+        The configurations there may be alive or not.
+
+        Args:
+            control: Where the lexer stands.
+            node: The parser's stack.
 
         Raises:
             TooManyWays: There is no room for the ways to read a token.
@@ -311,18 +328,24 @@ class Masks:
         return (nodes, room.made, room.top, *self._parser_arguments)
 
     def lexeme_tokens(self, control: int) -> LexemeTokens:
-        """The tokens that depend on the control alone, and where terminals end inside tokens."""
+        """Return the tokens that depend on the control alone.
+
+        With them comes where terminals end inside tokens.
+        """
         found = self._lexemes.get(control)
         if found is None:
             found = self._lexemes[control] = self._walk(control, _NOT_WANTED)
         return found
 
     def classes_of(self, controls: Int32) -> Int32:
-        """The class of each control."""
+        """Return the class of each control, int32."""
         return self._class_of[controls]
 
     def control_of(self, control: int) -> Int32:
-        """The control that each token leads to without a terminal for the parser, int32 ``[len(vocabulary)]``."""
+        """Return the control behind each token that ends no terminal.
+
+        The array is int32 ``[len(vocabulary)]``.
+        """
         found = np.full(len(self._vocabulary), NO_STATE, dtype=np.int32)
         self._walk(control, found)
         return found

@@ -36,12 +36,12 @@ class Merged(NamedTuple):
 
 
 def merge(controls: Controls, symbols: int, contexts: int) -> Merged:
-    """The smallest form.
+    """Minimize the controls by merging equal ones.
 
     Args:
         controls: All controls.
-        symbols: How many symbols there are.
-        contexts: How many contexts there are.
+        symbols: The number of symbols.
+        contexts: The number of contexts.
     """
     step = np.full((len(controls.rows), symbols), NO_STATE, dtype=np.int32)
     for control, row in enumerate(controls.rows):

@@ -36,9 +36,10 @@ class OpenRules:
         self._costs_at_gaps = self._costs[np.unique(reader.lexer.starts[reader.lexer.starts != NO_STATE])].min(axis=0)
 
     def at(self, position: Position) -> tuple[tuple[str, ...], str]:
-        """The open rules, the outermost first, and the terminal that is being written where it is sure, else ``""``.
+        """Name the open rules, the outermost first, and the open terminal.
 
-        Of several ways to read the text the first one is told.
+        The terminal is empty where it is not sure which one is being written. Of several ways to read the text the
+        first one counts.
         """
         node, names = position[0].node, list[str]()
         stacks, rules = self._reader.stacks, self._reader.tables.rules
@@ -70,9 +71,9 @@ class OpenRules:
         return [terminal for terminal in terminals if stacks.after(node, terminal) != NO_STATE]
 
     def expected(self, position: Position) -> tuple[str, ...]:
-        """The terminals that may come next, as the grammar shows them; one that must be written to its end is named.
+        """Name the terminals that may come next, as the grammar shows them.
 
-        One that may end here is taken to have ended.
+        One that must be written to its end is named; one that may end here is taken to have ended.
         """
         found = set[int]()
         for configuration in position:
@@ -83,7 +84,10 @@ class OpenRules:
         return tuple(self._reader.tables.terminals[terminal].shown for terminal in sorted(found))
 
     def rules_expected(self, position: Position) -> tuple[str, ...]:
-        """What may come next in the words of the rules that are open; terminals where a rule may end there."""
+        """Name what may come next in the words of the open rules.
+
+        Where a rule may end there, these are terminals.
+        """
         tables, found = self._reader.tables, dict[str, None]()
         for configuration in position:
             if self._reader.commits(configuration):
@@ -106,7 +110,7 @@ class OpenRules:
 
 
 def name_of(nonterminal: str) -> str:
-    """What people call a nonterminal; nothing where lark made it up for a repetition.
+    """Name a nonterminal; the name is empty where lark made it up.
 
     >>> name_of("value"), name_of("__value_star_0")
     ('value', '')
@@ -115,7 +119,10 @@ def name_of(nonterminal: str) -> str:
 
 
 def kernel_items(tables: ParseTables) -> list[list[tuple[int, int]]]:
-    """The rules of which each state has read the beginning, with the number of symbols that were read, ascending."""
+    """List the rules of which each state has read the beginning.
+
+    With each comes the number of symbols that were read, ascending.
+    """
     found: list[set[tuple[int, int]]] = [set() for _ in range(len(tables.actions))]
     by_nonterminal: dict[int, list[int]] = {}
     for number, rule in enumerate(tables.rules):

@@ -24,11 +24,11 @@ _NEVER = 1 << 30
 
 
 class OrderedMachine(Machine):
-    """The programs of all terminals, and the positions of texts that they read.
+    """The programs of all terminals, and the positions that they read.
 
     Args:
         programs: The programs.
-        symbols: How many symbols there are.
+        symbols: The number of symbols.
     """
 
     def __init__(self, programs: Programs, symbols: int) -> None:
@@ -43,7 +43,12 @@ class OrderedMachine(Machine):
         self._gaps: dict[Trackers, OrderedPlace] = {}
 
     def place(self, before: Trackers, label: int) -> OrderedPlace:
-        """The position behind a symbol, and what lookbehinds knew before it."""
+        """Return the position behind a symbol.
+
+        Args:
+            before: What lookbehinds knew before it.
+            label: The symbol.
+        """
         key = before, label
         place = self._places.get(key)
         if place is None:
@@ -51,11 +56,14 @@ class OrderedMachine(Machine):
         return place
 
     def text_start(self) -> Trackers:
-        """What lookbehinds know at the start of the text."""
+        """Return what lookbehinds know at the start of the text."""
         return tuple(Place(self, None, 0).trackers)
 
     def gap(self, trackers: Trackers) -> OrderedPlace:
-        """A position at which lookbehinds know something. It can be asked for guards, not be read up to."""
+        """Return a position at which lookbehinds know something.
+
+        Guards can be evaluated there; nothing can be read up to it.
+        """
         place = self._gaps.get(trackers)
         if place is None:
             place = self._gaps[trackers] = OrderedPlace(self, None, 0)
@@ -64,7 +72,10 @@ class OrderedMachine(Machine):
         return place
 
     def asked_in(self, threads: Iterable[Thread]) -> tuple[int, ...]:
-        """For each lookaround the fewest characters before threads may ask for it as a lookbehind."""
+        """Return after how many characters threads may evaluate each lookbehind.
+
+        It is the fewest, for each lookaround.
+        """
         if not self.has_lookbehinds:
             return (_NEVER,) * len(self.behind)
         found = [0 if number in self._always_asked else _NEVER for number in range(len(self.behind))]
@@ -77,7 +88,12 @@ class OrderedMachine(Machine):
         return tuple(found)
 
     def needed(self, trackers: Sequence[Threads | None], asked_in: Sequence[int]) -> Trackers:
-        """What lookbehinds know, without what will not be asked for any more."""
+        """Drop what lookbehinds know and no thread will use any more.
+
+        Args:
+            trackers: What each of them knows.
+            asked_in: As ``asked_in`` returns it.
+        """
         left = self._left
         return tuple(
             None if known is None else frozenset(t for t in known if left.get(t[0], _NEVER) >= asked_in[number])
@@ -145,7 +161,7 @@ class OrderedPlace(Place):
         self._lists: dict[OrderedThreads, OrderedThreads] = {}
 
     def read_in_order(self, threads: OrderedThreads) -> OrderedThreads:
-        """Where the symbol leads a list of threads."""
+        """Read the symbol with a list of threads."""
         found = self._lists.get(threads)
         if found is None:
             found = self._lists[threads] = self._first_wins(
@@ -154,7 +170,7 @@ class OrderedPlace(Place):
         return found
 
     def begin(self, states: Iterable[int]) -> OrderedThreads:
-        """The threads of programs that begin here, those of the first program first."""
+        """Start the threads of some programs, the first program's first."""
         return self.closure_in_order([(state, NO_OBLIGATIONS) for state in states])
 
     def _step_in_order(self, thread: Thread) -> OrderedThreads:
@@ -196,7 +212,7 @@ class OrderedPlace(Place):
         return tuple(found)
 
     def closure_in_order(self, seeds: Sequence[Thread]) -> OrderedThreads:
-        """The threads that the seeds become without reading, in the order in which they are tried."""
+        """Follow the transitions that read nothing, in order of preference."""
         machine = self.machine
         programs = machine.programs
         found: list[Thread] = []

@@ -59,7 +59,10 @@ class LalrPositions:
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def mask(self, position: Position) -> Mask:
-        """The token mask of a position, end tokens included, whatever the limit; read-only."""
+        """Return the token mask of a position, end tokens included; read-only.
+
+        No limit of tokens counts.
+        """
         if self._is_exact and len(position) == 1:
             try:
                 return self._masks.of(*position[0]).mask
@@ -68,17 +71,17 @@ class LalrPositions:
         return self._remembered(position, _ENDLESS)
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """The mask of a position where at most ``room`` more tokens (end tokens not counted) may be written."""
+        """Return the token mask of a position under a limit."""
         if room == 0:
             return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
         return self._remembered(position, room - 1)
 
     def allowed_tokens(self, mask: Mask) -> Int32:
-        """The ids of the tokens of a mask, ascending; read-only."""
+        """Return the token ids of a mask, ascending; read-only."""
         return self._ids.of(mask)
 
     def is_made(self, position: Position) -> bool:
-        """Whether what the tokens of all configurations of a position lead to is known."""
+        """Tell whether the masks of all a position's configurations are known."""
         return all(self._masks.is_made(*each) or each in self._ends_behind for each in position)
 
     def _remembered(self, position: Position, room: int) -> Mask:
@@ -179,11 +182,14 @@ class LalrPositions:
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
     def distance(self, position: Position) -> int:
-        """The fewest bytes to an end; ``FAR`` or more where there is no way."""
+        """Return the fewest bytes to an end.
+
+        It is ``FAR`` or more where there is no way.
+        """
         return self.reader.distance(position)
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Whether the text can be completed from a position with ``room`` tokens."""
+        """Tell whether ``room`` tokens are enough to complete the text."""
         most = _ENDLESS if room is None else room
         return any(self._config_fits(configuration, most) for configuration in position)
 
@@ -194,7 +200,10 @@ class LalrPositions:
         return distance <= room * self.vocabulary.trie.max_depth and self._tokens_of(configuration) <= room
 
     def tokens_left(self, position: Position) -> int:
-        """The fewest tokens of the shortest text to an end; ``UNREACHABLE`` where there is none."""
+        """Count the fewest tokens of the shortest text to an end.
+
+        It is ``UNREACHABLE`` where there is none.
+        """
         return min(self._tokens_of(configuration) for configuration in position)
 
     def _tokens_of(self, configuration: Configuration) -> int:
@@ -215,5 +224,5 @@ class LalrPositions:
         return found
 
     def shortest(self, position: Position) -> bytes:
-        """The shortest text from a position to an end."""
+        """Return the shortest text from a position to an end."""
         return self.reader.shortest(position)

@@ -49,7 +49,7 @@ class Programs:
         self._terminals: list[int] = []
 
     def add(self, tree: Node, terminal: int, name: str) -> int:
-        """The first state of a terminal's program.
+        """Compile a terminal's program; return its first state.
 
         Args:
             tree: Over symbols, without anchors and atomic groups.
@@ -67,7 +67,7 @@ class Programs:
         return self._fragment(tree, end)
 
     def terminal_at(self, state: int) -> int:
-        """The terminal in whose program a state is."""
+        """Return the terminal in whose program a state is."""
         return self._terminals[bisect_right(self._firsts, state) - 1]
 
     def _state(self) -> int:

@@ -81,19 +81,26 @@ class Reader:
         self.start: Position = (Configuration(self.control_at(BOTTOM, 0), BOTTOM),)
 
     def control_at(self, node: int, promise: int) -> int:
-        """The control at the gap above a node; ``NO_STATE`` where nothing can follow."""
+        """Return the control at the gap above a node.
+
+        It is ``NO_STATE`` where nothing can follow.
+
+        Args:
+            node: The parser's stack.
+            promise: What the terminal before the gap promised.
+        """
         return self._starts[self._context_of[self.stacks.states[node]]][promise]
 
     def with_bytes(self, usable: NDArray[np.bool_]) -> Reader:
-        """The same, where only some bytes may be used to come to the end, bool ``[256]``."""
+        """Restrict the bytes of completions, bool ``[256]``."""
         return Reader(self.tables, self.lexer, self.stacks, self.distances, usable)
 
     def commits_of(self, control: int) -> list[tuple[int, int]]:
-        """The terminals that may end at a control, and what each promises."""
+        """List the terminals that may end at a control, with their promises."""
         return self._commits[control]
 
     def commits(self, configuration: Configuration) -> list[Configuration]:
-        """The gaps behind the terminals that may end here."""
+        """List the gaps behind the terminals that may end here."""
         found = []
         for terminal, promise in self._commits[configuration.control]:
             node = self.stacks.after(configuration.node, terminal)
@@ -103,7 +110,7 @@ class Reader:
         return found
 
     def read(self, position: Position, data: bytes) -> Position | None:
-        """The position after some bytes; ``None`` where no text goes on so."""
+        """Return the position after some bytes; ``None`` where they are refused."""
         found: Position | None = position
         for byte in data:
             key = position, self._classes[byte]
@@ -129,7 +136,14 @@ class Reader:
         return tuple(sorted(alive)) or None
 
     def is_alive(self, control: int, node: int) -> bool:
-        """Whether a configuration can be completed: sought as far as behind the next terminal, then asked."""
+        """Tell whether a configuration can be completed.
+
+        A safe label is sought as far as behind the next terminal; then the distance decides.
+
+        Args:
+            control: Where the lexer stands.
+            node: The parser's stack.
+        """
         safe, others = self._labels_of(control)
         if self._takes_any(node, safe):
             return True
@@ -157,7 +171,7 @@ class Reader:
         return found
 
     def accepts(self, position: Position) -> bool:
-        """Whether the text may end at a position."""
+        """Tell whether the text may end at a position."""
         return any(map(self._accepts, position))
 
     def _accepts(self, configuration: Configuration) -> bool:
@@ -172,7 +186,10 @@ class Reader:
         return False
 
     def reads(self, text: str | bytes) -> bool:
-        """Whether a whole text can be read; bytes are its UTF-8, and a string that has none is no text."""
+        """Tell whether a whole text can be read.
+
+        Bytes are its UTF-8; a string with a lone surrogate is not text.
+        """
         data = arguments.utf8("text", text)
         position = None if data is None else self.read(self.start, data)
         return position is not None and self.accepts(position)
@@ -188,19 +205,25 @@ class Reader:
                 yield label
 
     def is_final(self, position: Position) -> bool:
-        """Whether nothing can follow: the text must end."""
+        """Tell whether nothing can follow: the text must end."""
         return next(self._alive(position), None) is None
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
-        """The byte that must follow, where there is one only, and the position after it."""
+        """Return the only byte that can follow, and the position after it."""
         return only_step(position, self._alive(position), self._classes, self.read)
 
     def distance(self, position: Position) -> int:
-        """The fewest bytes to the end; ``FAR`` where the bytes that may be used are not enough."""
+        """Return the fewest bytes to the end.
+
+        It is ``FAR`` where the bytes that may be used are not enough.
+        """
         return min(self.to_end.of(control, node) for control, node in position)
 
     def shortest(self, position: Position) -> bytes:
-        """A shortest text to the end; of several the one with the smaller byte where they first differ."""
+        """Return a shortest text to the end.
+
+        Of several it is the one with the smaller byte where they first differ.
+        """
         found, least = bytearray(), self.distance(position)
         while least:
             position = tuple([each for each in position if self.to_end.of(*each) == least])

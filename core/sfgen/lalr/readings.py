@@ -76,11 +76,27 @@ class Readings:
         return byte_costs(self._lexer, self._labels)
 
     def gap(self, state: int, promise: int) -> NDArray[np.int32]:
-        """The units to each label behind a terminal that was shifted to a state, int32 ``[labels + 1]``."""
+        """Return the units from a gap to each label.
+
+        Args:
+            state: The state to which the terminal before the gap was shifted.
+            promise: What that terminal promised.
+
+        Returns:
+            int32 ``[labels + 1]``.
+        """
         return self._gap(self._costs, state, promise)
 
     def reached(self, state: int, promise: int) -> NDArray[np.bool_]:
-        """The labels that some text reaches behind a terminal that was shifted to a state, bool ``[labels + 1]``."""
+        """Return the labels that some text reaches from a gap.
+
+        Args:
+            state: The state to which the terminal before the gap was shifted.
+            promise: What that terminal promised.
+
+        Returns:
+            bool ``[labels + 1]``.
+        """
         found: NDArray[np.bool_] = self._gap(self._bytes, state, promise) < FAR
         return found
 
@@ -92,14 +108,24 @@ class Readings:
         return found
 
     def reduced(self, state: int, rule: int) -> NDArray[np.bool_]:
-        """The labels before which a state reduces a rule, bool ``[labels + 1]``."""
+        """Return the labels before which a state reduces, bool ``[labels + 1]``.
+
+        Args:
+            state: The state.
+            rule: The rule that it reduces.
+        """
         found = self._masks.get((state, rule))
         if found is None:
             found = self._masks[state, rule] = self.items.reduces(state, rule)[self.terminals]
         return found
 
     def of(self, state: int, symbol: int) -> Matrix:
-        """The costs of reading a symbol in a state."""
+        """Return the costs of reading a symbol in a state.
+
+        Args:
+            state: The state.
+            symbol: A terminal, or ``-1 - n`` for nonterminal ``n``.
+        """
         if symbol < 0:
             return self._readings[int(self.items.reading_of[state, -1 - symbol])]
         target = self.items.after(state, symbol)
@@ -113,7 +139,14 @@ class Readings:
         return found
 
     def rest(self, state: int, item: Item) -> Matrix | None:
-        """The costs of reading the rest of an item's rule in a state; ``None`` where nothing is left of it."""
+        """Return the costs of reading the rest of an item's rule.
+
+        They are ``None`` where nothing is left of it.
+
+        Args:
+            state: The state in which the rest is read.
+            item: A rule, and the number of symbols that were read.
+        """
         key = state, item
         if key not in self._rests:
             symbols = self.items.tables.rules[item.rule].symbols[item.read :]

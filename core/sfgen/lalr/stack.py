@@ -18,7 +18,9 @@ BOTTOM = 0
 
 
 class Stacks:
-    """Makes the nodes over the tables of one parser. Safe to share between threads.
+    """Makes the stack nodes over one parser's tables, equal ones once.
+
+    They can be shared between threads.
 
     Args:
         tables: The tables.
@@ -43,7 +45,12 @@ class Stacks:
         return len(self.states)
 
     def push(self, state: int, below: int) -> int:
-        """The node of a state on top of another node."""
+        """Push a state on a node, and return the node on top.
+
+        Args:
+            state: What goes on top.
+            below: The node below.
+        """
         key = state, below
         node = self._known.get(key)
         if node is None:
@@ -58,16 +65,25 @@ class Stacks:
         return node
 
     def pop(self, node: int, count: int) -> int:
-        """The node that is left without the top ``count`` states."""
+        """Return the node that is left without the top ``count`` states.
+
+        Args:
+            node: The top of the stack.
+            count: The number of states.
+        """
         below = self.below
         for _ in range(count):
             node = below[node]
         return node
 
     def after(self, node: int, terminal: int) -> int:
-        """The node after a terminal came; ``NO_STATE`` where the parser refuses it.
+        """Return the node after a terminal; ``NO_STATE`` where it is refused.
 
-        For the terminal at the end of the text: the node when the text is complete.
+        For the terminal at the end of the text it is the node when the text is complete.
+
+        Args:
+            node: The node before.
+            terminal: What comes.
         """
         key = node, terminal
         found = self._after.get(key)
@@ -91,11 +107,14 @@ class Stacks:
                 return node
 
     def is_complete(self, node: int) -> bool:
-        """Whether the text may end here."""
+        """Tell whether the text may end here."""
         return self.after(node, self._end_of_text) != NO_STATE
 
     def array(self) -> NDArray[np.int32]:
-        """State, node below and depth of each node, int32 ``[3 * nodes]``; not to be changed."""
+        """Return state, node below and depth of each node; read-only.
+
+        The array is int32 ``[3 * nodes]``.
+        """
         with self._lock:
             count = len(self.states)
             if count > len(self._array):

@@ -1,4 +1,4 @@
-"""The tables of a grammar and its lexer as bytes, to be kept between runs: arrays, and what is no array as JSON.
+"""The tables of a grammar and its lexer as bytes, to be kept between runs: arrays, and everything else as JSON.
 
 The bytes begin with their SHA-256, so that whatever happened to a file is noticed. Nothing in them is run.
 """
@@ -35,7 +35,7 @@ class Stored(NamedTuple):
 
 
 def to_bytes(stored: Stored) -> bytes:
-    """The bytes of a file."""
+    """Serialize a grammar's tables and lexer."""
     from safetensors.numpy import save
 
     tables, lexer, imported, missing = stored
@@ -57,7 +57,7 @@ def to_bytes(stored: Stored) -> bytes:
 
 
 def from_bytes(data: bytes) -> Stored | None:
-    """What a file holds; ``None`` if it is damaged."""
+    """Deserialize the bytes of a file; ``None`` if it is damaged."""
     from safetensors.numpy import load
 
     if hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:

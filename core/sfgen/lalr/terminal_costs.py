@@ -12,7 +12,9 @@ from sfgen.lalr.tables import ParseTables
 def terminal_costs(
     tables: ParseTables, distances: Distances, labels: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int32]:
-    """The fewest bytes from each control until each terminal may end, without another one before.
+    """Compute the fewest bytes from each control to each terminal's end.
+
+    No other terminal may end before.
 
     Args:
         tables: The tables.

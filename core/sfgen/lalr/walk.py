@@ -49,11 +49,11 @@ def walk_lexeme(
     step: Int32s, sizes: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Find the tokens that can be read without a terminal for the parser.
+    """Find the tokens that can be read without ending a terminal.
 
     Args:
         control: Where the lexer stands.
-        counts: How many exits there are; then one number for each class: whether it has tokens.
+        counts: The number of exits; then one number for each class: whether it has tokens.
         found: Where the tokens go, those of each class of controls apart, uint32 ``[classes * words]``.
         words: The words of a mask.
         exits: Where the trie nodes go that are right behind the end of a terminal.
@@ -61,11 +61,11 @@ def walk_lexeme(
         stack: Room for a control at each depth.
         class_of: The class of each control.
         is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
-        is_reached: Where is noted which controls tokens lead to, bool ``[controls]``.
+        is_reached: Where the controls are marked that tokens lead to, bool ``[controls]``.
         control_of: Where the control goes that each token leads to; may have no room at all.
-        step: This to ``commit_starts``: see ``Lexer``, flat.
+        step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
         commit_labels: The label of each commit.
-        labels: This and the rest: as in ``TokenTrie``.
+        labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
 
     Returns:
         0, or ``TOO_MANY``: there was no room for the exits.
@@ -132,16 +132,18 @@ def after_terminal(
     node: Int, terminal: Int, is_shifted: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """The node after a terminal, ``REFUSED`` or ``TOO_MANY``; it may be made.
+    """Return the node after a terminal, ``REFUSED`` or ``TOO_MANY``.
+
+    The node may be made.
 
     Args:
         node: The node before.
         terminal: What comes.
-        is_shifted: 0: it is enough to know whether it is taken; the node returned has no meaning then.
+        is_shifted: 0: only whether the terminal is taken counts; the node returned has no meaning then.
         nodes: ``FIELDS`` numbers of each node that is loaded.
         made: ``FIELDS`` numbers of each node that is made.
-        top: How many are made.
-        actions: This and ``gotos``: see ``ParseTables``, flat.
+        top: The number of those that are made.
+        actions, gotos: See ``ParseTables``, flat.
         rules: The nonterminal and the length of each rule.
         sizes: See above.
     """
@@ -191,7 +193,7 @@ def join_classes(
     node: Int, classes: Int32s, found: UInt32s, words: Int, mask: UInt32sOut, reach_starts: Int32s, reach: Int32s,
     nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens of the classes of which the parser takes some terminal.
+    """Add the tokens of classes with a terminal that the parser takes.
 
     Args:
         node: The parser's stack.
@@ -201,7 +203,7 @@ def join_classes(
         mask: Where the tokens go.
         reach_starts: Where in ``reach`` the terminals of each control begin that the lexer can come to.
         reach: These terminals.
-        nodes: This and the rest: see ``after_terminal``.
+        nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
     """
     for place in range(classes.size):
         control = np.int64(classes[place])
@@ -246,7 +248,9 @@ def read_behind(
     first_tokens: UInt32s, nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s,
     rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens in which a terminal ends: what is behind it is read with the parser's new stack.
+    """Add the tokens in which a terminal ends.
+
+    What is behind the terminal is read with the parser's new stack.
 
     Args:
         node: The parser's stack.
@@ -262,14 +266,14 @@ def read_behind(
             bool ``[controls]``.
         is_open: See ``walk_lexeme``.
         sets: Two numbers of each configuration: control, node.
-        marks: Three numbers of each depth: where its set begins and ends, how many nodes are made.
-        reach_starts: This and ``reach``: see ``join_classes``.
+        marks: Three numbers of each depth: where its set begins and ends, the number of nodes that are made.
+        reach_starts, reach: See ``join_classes``.
         labels: The terminal and the promise of each label.
         starts: See ``Lexer``, flat.
         context_of: See ``ParseTables``.
-        step: This to ``commit_labels``: see ``walk_lexeme``.
-        trie_bytes: This to ``first_tokens``: as in ``TokenTrie``.
-        nodes: This and the rest: see ``after_terminal``.
+        step, byte_classes, commit_starts, commit_labels: See ``walk_lexeme``.
+        trie_bytes, depths, ends, first_tokens: As in ``TokenTrie``.
+        nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
 
     Returns:
         0, or ``TOO_MANY``.

@@ -27,14 +27,17 @@ _MOST_EXPECTED = 8  # terminals; of more their rules are told
 
 
 class Place(NamedTuple):
-    """Where a text stands: the rules that are open, the outermost first, and the terminal, empty where none is open."""
+    """The open rules, the outermost first, and the open terminal.
+
+    The terminal is empty where none is open.
+    """
 
     open_rules: tuple[str, ...]
     terminal: str
 
 
 def with_terminals(source: Gbnf) -> Grammar:
-    """The rules with a rule for each literal and class.
+    """Give each literal and class a rule of its own.
 
     >>> from sfgen.language.gbnf import read_gbnf
     >>> grammar = with_terminals(read_gbnf('root ::= "a" [0-9]'))
@@ -61,7 +64,9 @@ def _with_calls(expression: Expression, names: Mapping[Expression, str]) -> Expr
 
 
 class AsWritten:
-    """Reads texts by the rules as they are written. Safe to share between threads.
+    """Reads texts by the rules as they are written.
+
+    It can be shared between threads.
 
     Args:
         rules: The rules, with one for each terminal.
@@ -78,7 +83,12 @@ class AsWritten:
 
     @classmethod
     def of(cls, source: Gbnf, otherwise: Network) -> AsWritten:
-        """Those of a grammar. ``otherwise``: the network of rules with copies, where the other one passes a limit."""
+        """Read by the rules of a grammar.
+
+        Args:
+            source: The grammar.
+            otherwise: The network of rules with copies, used where that of the rules as written passes a limit.
+        """
         grammar = with_terminals(source)
         try:
             network = network_as_written(grammar)
@@ -89,7 +99,10 @@ class AsWritten:
     # ---- positions -------------------------------------------------------------------------------------------------
 
     def place(self, position: Position) -> Place:
-        """Where a text goes on, behind all rules that must have ended; of several ways to read it the first."""
+        """Return where a text goes on, behind rules that must have ended.
+
+        Of several ways to read it the first counts.
+        """
         state, register, node = position[0]
         while self.network.is_end[state] and node.frames:
             state, register, node = node.frames[0]
@@ -116,7 +129,10 @@ class AsWritten:
         return name
 
     def expected(self, position: Position) -> tuple[str, ...]:
-        """What may stand at a position: terminals, or where they are many the rules that have them."""
+        """Name what may stand at a position.
+
+        These are terminals, or where they are many the rules that have them.
+        """
         names, rule_of = self.network.names, self.network.rule_of
         terminals, direct = dict[str, None](), dict[str, None]()
         for state, _, _ in self.reader.with_returns(position):
@@ -188,14 +204,14 @@ class AsWritten:
         return self.reader.read(position, character.encode("utf-8", "surrogatepass"))
 
     def reached(self, text: str) -> set[str]:
-        """The rules and terminals in which a text is read."""
+        """Return the rules and terminals in which a text is read."""
         found = set[str]()
         for stretch in self.walk(text).stretches:
             found.update(stretch.open_rules, (stretch.terminal,))
         return found
 
     def failure(self, text: str) -> Failure | None:
-        """Where a text fails; ``None`` where it does not."""
+        """Find where a text fails; ``None`` where it is complete."""
         position = self.reader.start
         for number, character in enumerate(text):
             after = self._read(position, character)
@@ -223,12 +239,12 @@ class AsWritten:
     # ---- automata --------------------------------------------------------------------------------------------------
 
     def states_of(self) -> dict[str, int]:
-        """The number of states of each rule and terminal that is needed."""
+        """Count the states of each rule and terminal that is needed."""
         counts = np.bincount(self.network.rule_of, minlength=len(self.network.names)).tolist()
         return dict(zip(self.network.names, counts, strict=True))
 
     def state(self, number: int) -> StateOutline:
-        """One of the states."""
+        """Describe one of the states."""
         network = self.network
         names, rule_of = network.names, network.rule_of
         moves = [Move(names[rule_of[site.entry]], site.target) for site in network.calls.get(number, ())]

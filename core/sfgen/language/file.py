@@ -38,12 +38,16 @@ def save(grammar: Grammar, vocabulary: Tokens, path: str | PathLike[str], *, for
 
 
 def options_of(grammar: Grammar) -> dict[str, Any]:
-    """How the text of a grammar is read, as :func:`grammar_of` takes it."""
+    """Return how a grammar's text is read, as :func:`grammar_of` takes it."""
     return {name: getattr(grammar, name) for name in _OPTIONS} | {"files": dict(grammar.files)}
 
 
 def grammar_of(text: str, options: Mapping[str, Any]) -> Grammar:
-    """The grammar of a text and of what ``options_of`` said.
+    """Read a grammar from its text and what :func:`options_of` returned.
+
+    Args:
+        text: The grammar.
+        options: By name: all of them, in their order.
 
     Raises:
         ValueError: These are other options.
@@ -57,15 +61,22 @@ def grammar_of(text: str, options: Mapping[str, Any]) -> Grammar:
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Grammar:
     """Read a grammar that was saved for the same vocabulary.
 
+    Args:
+        path: The file.
+        vocabulary: What it must be made for.
+
     Raises:
-        IndexFileError: No such file, no saved grammar, damaged, or made for another vocabulary.
+        IndexFileError: There is no such file, it is not a saved grammar, damaged, or made for another vocabulary.
         GrammarError: This version of sfgen does not take the grammar in it.
     """
     return _grammar_of(path, _FILE.load(path, vocabulary))
 
 
 def saved_grammar(path: str | PathLike[str]) -> Grammar | None:
-    """The grammar in a file, whatever the vocabulary; ``None`` if the file is something else.
+    """Read the grammar in a file, whatever the vocabulary.
+
+    Returns:
+        ``None`` if the file is something else.
 
     Raises:
         IndexFileError: There is no such file, or it is a damaged one of this kind.

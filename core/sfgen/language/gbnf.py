@@ -60,7 +60,13 @@ class Gbnf:
     terminals: Mapping[Expression, tuple[str, int]]
 
     def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
-        """What is wrong with a rule, shown where it begins."""
+        """Make an error that shows where a rule begins.
+
+        Args:
+            reason: What is wrong.
+            rule: The name of the rule.
+            hint: What to do instead.
+        """
         return GrammarError(reason, self.text, self.positions.get(rule), hint=hint)
 
 
@@ -129,7 +135,7 @@ class _RuleReader(CharacterReader):
         self._brackets = list[int]()  # where those that are open stand
 
     def read(self) -> None:
-        """All rules; a byte order mark before them is none of them."""
+        """All rules; a byte order mark before them is dropped."""
         self.at = int(self.text.startswith("\ufeff"))
         self._skip(_SPACE_AND_LINES)
         while self.at < len(self.text):

@@ -36,11 +36,17 @@ class CharacterReader:
         self.at = 0
 
     def error(self, reason: str, position: int, *, hint: str = "") -> GrammarError:
-        """What is wrong at a position."""
+        """Make an error that shows a position.
+
+        Args:
+            reason: What is wrong.
+            position: The offset in the text, in characters.
+            hint: What to do instead.
+        """
         return GrammarError(reason, self.text, position, hint=hint)
 
     def literal(self) -> Literal:
-        """What stands in double quotes; the position is at the first of them."""
+        """Read a literal in double quotes, the first of which comes next."""
         opening, codes = self.at, list[int]()
         self.at += 1
         while not self.text.startswith('"', self.at):
@@ -54,7 +60,7 @@ class CharacterReader:
         return Literal("".join(map(chr, codes)).encode())
 
     def character_class(self) -> Expression:
-        """What stands in square brackets; the position is at the first of them."""
+        """Read a class in square brackets, the first of which comes next."""
         opening = self.at
         self.at += 1
         is_negated = self.text.startswith("^", self.at)
@@ -113,7 +119,7 @@ class CharacterReader:
 
 @lru_cache(maxsize=1024)
 def characters(ranges: Ranges = TEXT) -> Expression:
-    """One character of a set that is not empty."""
+    """Make the expression of one character of a non-empty set."""
     if ranges[-1][1] <= 0x7F:
         return Bytes(ranges)
     return Leaf(Dfa(*compile_tree(Characters(ranges), "a class of characters")))

@@ -34,6 +34,9 @@ class GbnfGuide(NetworkReadBeside[Position | None]):
         return reader.read(reader.start if reading is None else reading, piece)
 
     def describe(self) -> str:
-        """The rules that are open, the outermost first, and the terminal that is written: ``list › item: [a-z]``."""
+        """Name the open rules and the open terminal: ``list › item: [a-z]``.
+
+        The outermost rule comes first.
+        """
         written = self._as_written()
         return where(*written.place(self._reading() or written.reader.start))

@@ -33,7 +33,9 @@ _COMPARED, _CHARACTERS_COMPARED = 400, 50_000
 
 
 class GbnfLanguage:
-    """The texts of a grammar in GBNF; see ``sfgen.language.language.Language`` for what its members say.
+    """The texts of a grammar in GBNF.
+
+    See ``sfgen.language.language.Language`` for what its members say.
 
     Args:
         source: The grammar, as ``sfgen.language.gbnf.read_gbnf`` reads it.
@@ -82,20 +84,23 @@ class GbnfLanguage:
         return self._source.grammar
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a whole text is one of the grammar; bytes are its UTF-8."""
+        """Tell whether a whole text is one of the grammar.
+
+        Bytes are its UTF-8.
+        """
         return self._reader.reads(text)
 
     def shortest(self) -> bytes:
-        """A shortest text."""
+        """Find a shortest text."""
         return shortest_text(self._reader)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Say nothing of a finished text: there is no judge of GBNF but the rules that guide."""
+        """Return ``None``: GBNF has no judge besides the rules that guide."""
         arguments.data("data", data)
         return None
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """A new guide for one sequence of tokens.
+        """Make a guide for one sequence of tokens.
 
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
@@ -104,7 +109,10 @@ class GbnfLanguage:
         return GbnfGuide(self._positions.of(vocabulary), lambda: self._as_written, max_tokens)
 
     def rules(self) -> tuple[RuleOutline, ...]:
-        """All rules in the order of the text, then all terminals that the start needs."""
+        """List all rules in the order of the text, then the terminals.
+
+        Only the terminals that the start needs are listed.
+        """
         source, written = self._source, self._as_written
         states, line_of = written.states_of(), line_numbers(self.text)
         found = [
@@ -117,11 +125,11 @@ class GbnfLanguage:
         return tuple(found)
 
     def states(self) -> int:
-        """The number of states; they are numbered from 0."""
+        """Count the states; they are numbered from 0."""
         return len(self._as_written.network)
 
     def state(self, number: int) -> StateOutline:
-        """One of the states, by a number that there is."""
+        """Describe one of the states, by a number that exists."""
         return self._as_written.state(number)
 
     def walk(self, text: str) -> Walk:
@@ -129,11 +137,14 @@ class GbnfLanguage:
         return self._as_written.walk(text)
 
     def failure(self, text: str) -> Failure | None:
-        """Where a text fails; ``None`` where it is one of the grammar."""
+        """Find where a text fails; ``None`` where the grammar has it."""
         return None if self.accepts(text) else self._as_written.failure(text)
 
     def examples(self, count: int) -> list[str]:
-        """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices."""
+        """List up to ``count`` different texts, a shortest one first.
+
+        They reach every rule where the count suffices.
+        """
         every = every_text(Grammar(self._as_written.rules, self.start))
         first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, _beginning(every))])
         telling = most_telling_first({text: self._as_written.reached(text) for text in first})

@@ -21,11 +21,11 @@ _DEFAULT_START = {"gbnf": "root", "lark": "start"}
 
 
 class Grammar:
-    """Texts of a context-free grammar: a ``sfgen.protocols.GuidingConstraint``. Made by :meth:`from_gbnf` or
-    :meth:`from_lark`.
+    """A context-free grammar as a constraint, made by :meth:`from_gbnf` or :meth:`from_lark`.
 
-    It may be ambiguous. Safe to share between threads. Equal texts with equal start rules are equal. The rules as
-    expressions, ``sfgen.grammar.rules.Grammar``, are what one in GBNF is made of.
+    It is a ``sfgen.protocols.GuidingConstraint``, may be ambiguous, and can be shared between threads. Equal texts with
+    equal start rules are equal. The rules as expressions, ``sfgen.grammar.rules.Grammar``, are what one in GBNF is made
+    of.
 
     Args:
         source: What the text of the grammar means.
@@ -72,10 +72,10 @@ class Grammar:
         files: Mapping[str, str] | None = None,
         origin: str | None = None,
     ) -> Grammar:
-        r"""Read a grammar in the language of the package lark, for its LALR(1) parser and its contextual lexer.
+        r"""Read a grammar in Lark's language: its LALR(1) parser and contextual lexer.
 
-        What it means is lark's word, silent shifts included. Of what ``%ignore`` allows, white space only is written,
-        and little of it in a row; whatever lark reads is accepted.
+        It means what lark says, silent shifts included. Of what ``%ignore`` allows, white space only is written, and
+        little of it in a row; whatever lark reads is accepted.
 
         Args:
             text: The grammar.
@@ -133,7 +133,10 @@ class Grammar:
 
     @property
     def max_blanks(self) -> int | None:
-        """The most ignored characters in a row that are written; ``None`` where the format ignores none."""
+        """The most ignored characters in a row that are written.
+
+        It is ``None`` where the format ignores none.
+        """
         return self._language.max_blanks
 
     @property
@@ -153,19 +156,25 @@ class Grammar:
 
     @property
     def expressions(self) -> rules.Grammar | None:
-        """The rules as expressions over bytes; ``None`` for Lark, whose lexer and parser are no such rules."""
+        """The rules as expressions over bytes; ``None`` for Lark.
+
+        Lark's lexer and parser are no such rules.
+        """
         return self._language.expressions
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a whole text is one of the grammar; bytes are its UTF-8."""
+        """Tell whether a whole text is one of the grammar.
+
+        Bytes are its UTF-8.
+        """
         return self._language.accepts(text)
 
     def shortest(self) -> bytes:
-        """A shortest text."""
+        """Find a shortest text."""
         return self._language.shortest()
 
     def to_dict(self) -> dict[str, Any]:
-        """The grammar as plain data for JSON.
+        """Return the grammar as plain data for JSON.
 
         >>> Grammar.from_gbnf('answer ::= "yes"', start="answer").to_dict()
         {'grammar': 'answer ::= "yes"', 'format': 'gbnf', 'start': 'answer'}
@@ -175,11 +184,20 @@ class Grammar:
         return {"grammar": self.text, "format": self.format, "start": self.start, **blanks, **files}
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What another judge says of a finished text: of Lark grammars the package lark, of GBNF there is none."""
+        """Ask another judge about a finished text: of Lark grammars, lark.
+
+        For GBNF there is none.
+        """
         return self._language.refusal(data)
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
+        """Make a guide for one sequence of tokens.
+
+        See ``sfgen.protocols.GuideSource.guide``.
+
+        Args:
+            vocabulary: The tokens, a ``sfgen.Vocabulary``.
+            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
 
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
@@ -188,20 +206,22 @@ class Grammar:
         return self._language.guide(vocabulary, max_tokens)
 
     def rules(self) -> tuple[RuleOutline, ...]:
-        """All rules in the order of the text, then all terminals that the start needs.
+        r"""List all rules in the order of the text, then the terminals.
 
-        >>> grammar = Grammar.from_gbnf('root ::= [0-9] more\\nmore ::= "."')
+        Only the terminals that the start needs are listed.
+
+        >>> grammar = Grammar.from_gbnf('root ::= [0-9] more\nmore ::= "."')
         >>> [(rule.name, rule.kind, rule.line) for rule in grammar.rules()]
         [('root', 'rule', 1), ('more', 'rule', 2), ('[0-9]', 'terminal', 1), ('"."', 'terminal', 2)]
         """
         return self._language.rules()
 
     def states(self) -> int:
-        """The number of states of its automata; they are numbered from 0."""
+        """Count the states of the automata; they are numbered from 0."""
         return self._language.states()
 
     def state(self, number: int) -> StateOutline:
-        """One of the states, and what may follow there.
+        """Describe one of the states, and what may follow there.
 
         Raises:
             UsageError: There is no such state.
@@ -212,16 +232,16 @@ class Grammar:
         return self._language.state(number)
 
     def walk(self, text: str) -> Walk:
-        """Read a text as far as it goes: in which rules each part of it stands.
+        r"""Read a text as far as it goes, with its open rules.
 
-        >>> walk = Grammar.from_gbnf('root ::= "a" b\\nb ::= "b"').walk("ab")
+        >>> walk = Grammar.from_gbnf('root ::= "a" b\nb ::= "b"').walk("ab")
         >>> [(stretch.read, stretch.open_rules) for stretch in walk.stretches]
         [('a', ('root',)), ('b', ('root', 'b'))]
         """
         return self._language.walk(arguments.text("text", text))
 
     def failure(self, text: str) -> Failure | None:
-        """Where a text fails; ``None`` where it is one of the grammar.
+        """Find where a text fails; ``None`` where the grammar has it.
 
         >>> found = Grammar.from_gbnf('root ::= "yes" | "no"').failure("nay")
         >>> found.line, found.column, found.expected
@@ -230,7 +250,9 @@ class Grammar:
         return self._language.failure(arguments.text("text", text))
 
     def examples(self, count: int) -> list[str]:
-        """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices.
+        """List up to ``count`` different texts, a shortest one first.
+
+        They reach every rule where the count suffices.
 
         >>> Grammar.from_gbnf('root ::= "yes" | "no" | root ", " root').examples(3)
         ['no', 'yes', 'no, no']

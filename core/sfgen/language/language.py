@@ -79,7 +79,7 @@ class StateOutline:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Where a text is none of the grammar.
+    """Where the grammar refuses a text.
 
     Attributes:
         position: How many characters could be read; the next one cannot stand there, or the text cannot end there.
@@ -136,7 +136,7 @@ class Walk:
 
     @property
     def verdict(self) -> Literal["match", "start", "stopped"]:
-        """Whether it is a text of the grammar, the start of one, or neither."""
+        """Whether it is a text of the grammar, its start, or neither."""
         if self.failure is None:
             return "match"
         return "start" if self.failure.at_end else "stopped"
@@ -160,7 +160,10 @@ class Language(Protocol):
 
     @property
     def max_blanks(self) -> int | None:
-        """The most ignored characters in a row that are written; ``None`` where the format ignores none."""
+        """The most ignored characters in a row that are written.
+
+        It is ``None`` where the format ignores none.
+        """
 
     @property
     def origin(self) -> str | None:
@@ -168,7 +171,10 @@ class Language(Protocol):
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The texts that it imports, by the names under which it does; what stands in no file is not among them."""
+        """The imported texts, by the names under which they are imported.
+
+        Grammars that come with the package lark are not among them.
+        """
 
     @property
     def reader(self) -> PositionReader[Any]:
@@ -176,19 +182,34 @@ class Language(Protocol):
 
     @property
     def expressions(self) -> Grammar | None:
-        """The rules as expressions over bytes; ``None`` where there are none, as in Lark's lexer and parser."""
+        """The rules as expressions over bytes, where there are some.
+
+        They are ``None`` for Lark's lexer and parser.
+        """
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a whole text is one of the grammar; bytes are its UTF-8."""
+        """Tell whether a whole text is one of the grammar.
+
+        Bytes are its UTF-8.
+        """
 
     def shortest(self) -> bytes:
-        """A shortest text."""
+        """Find a shortest text."""
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What another judge says of a finished text; see ``sfgen.protocols.Constraint.refusal``."""
+        """Ask another judge about a finished text.
+
+        See ``sfgen.protocols.Constraint.refusal``.
+        """
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """A new guide for one sequence of tokens; ``describe`` is as :func:`where` has it.
+        """Make a guide for one sequence of tokens.
+
+        It describes its position as :func:`where` does.
+
+        Args:
+            vocabulary: The tokens, a ``sfgen.Vocabulary``.
+            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
 
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
@@ -196,29 +217,36 @@ class Language(Protocol):
         """
 
     def rules(self) -> tuple[RuleOutline, ...]:
-        """All rules in the order of the text, then all terminals that the start needs."""
+        """List all rules in the order of the text, then the terminals.
+
+        Only the terminals that the start needs are listed.
+        """
 
     def states(self) -> int:
-        """The number of states; they are numbered from 0."""
+        """Count the states; they are numbered from 0."""
 
     def state(self, number: int) -> StateOutline:
-        """One of the states, by a number that there is."""
+        """Describe one of the states, by a number that exists."""
 
     def walk(self, text: str) -> Walk:
         """Read a text as far as it goes."""
 
     def failure(self, text: str) -> Failure | None:
-        """Where a text fails; ``None`` where it is one of the grammar."""
+        """Find where a text fails; ``None`` where the grammar has it."""
 
     def examples(self, count: int) -> list[str]:
-        """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices.
+        """List up to ``count`` different texts, a shortest one first.
 
-        Asking for more gives the same texts and others after them.
+        They reach every rule where the count suffices. A higher ``count`` gives the same texts and others after them.
         """
 
 
 def where(open_rules: Sequence[str], terminal: str = "") -> str:
-    """The rules that are open and the terminal that is being written, in one line.
+    """Write the open rules and the open terminal in one line.
+
+    Args:
+        open_rules: The outermost first.
+        terminal: What is being written; empty where none is open.
 
     >>> where(["select", "where", "value"], "NUMBER")
     'select › where › value: NUMBER'

@@ -47,7 +47,9 @@ _MOST_EXPECTED = 12
 
 
 class LarkLanguage:
-    """The texts of a grammar in Lark's language; see ``sfgen.language.language.Language`` for what its members say.
+    """The texts of a grammar in Lark's language.
+
+    See ``sfgen.language.language.Language`` for what its members say.
 
     Args:
         compiled: The grammar, as lark reads it, with the lexer of what is written.
@@ -113,13 +115,13 @@ class LarkLanguage:
 
     @property
     def expressions(self) -> Grammar | None:
-        """Nothing: a lexer and a parser are no rules over bytes."""
+        """``None``: a lexer and a parser are not rules over bytes."""
         return None
 
     # ---- texts -----------------------------------------------------------------------------------------------------
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether lark reads a whole text; bytes are its UTF-8."""
+        """Tell whether lark reads a whole text; bytes are its UTF-8."""
         data = arguments.utf8("text", text)
         if data is None:
             return False
@@ -129,11 +131,11 @@ class LarkLanguage:
             return False
 
     def shortest(self) -> bytes:
-        """A shortest text."""
+        """Find a shortest text."""
         return self._reader.shortest(self._reader.start)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """What lark says of a finished text."""
+        """Ask lark about a finished text."""
         try:
             refused = self._grammar.refusal(arguments.data("data", data).decode())
             reason = None if refused is None else refused.reason
@@ -142,7 +144,7 @@ class LarkLanguage:
         return None if reason is None else {"grammar": self.start, "refused by": "lark", "reason": reason}
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """A new guide for one sequence of tokens.
+        """Make a guide for one sequence of tokens.
 
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
@@ -155,7 +157,10 @@ class LarkLanguage:
         return LalrGuide(positions.of(vocabulary), open_rules, max_tokens)
 
     def examples(self, count: int) -> list[str]:
-        """Up to ``count`` different texts, a shortest one first; they reach every rule where the count suffices."""
+        """List up to ``count`` different texts, a shortest one first.
+
+        They reach every rule where the count suffices.
+        """
         arguments.whole_number("count", count, 1)
         first = self.shortest().decode()
         others = filter(self.accepts, examples(self._reader))
@@ -166,7 +171,10 @@ class LarkLanguage:
     # ---- what the grammar is made of -------------------------------------------------------------------------------
 
     def rules(self) -> tuple[RuleOutline, ...]:
-        """All rules in the order of the text, then all terminals that the start needs."""
+        """List all rules in the order of the text, then the terminals.
+
+        Only the terminals that the start needs are listed.
+        """
         tables = self._grammar.tables
         states, calls = dict[str, set[int]](), dict[str, dict[str, None]]()
         for number, name in enumerate(tables.nonterminals):
@@ -205,11 +213,11 @@ class LarkLanguage:
         return found
 
     def states(self) -> int:
-        """The number of the parser's states; they are numbered from 0."""
+        """Count the parser's states; they are numbered from 0."""
         return len(self._grammar.tables.actions)
 
     def state(self, number: int) -> StateOutline:
-        """One of the parser's states: the terminals and rules that may follow."""
+        """Describe one of the parser's states, and what may follow there."""
         tables = self._grammar.tables
         moves = list[Move]()
         for terminal in np.flatnonzero(tables.actions[number]).tolist():
@@ -232,7 +240,10 @@ class LarkLanguage:
     # ---- how a text is read ----------------------------------------------------------------------------------------
 
     def walk(self, text: str) -> Walk:
-        """Read a text as far as it goes, with any blanks that lark reads."""
+        """Read a text as far as it goes.
+
+        Any blanks that lark reads are read.
+        """
         text = arguments.text("text", text)
         rules = self._unlimited_rules
         position, read = self._unlimited.start, 0
@@ -257,7 +268,7 @@ class LarkLanguage:
         return Walk(text, tuple(stretches), failure, follows)
 
     def failure(self, text: str) -> Failure | None:
-        """Where a text fails; ``None`` where it is one of the grammar."""
+        """Find where a text fails; ``None`` where the grammar has it."""
         return None if self.accepts(arguments.text("text", text)) else self.walk(text).failure
 
     def _expected(self, rules: OpenRules, position: Position) -> tuple[str, ...]:

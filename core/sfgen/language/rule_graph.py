@@ -8,14 +8,16 @@ from sfgen.language.grammar import Grammar
 
 
 def rule_graph(grammar: Grammar, title: str, *, max_rules: int = STATES_DRAWN) -> Graph:
-    """The rules that the start needs, in the order in which they are come to; terminals are left out.
+    r"""Build the graph of the rules that the start needs.
+
+    They are in the order in which they are come to; terminals are left out.
 
     Args:
         grammar: The grammar.
         title: What stands under it.
         max_rules: Rules that are drawn; what is further from the start is left out.
 
-    >>> rule_graph(Grammar.from_gbnf('root ::= "(" root ")" | x\\nx ::= "x"'), "pairs").labels
+    >>> rule_graph(Grammar.from_gbnf('root ::= "(" root ")" | x\nx ::= "x"'), "pairs").labels
     ('root', 'x')
     """
     rules = {rule.name: rule for rule in grammar.rules() if rule.kind == "rule"}

@@ -37,7 +37,7 @@ class GrammarSource:
         files: The texts that it imports, by name, where they are known already.
 
     Raises:
-        UsageError: An option is none of its choices, or means nothing in this format.
+        UsageError: An option is not one of its choices, or means nothing in this format.
     """
 
     text: str
@@ -71,7 +71,7 @@ class GrammarSource:
 
     @property
     def told_format(self) -> Format:
-        """The format: as it was named, by the ending of the file's name, or by what the text has.
+        """The format: named, by the file's ending, or by the text.
 
         >>> GrammarSource('root ::= "a"').told_format, GrammarSource('start: "a"').told_format
         ('gbnf', 'lark')

@@ -58,7 +58,7 @@ _TOO_FAR = {AnchorKind.TEXT_START: 1, AnchorKind.TEXT_END: 1, AnchorKind.FINAL_L
 
 
 def settle(tree: Node, *, within_text: bool = False) -> Node:
-    """The same language without anchors.
+    """Replace the anchors of a tree; the language stays the same.
 
     Args:
         tree: What :func:`sfgen.regex.parse.parse` made of the whole pattern.
@@ -77,7 +77,7 @@ def settle(tree: Node, *, within_text: bool = False) -> Node:
 
 
 def _settle(node: Node, before: Width, after: Width) -> Node:
-    """``node`` without anchors, where the text before and after it is so many characters long."""
+    """Replace the anchors of ``node``, by the number of characters before and after it."""
     match node:
         case Anchor(kind):
             at_start = kind in (AnchorKind.TEXT_START, AnchorKind.LINE_START)

@@ -28,7 +28,7 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """Matches one character of a set; the empty set matches nothing at all.
+    """Matches one character of a set; the empty set never matches.
 
     Args:
         ranges: First and last code point of each range, sorted, neither overlapping nor touching, no surrogates.
@@ -39,14 +39,22 @@ class Characters:
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """Matches the parts one after another; two parts or more, none of them a concatenation."""
+    """Matches the parts one after another.
+
+    Attributes:
+        parts: Two or more, none of them a concatenation.
+    """
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """Matches what one of the branches matches; two branches or more, none of them an alternation."""
+    """Matches what one of the branches matches.
+
+    Attributes:
+        branches: Two or more, none of them an alternation.
+    """
 
     branches: tuple[Node, ...]
 
@@ -78,7 +86,13 @@ class AnchorKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Matches the empty text where ``kind`` holds; ``text`` and ``position`` say how and where it was written."""
+    """Matches the empty text where ``kind`` holds.
+
+    Attributes:
+        kind: What must hold.
+        text: The anchor as written.
+        position: Its offset in the pattern, in characters.
+    """
 
     kind: AnchorKind
     text: str
@@ -87,9 +101,12 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Matches the empty text at a place where ``child`` matches there too (or does not, if ``negative``).
+    """Matches the empty text at a position where ``child`` matches, too.
 
-    ``behind`` says whether the match of ``child`` must end at the place (lookbehind) or begin there (lookahead).
+    Attributes:
+        child: What is looked for.
+        behind: Whether its match must end at the position (lookbehind) or begin there (lookahead).
+        negative: Whether it must not match.
     """
 
     child: Node
@@ -99,7 +116,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """Matches what ``child`` would match first, and nothing else that it could match at that place.
+    """Matches only what ``child`` would match first at that position.
 
     A possessive repeat is ``Atomic(Repeat(...))``. ``position`` is that of ``(?>`` or of the quantifier.
     """
@@ -110,7 +127,10 @@ class Atomic:
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """Matches a border, which is no character: it stands between two, and nothing that looks around itself sees it."""
+    """Matches a border, which stands between two characters and is none.
+
+    Lookarounds do not see it.
+    """
 
 
 Node: TypeAlias = Empty | Characters | Concatenation | Alternation | Repeat | Anchor | Look | Atomic | Border
@@ -119,12 +139,12 @@ NOTHING = Characters(())
 
 
 def is_nothing(node: Node) -> bool:
-    """Whether ``node`` is the empty set of characters."""
+    """Tell whether ``node`` is the empty set of characters."""
     return isinstance(node, Characters) and not node.ranges
 
 
 def concatenation(parts: Iterable[Node]) -> Node:
-    """The parts one after another, flattened.
+    """Join the parts one after another, flattened.
 
     >>> concatenation([Empty(), Characters(((97, 97),))])
     Characters(ranges=((97, 97),))
@@ -143,7 +163,7 @@ def concatenation(parts: Iterable[Node]) -> Node:
 
 
 def alternation(branches: Iterable[Node]) -> Node:
-    """One of the branches, flattened; neighbours that are character sets become one set.
+    """Join the branches, flattened, with neighbouring character sets as one set.
 
     Only neighbours: inside :class:`Atomic` the order of branches of different length decides.
 
@@ -170,7 +190,14 @@ def alternation(branches: Iterable[Node]) -> Node:
 
 
 def repeat(child: Node, minimum: int, maximum: int | None, *, lazy: bool = False, position: int | None = None) -> Node:
-    """``child`` from ``minimum`` to ``maximum`` times.
+    """Repeat a node; simplify where the counts or the node allow.
+
+    Args:
+        child: What is repeated.
+        minimum: The fewest times.
+        maximum: The most times; ``None``: any number.
+        lazy: Whether fewer times are tried first.
+        position: The quantifier's offset in the pattern, in characters.
 
     >>> repeat(Characters(((97, 97),)), 0, 0)
     Empty()
@@ -183,7 +210,12 @@ def repeat(child: Node, minimum: int, maximum: int | None, *, lazy: bool = False
 
 
 def look(child: Node, *, behind: bool, negative: bool) -> Node:
-    """A lookahead or lookbehind for ``child``.
+    """Make a lookahead or lookbehind for ``child``; simplify where possible.
+
+    Args:
+        child: What is looked for.
+        behind: Whether it is a lookbehind.
+        negative: Whether ``child`` must not match.
 
     >>> look(Empty(), behind=False, negative=True)
     Characters(ranges=())
@@ -196,7 +228,7 @@ def look(child: Node, *, behind: bool, negative: bool) -> Node:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes right below a node, in the order of the pattern."""
+    """Return the direct children of a node in the pattern's order."""
     match node:
         case Concatenation(nodes) | Alternation(nodes):
             return nodes
@@ -207,7 +239,11 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def contains(tree: Node, kinds: type[Node] | tuple[type[Node], ...]) -> bool:
-    """Whether a node of one of the kinds is in the tree.
+    """Tell whether the tree has a node of one of the kinds.
+
+    Args:
+        tree: The root; it counts, too.
+        kinds: Classes of nodes.
 
     >>> contains(Repeat(Empty(), 0, 1), Empty)
     True
@@ -222,9 +258,12 @@ def contains(tree: Node, kinds: type[Node] | tuple[type[Node], ...]) -> bool:
 
 
 def width(node: Node) -> tuple[int, int | None]:
-    """The fewest and the most characters that ``node`` can match; ``None`` is no limit.
+    """Bound the number of characters that ``node`` can match.
 
     What cannot match at all (the empty set) counts as one character, so that the bounds stay bounds.
+
+    Returns:
+        The fewest and the most; ``None`` is no limit.
     """
     match node:
         case Characters():
@@ -244,7 +283,7 @@ def width(node: Node) -> tuple[int, int | None]:
 
 
 def add_widths(widths: Iterable[tuple[int, int | None]]) -> tuple[int, int | None]:
-    """The width of things that stand one after another."""
+    """Add the widths of nodes that stand one after another."""
     low, high = 0, 0
     unlimited = False
     for least, most in widths:
@@ -255,7 +294,13 @@ def add_widths(widths: Iterable[tuple[int, int | None]]) -> tuple[int, int | Non
 
 
 def scale_width(one: tuple[int, int | None], minimum: int, maximum: int | None) -> tuple[int, int | None]:
-    """The width of ``minimum`` to ``maximum`` things of width ``one``."""
+    """Multiply a width by the counts of a repeat.
+
+    Args:
+        one: The fewest and the most characters of one repetition.
+        minimum: The fewest repetitions.
+        maximum: The most; ``None``: any number.
+    """
     least, most = one
     if most == 0:
         return 0, 0

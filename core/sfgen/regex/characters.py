@@ -38,7 +38,7 @@ _ESCAPES = {
 
 
 def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
-    """All characters of the sets; the ranges given may overlap and come in any order.
+    """Unite sets of characters; their ranges may overlap, in any order.
 
     >>> union(((5, 9),), ((0, 4), (12, 12)))
     ((0, 9), (12, 12))
@@ -63,7 +63,7 @@ def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All characters that are not in the set.
+    """Return all characters that are not in the set.
 
     >>> complement(((0, 96), (98, 0x10FFFF)))
     ((97, 97),)
@@ -78,7 +78,11 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def intersection(left: Iterable[tuple[int, int]], right: Iterable[tuple[int, int]]) -> Ranges:
-    """The characters that are in both sets.
+    """Return the characters that are in both sets.
+
+    Args:
+        left: Ranges of code points, sorted and disjoint.
+        right: Others.
 
     >>> intersection(((97, 99), (101, 103)), ((99, 101),))
     ((99, 99), (101, 101))
@@ -98,12 +102,21 @@ def intersection(left: Iterable[tuple[int, int]], right: Iterable[tuple[int, int
 
 
 def difference(left: Ranges, right: Ranges) -> Ranges:
-    """The characters of ``left`` that are not in ``right``."""
+    """Return the characters of ``left`` that are not in ``right``.
+
+    Args:
+        left: What is taken from.
+        right: What is taken out.
+    """
     return complement(union(complement(left), right))
 
 
 def disjoint(left: Ranges, right: Ranges) -> bool:
-    """Whether no character is in both sets.
+    """Tell whether the two sets have no character in common.
+
+    Args:
+        left: Ranges of code points, sorted and disjoint.
+        right: Others.
 
     >>> disjoint(((97, 99),), ((99, 120),))
     False
@@ -120,7 +133,9 @@ def disjoint(left: Ranges, right: Ranges) -> bool:
 
 
 def class_ranges(items: Iterable[Item], *, ignore_case: bool, ascii_only: bool) -> Ranges:
-    """The characters that a class with these members matches in ``re``; the class is not negated.
+    """Return the characters that a class with these members matches in ``re``.
+
+    A negated class is its complement, which is taken by the caller.
 
     Args:
         items: The members as ``re``'s parser gives them.
@@ -180,7 +195,9 @@ def _category_ranges(escape: str, ascii_only: bool) -> Ranges:
 
 @cache
 def property_ranges(text: str, *, ignore_case: bool) -> Ranges:
-    """The characters of a Unicode property as the ``regex`` package knows it, whether or not ``(?a)`` is set.
+    """Return the characters of a Unicode property, as the package ``regex`` does.
+
+    ``(?a)`` makes no difference.
 
     Args:
         text: The escape as written: a backslash, p or P, and a name, in braces if longer than a letter.

@@ -35,7 +35,7 @@ _CHARACTERS = (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY, sre.AT)
 
 
 def fullmatch(pattern: str, text: str, *, seconds: float = 0.25) -> bool | None:
-    r"""Whether ``re.fullmatch(pattern, text, re.ASCII)`` matches; without the flag where the pattern says ``(?u)``.
+    r"""Ask ``re.fullmatch(pattern, text, re.ASCII)``; without the flag under ``(?u)``.
 
     Unicode properties (``\p{L}``), which ``re`` does not know, are the sets of the ``regex`` package.
 
@@ -60,7 +60,7 @@ def fullmatch(pattern: str, text: str, *, seconds: float = 0.25) -> bool | None:
 
 
 def group_names(pattern: str) -> tuple[str, ...]:
-    r"""The names of a pattern's groups, in their order; none where it cannot be read.
+    """Name a pattern's groups in order; none where it is unreadable.
 
     >>> group_names("(?P<name>[A-Z][a-z]+) is (?P<age>[0-9]+)|(?P<none>)")
     ('name', 'age', 'none')
@@ -77,7 +77,7 @@ def group_names(pattern: str) -> tuple[str, ...]:
 
 
 def groups(pattern: str, text: str, *, seconds: float = 0.25) -> tuple[Group, ...] | None:
-    """The named groups of ``re.fullmatch(pattern, text, re.ASCII)``, in the order of the pattern.
+    """Find the named groups of ``re.fullmatch(pattern, text, re.ASCII)``, in order.
 
     Args:
         pattern: The pattern.
@@ -106,9 +106,16 @@ def groups(pattern: str, text: str, *, seconds: float = 0.25) -> tuple[Group, ..
 
 
 def who_refuses(pattern: str, text: bytes) -> str | None:
-    """Who says that a text is no match: ``re.fullmatch``, or UTF-8; ``None`` if nobody does or it takes too long.
+    r"""Name the judge that refuses a finished text: ``re.fullmatch`` or UTF-8.
 
-    >>> who_refuses("[0-9]+", b"12"), who_refuses("[0-9]+", b"1x"), who_refuses(".", b"\\xff")
+    Args:
+        pattern: What the text should match.
+        text: Bytes that should be UTF-8.
+
+    Returns:
+        ``None`` where both accept it, or ``re`` takes too long.
+
+    >>> who_refuses("[0-9]+", b"12"), who_refuses("[0-9]+", b"1x"), who_refuses(".", b"\xff")
     (None, 're.fullmatch', 'UTF-8')
     """
     try:
@@ -119,7 +126,7 @@ def who_refuses(pattern: str, text: bytes) -> str | None:
 
 
 def in_time(question: Callable[[], Answer], seconds: float, steps: int) -> Answer | None:
-    """What ``re`` answers within a limit of time; where none can be set, if it cannot take many steps.
+    """Ask ``re`` with a limit of time, or of steps without timers.
 
     Args:
         question: Asks ``re``.
@@ -139,7 +146,7 @@ class _TimeUp(Exception):
 
 
 def _can_set_an_alarm() -> bool:
-    """Whether this is the main thread, of a system that has alarms, and nobody else uses them."""
+    """Whether this is the main thread, on a system whose alarms are free."""
     return (
         hasattr(signal, "setitimer")
         and threading.current_thread() is threading.main_thread()
@@ -171,7 +178,13 @@ def _within(seconds: float, question: Callable[[], Answer]) -> Answer | None:
 
 
 def ways(tree: Tree, length: int) -> int:
-    """A bound on the ways that ``re`` can go wrong on a text of this length; more than ``_MOST_STEPS`` is not counted.
+    """Bound the number of ways that ``re`` can backtrack on a text.
+
+    Counting stops above ``_MOST_STEPS``.
+
+    Args:
+        tree: The pattern, as ``re`` parses it.
+        length: The text's length in characters.
 
     >>> [ways(re_tree(pattern), 9) for pattern in ("abc", "a|b*", "a{2,4}(b?c)*")]
     [1, 11, 3069]
@@ -210,11 +223,14 @@ def ways(tree: Tree, length: int) -> int:
 
 @lru_cache(maxsize=256)
 def read_pattern(pattern: str, *, ascii_only: bool = True) -> tuple[re.Pattern[str], Tree] | None:
-    """A pattern as ``re`` reads it, and its tree; ``None`` if it cannot be read.
+    """Compile a pattern with ``re``, and parse it.
 
     Args:
         pattern: The pattern.
         ascii_only: Whether ``re.ASCII`` is on where the pattern does not say ``(?u)`` or ``(?a)``.
+
+    Returns:
+        The compiled pattern and its tree; ``None`` if it cannot be read.
     """
     try:
         text, sets = _without_properties(pattern)

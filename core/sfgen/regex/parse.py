@@ -137,7 +137,12 @@ class _Source:
 
 
 def re_tree(text: str, ascii_only: bool = True) -> Any:
-    """What ``re``'s parser makes of a pattern; ``(?u)`` contradicts ``re.ASCII``, which is the default here only."""
+    """Parse a pattern with ``re``'s own parser.
+
+    Args:
+        text: The pattern.
+        ascii_only: Whether ``re.ASCII`` is the default; ``(?u)`` in the pattern switches it off.
+    """
     if not ascii_only:
         return sre_parser.parse(text, 0)
     try:
@@ -149,7 +154,18 @@ def re_tree(text: str, ascii_only: bool = True) -> Any:
 
 
 def replace_properties(pattern: str, properties: list[Construct]) -> tuple[_Source, dict[int, Construct]]:
-    """The pattern with a private-use character for each property, and which character stands for which."""
+    """Replace each Unicode property by a private-use character.
+
+    Args:
+        pattern: The pattern.
+        properties: Where its properties stand, in order.
+
+    Returns:
+        The pattern that ``re`` can read, and which code point stands for which property.
+
+    Raises:
+        PatternError: There is no such property.
+    """
     if not properties:
         return _Source(pattern, pattern, ()), {}
     named = {int(digits, 16) for digits in re.findall(r"\\U([0-9a-fA-F]{8})", pattern)}
@@ -308,7 +324,12 @@ class _Translator:
 
 
 def word_boundary(holds: bool, *, ascii_only: bool) -> Node:
-    r"""``\b``, or ``\B`` if it must not hold: exactly one of the two sides has a word character."""
+    r"""Make the tree of ``\b`` or ``\B`` from lookarounds.
+
+    Args:
+        holds: ``\b``: exactly one of the two sides has a word character. Else ``\B``.
+        ascii_only: Whether words are made of ASCII characters only.
+    """
     word = Characters(class_ranges([(sre.CATEGORY, sre.CATEGORY_WORD)], ignore_case=False, ascii_only=ascii_only))
     sides: list[list[Node]] = []
     for word_before in (True, False):

@@ -54,7 +54,10 @@ class Piece:
 
 @dataclass(eq=False, slots=True)
 class Sequence:
-    """Parts one after another; without any, the empty text. Each part can match some text, and knows its place here."""
+    """Parts one after another; without any, the empty text.
+
+    Each part can match some text, and knows its index here.
+    """
 
     parts: list[Part]
     parent: Joined | None = None
@@ -69,7 +72,10 @@ class Sequence:
 
 @dataclass(eq=False, slots=True)
 class Alternation:
-    """One of some branches, each of which can match some text; without any, no text at all."""
+    """One of some branches; without any, no text at all.
+
+    Each branch can match some text.
+    """
 
     branches: list[Part]
     parent: Joined | None = None
@@ -85,7 +91,10 @@ class Alternation:
 
 @dataclass(eq=False, slots=True)
 class Repeat:
-    """A child from ``minimum`` to ``maximum`` times; ``None`` is no limit. The child can match some text."""
+    """A child from ``minimum`` to ``maximum`` times; ``None`` is no limit.
+
+    The child can match some text.
+    """
 
     child: Part
     minimum: int
@@ -112,27 +121,33 @@ def _adopt(parent: Joined, children: list[Part]) -> None:
 
 
 def sequence(parts: list[Part]) -> Part:
-    """The parts one after another."""
+    """Join the parts one after another; simplify where possible."""
     if any(part.impossible for part in parts):
         return Alternation([])
     return parts[0] if len(parts) == 1 else Sequence(parts)
 
 
 def alternation(branches: list[Part]) -> Part:
-    """One of the branches."""
+    """Join the branches that can match; simplify where possible."""
     possible = [branch for branch in branches if not branch.impossible]
     return possible[0] if len(possible) == 1 else Alternation(possible)
 
 
 def repeat(child: Part, minimum: int, maximum: int | None) -> Part:
-    """The child from ``minimum`` to ``maximum`` times."""
+    """Repeat the child; simplify where possible.
+
+    Args:
+        child: What is repeated.
+        minimum: The fewest times.
+        maximum: The most times; ``None``: any number.
+    """
     if maximum == 0 or (child.impossible and minimum == 0):
         return Sequence([])
     return child if child.impossible else Repeat(child, minimum, maximum)
 
 
 def read_pieces(pattern: str) -> Part:
-    """The tree of a pattern's pieces.
+    """Parse a pattern into the tree of its pieces.
 
     Raises:
         PatternError: What :func:`sfgen.regex.parse.parse` says of the pattern.
@@ -147,7 +162,11 @@ def read_pieces(pattern: str) -> Part:
 
 @lru_cache(maxsize=4096)
 def piece_characters(text: str, flags: frozenset[str]) -> Ranges:
-    r"""What a piece reads where some flags hold.
+    """Return the characters that a piece reads under some flags.
+
+    Args:
+        text: The piece, as written in the pattern.
+        flags: Letters of flags, such as ``i``.
 
     >>> piece_characters("k", frozenset("i"))
     ((75, 75), (107, 107))

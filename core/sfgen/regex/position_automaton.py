@@ -7,7 +7,7 @@ last character.
 
 Repeats are counted, not written out: a piece goes with the number of times that each repeat around it has come round.
 So ``{3}`` and ``{0,2000}`` cost the same and both are exact. Where counts make for too many possibilities at once
-(``(\w{1,100} ?){1,100}`` after some dozens of letters), the repeats that are then under way are no longer counted: more
+(``(\w{1,100} ?){1,100}`` after some dozens of letters), the repeats that have begun by then are no longer counted: more
 pieces are shown than are possible, never fewer. The same holds for what is no concern of single pieces: anchors and
 lookarounds are passed over, and atomic groups are plain groups. The automaton itself has the last word on what a
 pattern accepts (:class:`sfgen.automata.Dfa`); this only says where it is written.
@@ -37,7 +37,7 @@ MAX_CONFIGURATIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a text has been read: the pieces that may have read its last character, each with its counts."""
+    """The pieces that may have read the last character, with their counts."""
 
     read: frozenset[Configuration]
     at_start: bool = False
@@ -60,7 +60,7 @@ class PatternPlaces:
         pattern: The pattern.
 
     Raises:
-        PatternError: It is no pattern that :func:`sfgen.regex.parse` takes; none that it takes is refused.
+        PatternError: :func:`sfgen.regex.parse` refuses it.
 
     >>> places = PatternPlaces("[a-z]{3}[0-9]")
     >>> place = places.start
@@ -79,19 +79,27 @@ class PatternPlaces:
         self.start = Place(frozenset(), at_start=True)
 
     def step(self, place: Place, character: str) -> Place:
-        """The place after one more character; one without any spans if no piece can read it there."""
+        """Read one more character.
+
+        Args:
+            place: Where the text stands.
+            character: What comes next.
+
+        Returns:
+            The place behind it; one without spans if no piece can read the character.
+        """
         return self._after(place, ord(character))
 
     def last_read(self, place: Place) -> tuple[Span, ...]:
-        """The pieces that may have read the last character, in the order of the pattern."""
+        """List the pieces that may have read the last character, in order."""
         return _spans(place.read)
 
     def next(self, place: Place) -> tuple[Span, ...]:
-        """The pieces that may read the next character, in the order of the pattern."""
+        """List the pieces that may read the next character, in order."""
         return _spans(self._following(place).read)
 
     def may_end(self, place: Place) -> bool:
-        """Whether what was read may be all of the text."""
+        """Tell whether the text that was read can be complete."""
         return self._following(place).may_end
 
     def _step(self, place: Place, code: int) -> Place:

@@ -29,7 +29,13 @@ _OCTAL = re.compile("[0-7]{3}")
 
 @dataclass(frozen=True, slots=True)
 class Construct:
-    """A piece of the pattern: the text as written, and its first and past-the-end code-point offset."""
+    """A piece of the pattern.
+
+    Attributes:
+        text: As written.
+        start: The offset of its first character.
+        end: The offset behind its last one.
+    """
 
     text: str
     start: int

@@ -61,12 +61,16 @@ class ArrayLimits:
     are_unique: bool = False
 
     def item(self, index: int) -> Conjunction | None:
-        """What an item is; ``None``: there is none."""
+        """Return what an item must satisfy; ``None``: there is none."""
         return self.prefix[index] if index < len(self.prefix) else self.rest
 
 
 def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
-    """What the arrays of a branch must satisfy.
+    """Collect what the arrays of a branch must satisfy.
+
+    Args:
+        plain: The branch.
+        draft: The draft by which it is read.
 
     Raises:
         Contradiction: No array can.
@@ -124,12 +128,12 @@ def _items(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjunction
 def array_expression(
     limits: ArrayLimits, prefix: Sequence[str | None], rest: str | None, layout: Layout, depth: int, tails: Tails
 ) -> Expression:
-    """The texts of an array; ``None`` stands for an item that has no text.
+    """Build the expression of an array's texts.
 
     Args:
         limits: How many items there may be.
-        prefix: The rules of the first items.
-        rest: The rule of those behind.
+        prefix: The rules of the first items; ``None``: an item that has no text.
+        rest: The rule of those behind; ``None`` likewise.
         layout: The white space.
         depth: The depth at which the array begins.
         tails: Where the rules are put that the expression needs besides.

@@ -21,7 +21,9 @@ _BEYOND = 2**31 - 2
 
 
 class Contradiction(Exception):
-    """What no value can satisfy. Not an error by itself: the value may be one that can be left out.
+    """No value can satisfy a schema.
+
+    This is not an error by itself: the value may be one that can be left out.
 
     Args:
         reason: What contradicts itself, in one line, with the keywords.
@@ -54,7 +56,13 @@ class Bound(NamedTuple):
 
 
 def exact(number: Any, pointer: str) -> Fraction:
-    """A number of a schema without rounding; a float is the decimal that it is written as.
+    """Convert a number of a schema without rounding.
+
+    A float is the decimal that it is written as.
+
+    Args:
+        number: An int, float or Decimal.
+        pointer: Where it stands, for messages.
 
     Raises:
         SchemaTooLarge: It has too many digits.
@@ -71,7 +79,7 @@ def exact(number: Any, pointer: str) -> Fraction:
 
 
 def shown(value: Fraction) -> str:
-    """A number in a message.
+    """Write a number for a message.
 
     >>> shown(Fraction(5)), shown(Fraction(1, 4))
     ('5', '0.25')
@@ -80,7 +88,7 @@ def shown(value: Fraction) -> str:
 
 
 def number_bounds(plain: Plain) -> tuple[Bound | None, Bound | None]:
-    """The strictest lower and upper limit of numbers.
+    """Find the strictest lower and upper limit of numbers.
 
     Raises:
         Contradiction: Nothing is between them.
@@ -109,7 +117,9 @@ def number_bounds(plain: Plain) -> tuple[Bound | None, Bound | None]:
 
 
 def count_bounds(plain: Plain, least: str, greatest: str) -> tuple[int, int | None]:
-    """The strictest limits of a length or a number of parts; a lower one is 0 where nothing is said.
+    """Find the strictest limits of a length or a count.
+
+    The lower one is 0 where nothing is said.
 
     Args:
         plain: The schemas.
@@ -118,7 +128,7 @@ def count_bounds(plain: Plain, least: str, greatest: str) -> tuple[int, int | No
 
     Raises:
         Contradiction: Nothing is between them.
-        SchemaTooLarge: So many are too many.
+        SchemaTooLarge: The lower limit passes :data:`MAX_COUNT`.
     """
     lower = max(_bounds(plain, least), default=None)
     upper = min(_bounds(plain, greatest), default=None)

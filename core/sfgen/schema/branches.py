@@ -68,12 +68,12 @@ class Branches:
         """What could not be negated, so that some valid values are not written: where, and which keywords."""
 
     def of(self, found: Conjunction) -> Union:
-        """The branches of a conjunction; none if nothing can satisfy it.
+        """Return the branches of a conjunction; none if nothing can satisfy it.
 
         Raises:
             SchemaError: A reference that leads nowhere, or to itself; what cannot be negated.
             SchemaTooLarge: There are too many.
-            UndecidedError: They are being found, and nobody but ``has_no_value`` asks then.
+            UndecidedError: They are being found just now; only ``has_no_value`` asks for them then.
         """
         known = self._found.get(found)
         if known is None:
@@ -85,7 +85,7 @@ class Branches:
         return known[0]
 
     def target(self, found: Conjunction) -> Conjunction:
-        """The same conjunction; what only refers to another schema is that one."""
+        """Follow schemas that are only references; return the conjunction behind."""
         passed: list[str] = []
         while len(found) == 1 and self._is_reference_only(found[0]):
             (one,) = found

@@ -34,7 +34,7 @@ _NAMES_ONLY = {"$schema", "$id", "id", "$defs", "definitions", "$vocabulary", "d
 
 
 class Bundle:
-    """The documents that a schema refers to, put into it when they are asked for.
+    """The other documents of a schema, put into it on demand.
 
     Args:
         document: The schema; its root is changed.
@@ -52,7 +52,9 @@ class Bundle:
         """The documents that were put in."""
 
     def bring(self, schema: dict[str, Any], pointer: str, keyword: str) -> tuple[Any, str] | None:
-        """Put in the document that a reference leads to, and let the reference say the URI that it has there.
+        """Put in the document that a reference leads to.
+
+        The reference then says the URI that the document has there.
 
         Args:
             schema: The schema with the reference.
@@ -63,7 +65,7 @@ class Bundle:
             The schema that was put in, and its pointer; ``None`` if it was there already.
 
         Raises:
-            SchemaError: There is no such document, or it is no schema in this draft.
+            SchemaError: There is no such document, or it is not a schema in this draft.
             SchemaTooLarge: A limit is passed.
             InputError: A file cannot be read.
         """

@@ -29,7 +29,12 @@ _State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) -> list[tuple[Hits, Conjunction]]:
-    """What an item may be, by what it satisfies of what some items must be.
+    """List what an item may be, by the ``contains`` that it satisfies.
+
+    Args:
+        contains: What some items must be.
+        item: What every item must satisfy.
+        pointer: Where the array's schema stands, for messages.
 
     Raises:
         SchemaTooLarge: They are too many.
@@ -46,13 +51,20 @@ def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) 
 
 
 def label_of(place: str, hits: Hits) -> str:
-    """What a choice is called: ``[0]``, ``[]`` behind the first ones, with the numbers of what it satisfies."""
+    """Label a choice by its position and what it satisfies.
+
+    Args:
+        place: ``[0]``, or ``[]`` behind the first items.
+        hits: Whether it satisfies each ``contains``.
+    """
     numbers = [str(number) for number, is_hit in enumerate(hits) if is_hit]
     return f"{place} contains {','.join(numbers)}" if numbers else place
 
 
 class Atom(NamedTuple):
-    """Items that are read by the same rules: a part of what the rules of the items divide all items into.
+    """Items that are read by the same rules: an indivisible part.
+
+    The rules of the items divide all items into such parts.
 
     Args:
         texts: The items, in one form each.
@@ -66,7 +78,13 @@ class Atom(NamedTuple):
 
 
 def atoms(automata: Mapping[str, Dfa], pointer: str) -> list[Atom]:
-    """The atoms of the languages of some rules: the smallest parts of them that no rule divides.
+    """Divide the languages of some rules into their atoms.
+
+    These are the smallest parts that no rule divides.
+
+    Args:
+        automata: The texts of each rule.
+        pointer: Where the array's schema stands, for messages.
 
     Raises:
         SchemaTooLarge: There are too many.
@@ -93,7 +111,7 @@ def chosen_items(
     tails: Tails,
     different: Sequence[Atom] = (),
 ) -> Expression:
-    """The texts of an array some of whose items must be something, or whose items must differ.
+    """Build the expression of an array with ``contains`` or ``uniqueItems``.
 
     Args:
         limits: What the array must satisfy.
@@ -101,8 +119,8 @@ def chosen_items(
         layout: The white space.
         depth: The depth at which the array begins.
         tails: Where the rules are put that the expression needs besides.
-        different: What the items are read by where they must differ. Of an atom that has an end it is counted how many
-            of its texts were read, so that there is always another one.
+        different: What the items are read by where they must differ. Of a finite atom the texts that were read are
+            counted, so that there is always another one.
 
     Raises:
         SchemaTooLarge: There are too many states.

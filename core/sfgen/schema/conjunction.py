@@ -15,7 +15,9 @@ from sfgen.schema.strict_json import escaped, key
 
 
 class Subschema:
-    """A schema of the document, or one that was made of such. Equal to others with the same key.
+    """A schema of the document, or one that was made of such.
+
+    It is equal to others with the same key.
 
     Args:
         schema: What it says. In one that was made, subschemas may stand where schemas do.
@@ -37,7 +39,7 @@ class Subschema:
         self.key = key or pointer + scope.key
         self.is_silent = is_silent
         self.is_made = bool(key) and not is_silent
-        """Whether it is none of the document."""
+        """Whether it was made, and is not in the document."""
 
     @property
     def silent(self) -> Subschema:
@@ -47,7 +49,12 @@ class Subschema:
         return Subschema(self.schema, self.pointer, f"silent {self.key}", is_silent=True, scope=self.scope)
 
     def says(self, keyword: str, draft: Draft) -> bool:
-        """Whether it has a keyword that means something in its draft; what was made has no others."""
+        """Tell whether it has a keyword that means something.
+
+        Args:
+            keyword: The keyword.
+            draft: The draft that decides, unless the schema was made.
+        """
         return keyword in self.schema and (self.is_made or is_in(self.schema, keyword, draft))
 
     def __eq__(self, other: object) -> bool:
@@ -60,7 +67,7 @@ class Subschema:
         return f"Subschema({self.key!r})"
 
     def part(self, *path: str | int) -> Conjunction:
-        """The conjunction of what stands in it under some keys."""
+        """Return the conjunction of what stands in it under some keys."""
         schema, way = self.schema, ""
         for step in path:
             schema = schema[step]
@@ -85,7 +92,7 @@ NONE: Conjunction = (Subschema(False, "", "nothing"),)
 
 
 def conjunction(schema: Any, pointer: str, scope: DynamicScope = STATIC) -> Conjunction:
-    """The conjunction of one subschema; one that asks for nothing does not count.
+    """Make the conjunction of one schema; of none if it allows everything.
 
     Args:
         schema: What it says.
@@ -96,12 +103,20 @@ def conjunction(schema: Any, pointer: str, scope: DynamicScope = STATIC) -> Conj
 
 
 def both(first: Conjunction, second: Conjunction) -> Conjunction:
-    """What satisfies two conjunctions."""
+    """Join two conjunctions: a value must satisfy both.
+
+    Args:
+        first: One conjunction.
+        second: The other; what is in the first, too, counts once.
+    """
     return first if not second else second if not first else tuple(dict.fromkeys((*first, *second)))
 
 
 def listed(plain: Plain) -> list[Any] | None:
-    """The values that the enums and constants of a branch have in common; ``None`` where there are none."""
+    """Intersect the values of a branch's enums and constants.
+
+    They are ``None`` where it has neither.
+    """
     found: list[Any] | None = None
     for one in plain:
         schema = one.schema

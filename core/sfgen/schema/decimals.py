@@ -36,7 +36,7 @@ _COMPARED = [[_LESS] * digit + [_EQUAL] + [_MORE] * (9 - digit) for digit in ran
 
 
 def byte_classes() -> NDArray[np.uint8]:
-    """The class of each byte, uint8, shape [256]; see :data:`SYMBOLS`."""
+    """Return the class of each byte, uint8 ``[256]``; see :data:`SYMBOLS`."""
     classes = np.full(256, len(SYMBOLS), dtype=np.uint8)
     classes[np.frombuffer(SYMBOLS, dtype=np.uint8)] = np.arange(len(SYMBOLS))
     return classes
@@ -60,7 +60,9 @@ class Interval:
 
 
 def decimals(interval: Interval, digits: int, places: int) -> Deterministic:
-    """The automaton of the decimals in an interval; not minimal, and perhaps empty.
+    """Build the automaton of the decimals in an interval.
+
+    It is not minimal, and may be empty.
 
     Args:
         interval: The numbers.
@@ -105,7 +107,7 @@ class _Bound:
 
     @classmethod
     def of(cls, number: Fraction, is_in: bool, places: int) -> _Bound:
-        """Write a number out, with so many places at most."""
+        """Write a number out, with at most this number of places."""
         whole, rest = divmod(number.numerator, number.denominator)
         fraction: list[int] = []
         while rest and len(fraction) < places:
@@ -118,7 +120,7 @@ class _Bound:
         return _COMPARED[self.fraction[place] if place < len(self.fraction) else 0]
 
     def has_ended(self, place: int) -> bool:
-        """Whether nothing but zeros stands at a place behind the point and after it."""
+        """Whether only zeros stand at a place behind the point and after it."""
         return self.is_exact and place >= len(self.fraction)
 
 

@@ -39,7 +39,9 @@ class SourceFile:
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """An error about a part of it, with line, column and caret where it came as text.
+        """Make an error about a part of the file.
+
+        It has line, column and caret where the file came as text.
 
         Args:
             reason: What is wrong, in one line, with the keyword.
@@ -59,7 +61,9 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class SchemaDocument:
-    """A schema that was read and is well-formed: each keyword has a value that it can have, references lead somewhere.
+    """A well-formed schema.
+
+    Each keyword has a value that it can have, and each reference leads somewhere.
 
     Attributes:
         root: The schema: a ``dict`` or ``bool``, numbers as ``int`` or ``Decimal``.
@@ -85,7 +89,7 @@ class SchemaDocument:
         return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again
 
     def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
-        """What a reference leads to.
+        """Find the schema that a reference leads to.
 
         Args:
             reference: The value of ``$ref``.
@@ -109,7 +113,7 @@ class SchemaDocument:
         return target, schema
 
     def referred(self, reference: str, base_pointer: str, keyword: str, scope: DynamicScope) -> tuple[str, Any]:
-        """What a reference by any keyword leads to.
+        """Find the schema that a reference by any keyword leads to.
 
         Args:
             reference: The value of the keyword.
@@ -129,13 +133,16 @@ class SchemaDocument:
 
     @cached_property
     def repeated_anchors(self) -> frozenset[str]:
-        """The names that more than one resource has for a schema that dynamic references find."""
+        """The dynamic anchors that more than one resource has."""
         counts = Counter(name for anchors in self.identifiers.dynamic.values() for name in anchors)
         return frozenset(name for name, count in counts.items() if count > 1)
 
     @cached_property
     def scope(self) -> DynamicScope:
-        """The dynamic scope around the root: one that nothing is ever added to where no reference can move."""
+        """The dynamic scope around the root.
+
+        Nothing is ever added to it where no reference can move.
+        """
         used = {
             dynamic_name(keyword, reference)
             for pointer in (self.pointers if self.repeated_anchors else ())
@@ -155,7 +162,9 @@ class SchemaDocument:
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """An error about a part of the schema, with the file, line, column and caret where it came as text.
+        """Make an error about a part of the schema.
+
+        It has the file, line, column and caret where the schema came as text.
 
         Args:
             reason: What is wrong, in one line, with the keyword.
@@ -168,12 +177,14 @@ class SchemaDocument:
         return file.error(reason, pointer[len(file.pointer) :], hint=hint, kind=kind, of_name=of_name)
 
     def file_of(self, pointer: str) -> SourceFile:
-        """The file that a part of the document comes from."""
+        """Return the file that a part of the document comes from."""
         found = [file for file in self.files if f"{pointer}/".startswith(f"{file.pointer}/")]
         return found[0] if found else SourceFile("", self.name, self.text)
 
     def shown_place(self, pointer: str) -> str:
-        """A part of the document for people: its pointer, and the file where it is another one than the root's.
+        """Name a part of the document for people.
+
+        It is the pointer, and the file where it is another one than the root's.
 
         >>> SchemaDocument(True, Draft.DRAFT_07, files=(SourceFile("/$defs/a", "a.json"),)).shown_place("/$defs/a/not")
         '/not of a.json'

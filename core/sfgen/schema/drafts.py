@@ -36,7 +36,9 @@ _SINCE_2020 = {"prefixItems", "$dynamicRef", "$dynamicAnchor"}
 
 
 def draft_of_uri(uri: str) -> Draft | None:
-    """The draft that the value of ``$schema`` names, with or without ``#`` and with http or https.
+    """Return the draft that a value of ``$schema`` names.
+
+    ``#`` at the end, and http or https, make no difference.
 
     >>> draft_of_uri("https://json-schema.org/draft-07/schema").title, draft_of_uri("http://example.com/schema")
     ('draft 07', None)
@@ -52,7 +54,7 @@ _BY_NAME = {_bare(uri): draft for draft, uri in URIS.items()}
 
 
 def guessed_draft(root: Any) -> Draft:
-    """The draft that the keywords tell of, where nothing names it.
+    """Infer the draft from the keywords, where nothing names it.
 
     A schema that is right in several drafts is read by the latest: ``definitions`` alone tells nothing.
 

@@ -33,7 +33,7 @@ class DynamicScope:
         self.key = f" in {sorted(self.targets.items())}" if self.targets else ""
 
     def at(self, pointer: str) -> DynamicScope:
-        """The scope of a schema, where this is the scope of what led to it."""
+        """Return the scope of a schema that is reached from this scope."""
         if not self._anchors:
             return self
         while pointer not in self._anchors:

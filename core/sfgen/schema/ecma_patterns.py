@@ -61,9 +61,9 @@ _IN_EITHER = {".": ".", "d": r"\d", "w": r"\w", "s": rf"[{_SPACE}\x1c-\x1f\x85\u
 
 @lru_cache(maxsize=_KEPT)
 def pattern_texts(pattern: str) -> Dfa:
-    r"""The decoded automaton of the texts in which a pattern is found, by ECMA-262 and by Python's ``re``.
+    r"""Build the decoded automaton of texts in which a pattern is found.
 
-    It may accept nothing.
+    It is found there by ECMA-262 and by Python's ``re``. The automaton may accept nothing.
 
     Raises:
         PatternError: The pattern cannot be read, or is not regular; with its position.

@@ -17,10 +17,10 @@ from sfgen.schema.outline import Outline, Outlines
 
 
 def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
-    """The names of the rules that have a text."""
+    """Name the rules that have a text."""
     callers: dict[str, list[str]] = {}
     missing: dict[str, int] = {}
-    counted = set[str]()  # rules that need so many parts, whichever
+    counted = set[str]()  # rules that need a number of parts, whichever
     ready: list[str] = []
     for name, outline in outlines.items():
         needed = {part.rule for part in outline.parts if part.is_needed or outline.is_union}
@@ -94,7 +94,7 @@ def _has_items(outline: Outline, limits: ArrayLimits, found: Collection[str]) ->
 
 
 def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:
-    """Take the parts that have no text out of the rules that have one.
+    """Remove the parts without a text from rules that have one.
 
     Args:
         outlines: All rules; those without a text are taken out.
@@ -122,7 +122,13 @@ def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:
 
 
 def no_text(outlines: Outlines, start: str, full: Collection[str]) -> SchemaError:
-    """The error that a schema has no text."""
+    """Make the error of a schema that has no text.
+
+    Args:
+        outlines: All rules.
+        start: The rule of the whole.
+        full: The names of the rules that have a text.
+    """
     reason, pointer = _why(outlines, start, full)
     return SchemaError(
         reason or "nothing satisfies false",

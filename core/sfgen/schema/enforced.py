@@ -35,7 +35,7 @@ COMBINATORS = frozenset(
 
 
 def type_of(value: Any) -> str:
-    """The type of a value; an integer is a number."""
+    """Return the JSON type of a value; an integer is a number."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -46,7 +46,7 @@ def type_of(value: Any) -> str:
 
 
 def says_nothing(keywords: Iterable[str]) -> bool:
-    """Whether keywords ask for nothing besides what references and combinators do.
+    """Tell whether keywords demand nothing beyond references and combinators.
 
     >>> says_nothing(["title", "$ref"]), says_nothing(["title", "type"])
     (True, False)
@@ -55,7 +55,12 @@ def says_nothing(keywords: Iterable[str]) -> bool:
 
 
 def is_in(schema: Schema, keyword: str, draft: Draft) -> bool:
-    """Whether a schema has a keyword that means something in its draft.
+    """Tell whether a schema has a keyword with a meaning.
+
+    Args:
+        schema: The schema.
+        keyword: The keyword.
+        draft: The draft that gives it a meaning, or none.
 
     >>> is_in({"if": {}}, "if", Draft.DRAFT_07), is_in({"if": {}}, "if", Draft.DRAFT_06)
     (True, False)

@@ -1,6 +1,6 @@
 """The validators of the package jsonschema, put right where they go by floats, sort, or join patterns.
 
-The package is imported when a validator is first asked for.
+The package is imported with the first validator.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _FALSE_IS_TOLD = ("additionalProperties", "additionalItems", "items", "unevaluat
 
 
 def validator_of(document: SchemaDocument) -> Any:
-    """A validator of jsonschema by the draft of a schema, with its formats; it fetches nothing.
+    """Make jsonschema's validator of a schema's draft, with its formats.
+
+    It fetches nothing.
 
     Raises:
         SchemaError: A pattern can be read neither by ``re`` nor by ``regex``.
@@ -112,7 +114,11 @@ def _is_integer(checker: Any, value: Any) -> bool:
 
 
 def is_multiple(value: int | Decimal, divisor: int | Decimal) -> bool:
-    """Whether a number is a whole multiple of another, which is not 0; exactly, whatever their exponents.
+    """Tell whether a number is a whole multiple of another, exactly.
+
+    Args:
+        value: A number with any exponent.
+        divisor: A number that is not 0, with any exponent.
 
     >>> is_multiple(Decimal("19.99"), Decimal("0.01")), is_multiple(Decimal("1e9999"), 3)
     (True, False)

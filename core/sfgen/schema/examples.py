@@ -9,10 +9,14 @@ from sfgen.schema.json_schema import JsonSchema
 
 
 def examples(schema: JsonSchema, count: int) -> list[str]:
-    """Up to ``count`` different texts: the shortest, then for each member and branch a shortest text that has it in it.
+    """List different texts that a schema writes.
 
-    Asking for more gives the same texts and others after them. Texts in which something is repeated that must differ
-    are left out.
+    The shortest comes first, then for each member and branch a shortest text that has it in it. A higher ``count``
+    gives the same texts and others after them. Texts in which something is repeated that must differ are left out.
+
+    Args:
+        schema: The schema.
+        count: The most texts.
 
     >>> schema = JsonSchema({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}}})
     >>> examples(schema, 4)

@@ -31,7 +31,7 @@ class Expected:
 
 
 def expected(error: Any) -> Iterator[Expected]:
-    """What an error of jsonschema says, as one sentence for each thing that is wrong."""
+    """Yield a sentence for each thing wrong in jsonschema's error."""
     path, keyword = tuple(error.absolute_path), error.validator or ""
     value, schema, wanted = error.instance, error.schema, error.validator_value
     if keyword in ("anyOf", "oneOf") and error.context:
@@ -100,7 +100,7 @@ def _brief(error: Any, path: tuple[str | int, ...]) -> str:
 
 
 def json_path(path: tuple[str | int, ...]) -> str:
-    """A way into a value as a JSON path.
+    """Write a path into a value as a JSON path.
 
     >>> json_path(("address", "lines", 2, "e-mail"))
     '$.address.lines[2]["e-mail"]'

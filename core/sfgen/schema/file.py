@@ -38,15 +38,22 @@ def save(schema: JsonSchema, vocabulary: Tokens, path: str | PathLike[str], *, f
 def load(path: str | PathLike[str], vocabulary: Tokens) -> JsonSchema:
     """Read a schema that was saved for the same vocabulary.
 
+    Args:
+        path: The file.
+        vocabulary: What it must be made for.
+
     Raises:
-        IndexFileError: No such file, no saved schema, damaged, or made for another vocabulary.
+        IndexFileError: There is no such file, it is not a saved schema, damaged, or made for another vocabulary.
         SchemaError: This version of sfgen does not take the schema in it.
     """
     return _schema_of(path, _FILE.load(path, vocabulary))
 
 
 def saved_schema(path: str | PathLike[str]) -> JsonSchema | None:
-    """The schema in a file, whatever the vocabulary; ``None`` if the file is something else.
+    """Read the schema in a file, whatever the vocabulary.
+
+    Returns:
+        ``None`` if the file is something else.
 
     Raises:
         IndexFileError: There is no such file, or it is a damaged one of this kind.

@@ -85,7 +85,7 @@ ATOM_SIGNS = "A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
 
 
 def pattern_of_patterns(depth: int) -> str:
-    """A pattern of patterns with groups inside one another to a depth."""
+    """Write a pattern of patterns whose groups are nested to a depth."""
     escape = r"\\[][\\^$.|?*+(){}/dDwWsSnrtfv]"
     # Between the members of a class a hyphen would make a range; &, ~, | and [ mean something in newer dialects.
     member = r"(?:[^][\\^&~|-]|\\[][\\^$.|?*+(){}/dDwWsSnrtfv-]|[a-z]-z|[A-Z]-Z|[0-9]-9|a-[a-z]|A-[A-Z]|0-[0-9])"

@@ -51,7 +51,7 @@ def _email(more: str) -> Dfa:
 
 
 def _up_to(length: int) -> Dfa:
-    """Up to so many bytes, whatever they are."""
+    """Up to a number of bytes, whatever they are."""
     following = np.append(np.arange(1, length + 1), -1)
     return Dfa(following[:, None], np.zeros(256, dtype=np.uint8), np.ones(length + 1, dtype=np.bool_))
 
@@ -92,7 +92,9 @@ CHECKED_SINCE: Mapping[str, Draft] = MappingProxyType(
 
 @cache
 def at_most(name: str) -> Dfa:
-    """The decoded automaton of texts among which are all that jsonschema takes for a format.
+    """Return the decoded automaton of all that jsonschema takes for a format.
+
+    It may accept other texts, too.
 
     Args:
         name: One of :data:`CHECKED_SINCE`. Of ``date`` and ``ipv4`` they are the texts of the format.
@@ -102,7 +104,7 @@ def at_most(name: str) -> Dfa:
 
 @cache
 def format_texts(name: str) -> Dfa:
-    """The decoded automaton of a format's texts.
+    """Return the decoded automaton of a format's texts.
 
     Raises:
         UsageError: The format is not known.

@@ -64,7 +64,9 @@ _NAME_FORMATS = ("date", "date-time", "uuid", "ipv4")
 def schema_of(
     example: object, *more: object, enums: bool = True, formats: bool = True, maps: bool = True
 ) -> dict[str, Any]:
-    """A JSON Schema of what examples have in common, by the rules at the head of this module.
+    """Infer a JSON Schema from examples.
+
+    The rules stand at the head of this module.
 
     Args:
         example: An example: a dict, a list, a tuple, a string, a number, a bool or ``None``; or a ``pathlib.Path``: a
@@ -197,7 +199,11 @@ def _union(schemas: list[dict[str, Any]], has_null: bool) -> dict[str, Any]:
 
 
 def format_of(texts: Iterable[str], names: Iterable[str] = tuple(_LOOKS)) -> str | None:
-    """The format that all texts have; ``None`` if there is none.
+    """Name the format that all texts have; ``None`` if there is none.
+
+    Args:
+        texts: The texts.
+        names: The formats that count, tried in this order.
 
     >>> format_of(["2024-02-29", "2023-01-01"]), format_of(["2024-02-29", "2023-02-29"]), format_of(["a@b"])
     ('date', None, None)
@@ -247,9 +253,10 @@ def _names_of_map(objects: Sequence[Mapping[str, Any]], members: Mapping[str, Se
 
 
 def common_order(objects: Iterable[Mapping[str, Any]]) -> list[str]:
-    """All names, in an order that agrees with that of each object where there is one (topological sort, Kahn 1962).
+    """Merge the orders of all names (topological sort, Kahn 1962).
 
-    Of names that could stand next the one that was seen first does so, and where objects disagree, too.
+    The result agrees with the order of each object where that is possible. Of names that could stand next the one that
+    was seen first does so, and where objects disagree, too.
 
     >>> common_order([{"a": 1, "c": 1}, {"a": 1, "b": 1, "c": 1}, {"d": 1}])
     ['a', 'b', 'c', 'd']

@@ -15,11 +15,14 @@ MAX_VALUES = 1_000_000
 
 
 def from_python(source: Any) -> Any:
-    """A copy with plain dicts, lists and strings, and with each float as the decimal number that Python shows of it.
+    """Copy a schema as plain dicts, lists, strings and exact numbers.
+
+    A float becomes the decimal number that Python shows of it.
 
     Raises:
-        SchemaError: Something in it is not JSON: a name that is no string, NaN, infinity, a lone surrogate, an object.
-        SchemaTooLarge: It is nested too deep, which one that holds itself is, or has too many values.
+        SchemaError: Something in it is not JSON: a name that is not a string, NaN, infinity, a lone surrogate, an
+            object.
+        SchemaTooLarge: It is nested too deep, which one that contains itself is, or has too many values.
 
     >>> from_python({"minimum": 0.1, "enum": (1, None)})
     {'minimum': Decimal('0.1'), 'enum': [1, None]}

@@ -50,7 +50,9 @@ _IN_ARGUMENTS = re.compile(_ARGUMENTS.format("([0-9]+)"))
 
 
 def tools_schema(tools: list[Any] | tuple[Any, ...] | Mapping[str, Any] | PathLike[str]) -> dict[str, Any]:
-    """A JSON Schema of the calls of some tools, each of which has a schema for its arguments.
+    """Build a JSON Schema of the calls of some tools.
+
+    Each tool has a schema for its arguments.
 
     Args:
         tools: The tools in any form at the head of this module, or a ``pathlib.Path`` with them as JSON.
@@ -59,7 +61,8 @@ def tools_schema(tools: list[Any] | tuple[Any, ...] | Mapping[str, Any] | PathLi
         The schema, as plain data for JSON.
 
     Raises:
-        SchemaError: They are no tools, two have one name, or a schema is wrong. The pointer leads into ``tools``.
+        SchemaError: The tools have none of these forms, two have one name, or a schema is wrong. The pointer leads into
+            ``tools``.
         InputError: The file cannot be read, or is not JSON.
 
     >>> add = {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}}
@@ -73,14 +76,16 @@ def tools_schema(tools: list[Any] | tuple[Any, ...] | Mapping[str, Any] | PathLi
 
 
 def read_tools(data: bytes | str, name: str) -> SchemaDocument:
-    """The schema of the calls of tools that are listed as JSON, whose errors tell the place in that text.
+    """Read tools from JSON as the schema of their calls.
+
+    Its errors tell the position in that text.
 
     Args:
         data: The text; bytes are UTF-8.
         name: What people call it.
 
     Raises:
-        SchemaError: They are no tools, two have one name, or a schema is wrong.
+        SchemaError: The tools have no known form, two have one name, or a schema is wrong.
         InputError: The text is too long, or not JSON.
     """
     if len(data) > MAX_BYTES:
@@ -95,10 +100,10 @@ def read_tools(data: bytes | str, name: str) -> SchemaDocument:
 
 
 def read_tools_file(path: PathLike[str]) -> SchemaDocument:
-    """As :func:`read_tools`, of a file.
+    """Read tools from a file as the schema of their calls.
 
     Raises:
-        SchemaError: They are no tools, two have one name, or a schema is wrong.
+        SchemaError: The tools have no known form, two have one name, or a schema is wrong.
         InputError: The file cannot be read, is too long, or not JSON.
     """
     name = fspath(path)

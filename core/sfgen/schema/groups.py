@@ -37,7 +37,9 @@ class Group:
 
 
 class Groups:
-    """The typed groups of the branches of a document. Not shared between threads.
+    """The typed groups of a document's branches.
+
+    They are not to be shared between threads.
 
     Args:
         draft: The draft of the document.
@@ -52,7 +54,12 @@ class Groups:
         """The formats that nothing is asked of, in the order in which they were found."""
 
     def of(self, plain: Plain) -> tuple[tuple[Group, ...], Contradiction | None]:
-        """The groups of a branch that may have values, enums and constants aside, and why one that is missing is.
+        """Return the groups of a branch that may have values.
+
+        Its enums and constants do not count here.
+
+        Returns:
+            The groups, and why one of them has no values where that is so.
 
         Raises:
             SchemaError: A keyword is not supported.
@@ -110,7 +117,12 @@ class Groups:
 
 
 def said(plain: Plain, word: str) -> list[Any]:
-    """The values in the lists that a branch's schemas have under a keyword, each once."""
+    """Collect the distinct values in a branch's lists under a keyword.
+
+    Args:
+        plain: The branch.
+        word: The keyword; its values are lists.
+    """
     return list(dict.fromkeys(value for one in plain for value in one.schema.get(word, ())))
 
 

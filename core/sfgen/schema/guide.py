@@ -30,7 +30,7 @@ class SchemaGuide(NetworkReadBeside[JsonPosition]):
         return reading.read(piece)
 
     def describe(self) -> str:
-        """Where in the document the text stands, and what is expected there: ``$.address.street: a string``."""
+        """Tell the position and what is expected: ``$.address.street: a string``."""
         there = self._reading()
         names, rule_of = self.tokens.network.names, self.tokens.network.rule_of
         running = {names[rule_of[state]] for state, _, _ in self._positions[-1]}

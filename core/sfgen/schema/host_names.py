@@ -20,12 +20,14 @@ _NOTHING, _ALPHANUMERIC, _HYPHEN, _DOT = range(4)  # classes of bytes
 
 
 def host_names(blocks: int, *, encoded: bool = True) -> Dfa:
-    """Host names without a dot at the end, of less than ``16 * blocks`` characters.
+    """Build the automaton of host names without a dot at the end.
+
+    They have less than ``16 * blocks`` characters.
 
     Args:
         blocks: The most blocks that the labels of a name fill, each label with its dot.
-        encoded: Whether labels may have hyphens in the third and the fourth place (``xn--...``), which stand for labels
-            in other scripts.
+        encoded: Whether labels may have hyphens as their third and fourth character (``xn--...``), which stand for
+            labels in other scripts.
 
     >>> names = host_names(2)
     >>> names.accepts("a-1.example"), names.accepts("a-.example"), names.accepts("a.b.example")

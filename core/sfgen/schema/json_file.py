@@ -14,18 +14,18 @@ _LONGEST_NAME = 100  # characters of a file's name that a message has
 
 
 def shown(name: str) -> str:
-    """The name of a file as messages have it."""
+    """Shorten the name of a file for messages."""
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
 def file_data(name: str, hint: str = "", *, what: str = "schema", most: int = MAX_BYTES) -> bytes:
-    """The bytes of a file, one more than the limit at most.
+    """Read a file: at most one byte more than the limit.
 
     Args:
         name: The file.
         hint: The hint of the error.
         what: What is in it, for the error.
-        most: The limit.
+        most: The limit in bytes.
 
     Raises:
         InputError: It cannot be read.

@@ -69,13 +69,16 @@ class JsonPosition:
 
     @property
     def way(self) -> Way:
-        """The way to the value that the text is in; to an object while a name of it is written."""
+        """The path to the value that the text is in.
+
+        While a name is written it is the path to its object.
+        """
         around = self.open[:-1] if self.expects in (Expects.NAME, Expects.COLON, Expects.MORE) else self.open
         return tuple(inside.key for inside in around if inside.key is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The properties of the object around it that are whole, in their order."""
+        """The complete properties of the object around it, in their order."""
         if not self.open:
             return ()
         key, before = self.open[-1]
@@ -83,16 +86,16 @@ class JsonPosition:
 
     @property
     def is_in_array(self) -> bool:
-        """Whether the text is an item of an array, or stands between two."""
+        """Whether the text is in an array: in or between items."""
         return bool(self.open) and isinstance(self.open[-1].key, int)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the document is complete, as far as can be told: a number may go on."""
+        """Whether the document is complete; a number may go on."""
         return not self.open and self.expects is Expects.MORE
 
     def read(self, data: bytes) -> JsonPosition:
-        """The position after some bytes."""
+        """Return the position after some bytes."""
         position, start = self, 0
         while start < len(data):
             position, start = position._step(data, start)

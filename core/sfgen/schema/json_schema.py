@@ -43,7 +43,7 @@ class JsonSchema:
     What is *written* has the one form that the options fix; all of it is valid. What is *valid* is wider: any white
     space, any order, any spelling of a number. :meth:`accepts` is about the first, :meth:`validate` about the second.
 
-    Rules are made when they are first asked for. Safe to share between threads. Equal schemas with equal options are
+    Rules are made on demand. It can be shared between threads. Equal schemas with equal options are
     equal, if they are of the same Python type or of none.
 
     Args:
@@ -61,7 +61,7 @@ class JsonSchema:
             The metaschemas of the drafts can be referred to without.
 
     Raises:
-        SchemaError: It is no schema.
+        SchemaError: It cannot be read as a schema.
         SchemaTooLarge: It passes a limit.
         InputError: The file, or the directory, cannot be read.
         UsageError: An option means nothing.
@@ -156,7 +156,10 @@ class JsonSchema:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of the schema, a line each; raises as :attr:`compiled`."""
+        """What a person should know of the schema, a line each.
+
+        It raises as :attr:`compiled`.
+        """
         return self.compiled.notes
 
     @property
@@ -165,11 +168,14 @@ class JsonSchema:
         return self.reader.network
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a whole text is one that is written under the options; bytes are its UTF-8."""
+        """Tell whether a whole text is written under the options.
+
+        Bytes are its UTF-8.
+        """
         return self.reader.reads(text)
 
     def shortest(self) -> bytes:
-        """A shortest text that is written.
+        """Find a shortest text that is written.
 
         >>> JsonSchema("name, age int").shortest()
         b'{"name": "", "age": 0}'
@@ -177,7 +183,7 @@ class JsonSchema:
         return shortest_text(self.reader)
 
     def to_dict(self) -> dict[str, Any]:
-        """The schema and the options as plain data for JSON."""
+        """Return the schema and the options as plain data for JSON."""
         options = self._options
         return {
             "schema": _plain(self._document.root),
@@ -189,7 +195,7 @@ class JsonSchema:
         }
 
     def validate(self, data: object) -> list[Fault]:
-        """What the schema does not allow in a document; nothing if it is valid.
+        """List what is not valid in a document; nothing if it is.
 
         Args:
             data: JSON as text or bytes, or a value: a dict, a list, a number, a bool, ``None``.
@@ -215,7 +221,9 @@ class JsonSchema:
         return {"schema": repr(self), "refused by": "jsonschema", "path": fault.path, "expected": fault.expected}
 
     def value(self, text: str | bytes) -> Any:
-        """The parsed JSON of a text; ``None``, too, where it is nested too deep for Python's parser.
+        """Parse the JSON of a text.
+
+        The value is ``None``, too, where the text is nested too deep for Python's parser.
 
         Raises:
             UsageError: It is not JSON.
@@ -232,11 +240,16 @@ class JsonSchema:
 
     @property
     def parser(self) -> Callable[[str | bytes], Any] | None:
-        """What makes an instance from a text, for a schema of a Python type; ``None`` for all others."""
+        """The function that makes an instance of the Python type.
+
+        It takes a text. It is ``None`` where the schema was not made of a type.
+        """
         return None if self._python_type is None else self._python_type.parse
 
     def parsed(self, text: str | bytes) -> Any:
-        """The instance that a text stands for, of the Python type that the schema was made of; else its value.
+        """Make the instance that a text stands for, or its value.
+
+        The schema's Python type decides which.
 
         Raises:
             NotAnInstance: pydantic refuses the text.
@@ -248,7 +261,10 @@ class JsonSchema:
         return self.value(text) if self.parser is None else self.parser(_text_or_bytes(text))
 
     def readings(self, text: bytes) -> list[str]:
-        r"""The strings and names in a text, with their escapes undone.
+        r"""List the strings and names in a text, with escapes undone.
+
+        Raises:
+            UsageError: A string in it is not JSON.
 
         >>> JsonSchema("name").readings(b'{"name": "say \\"hi\\""}')
         ['name', 'say "hi"']
@@ -259,7 +275,13 @@ class JsonSchema:
             raise UsageError(f"text is not JSON: {error}") from None
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
+        """Make a guide for one sequence of tokens.
+
+        See ``sfgen.protocols.GuideSource.guide``.
+
+        Args:
+            vocabulary: The tokens, a ``sfgen.Vocabulary``.
+            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
 
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
@@ -268,9 +290,9 @@ class JsonSchema:
         return SchemaGuide(self._positions.of(vocabulary), self.compiled, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
-        """The constraint of the texts whose strings, and names that are not declared, have no banned match.
+        """Take the banned words out of strings and undeclared names.
 
-        Each string is looked at by itself, as what it says: escapes are undone. No string begins in a prompt.
+        Each string is checked by itself, as what it says: escapes are undone. No string begins in a prompt.
 
         Args:
             banned: What must not be in a string.

@@ -18,7 +18,7 @@ _SLOW = "rfc3987_syntax"
 
 @cache
 def jsonschema() -> Any:
-    """The package."""
+    """Import the package jsonschema, without what is slow in it."""
     if "jsonschema" in sys.modules or _SLOW in sys.modules or find_spec(_SLOW) is None:
         return importlib.import_module("jsonschema")
     stand_in: Any = ModuleType(_SLOW)

@@ -158,9 +158,14 @@ _NAMED_CONTAINERS = (Kind.NAMED_SCHEMAS, Kind.DEPENDENCIES)
 
 
 def subschemas(schema: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The schemas that stand directly in a schema, each with its way there: keyword, then index or name.
+    """Yield the schemas directly in a schema, each with its path.
 
-    What stands where a schema should is given as it is; lists of names in ``dependencies`` are left out.
+    A path is the keyword, then the index or name. What stands where a schema should is given as it is; lists of names
+    in ``dependencies`` are left out.
+
+    Args:
+        schema: The schema; it need not be well-formed.
+        kinds: What each keyword of the draft wants as its value.
 
     >>> list(subschemas({"properties": {"a": True}, "enum": [{"not": {}}], "allOf": [{}]}, KINDS[Draft.DRAFT_07]))
     [(('properties', 'a'), True), (('allOf', 0), {})]

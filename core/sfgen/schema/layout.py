@@ -12,7 +12,7 @@ BLANK = Repeat(Literal(b" "), 0, 1)
 
 
 class Layout:
-    """What stands between the parts of a value, by the depth at which it begins.
+    """The white space between the parts of a value, by depth.
 
     Args:
         options: The spacing and the indent.
@@ -27,27 +27,40 @@ class Layout:
         """What stands behind a name."""
 
     def depth_below(self, depth: int) -> int:
-        """The depth of what is inside; it matters only where lines are indented."""
+        """Return the depth of what is inside.
+
+        It matters only where lines are indented.
+        """
         return 0 if self.indent is None else depth + 1
 
     def comma(self, depth: int) -> Expression:
-        """What stands between two parts of a value."""
+        """Make the expression between two parts of a value."""
         return self._spaced(b",") if self.indent is None else Literal(self.comma_bytes(depth))
 
     def comma_bytes(self, depth: int) -> bytes:
-        """What stands between two parts, a blank that is open left out."""
+        """Write what stands between two parts, without an optional blank."""
         return b"," + (self._blank if self.indent is None else self._line(depth + 1))
 
     def opening(self, bracket: bytes, depth: int) -> bytes:
-        """A bracket and what stands before the first part."""
+        """Write a bracket and what stands before the first part.
+
+        Args:
+            bracket: ``[`` or ``{``.
+            depth: The depth at which the value begins.
+        """
         return bracket + self._line(depth + 1)
 
     def closing(self, bracket: bytes, depth: int) -> bytes:
-        """What stands behind the last part, and a bracket."""
+        """Write what stands behind the last part, and a bracket.
+
+        Args:
+            bracket: ``]`` or ``}``.
+            depth: The depth at which the value begins.
+        """
         return self._line(depth) + bracket
 
     def name(self, written: bytes) -> Expression:
-        """A name that is known, and what stands behind it."""
+        """Make the expression of a known name and its colon."""
         if isinstance(self.colon, Literal):
             return Literal(written + self.colon.data)
         return Concatenation((Literal(written), self.colon))
@@ -60,7 +73,7 @@ class Layout:
 
 
 def joined(*parts: Expression) -> Expression:
-    """The parts one after the other; literals that stand side by side become one."""
+    """Concatenate expressions; neighbouring literals become one."""
     found: list[Expression] = []
     for part in _flat(parts):
         if isinstance(part, Literal) and found and isinstance(found[-1], Literal):

@@ -33,7 +33,9 @@ _COPIED = 64  # bytes of values that stand in the rule as they are; more are an 
 
 
 class Satisfaction:
-    """Tells whether a value satisfies schemas of a document; exactly, and whatever the writing options are.
+    """Decides exactly whether a value satisfies schemas of a document.
+
+    The writing options make no difference.
 
     Args:
         branches: The branches of the document.
@@ -46,13 +48,25 @@ class Satisfaction:
         self._keys: dict[Plain, frozenset[Any] | None] = {}
 
     def of(self, value: Any, found: Conjunction, depth: int = 0) -> bool:
-        """Whether a value satisfies a conjunction."""
+        """Tell whether a value satisfies a conjunction.
+
+        Args:
+            value: As the reader of JSON gives it.
+            found: The conjunction.
+            depth: How deep the value is nested in the one that was asked for.
+        """
         if not found:
             return True
         return any(self.of_branch(value, plain, depth) for plain in self._branches.of(found))
 
     def of_branch(self, value: Any, plain: Plain, depth: int = 0) -> bool:
-        """Whether a value satisfies one branch."""
+        """Tell whether a value satisfies one branch.
+
+        Args:
+            value: As the reader of JSON gives it.
+            plain: The branch.
+            depth: How deep the value is nested in the one that was asked for.
+        """
         if plain not in self._keys:
             values = listed(plain)
             self._keys[plain] = None if values is None else frozenset(map(key, values))
@@ -60,7 +74,12 @@ class Satisfaction:
         return (keys is None or key(value) in keys) and self.beside_values(value, plain, depth)
 
     def beside_values(self, value: Any, plain: Plain, depth: int = 0) -> bool:
-        """Whether a value satisfies what one branch says, its own enums and constants aside.
+        """Tell whether a value satisfies a branch without its enums and constants.
+
+        Args:
+            value: As the reader of JSON gives it.
+            plain: The branch.
+            depth: How deep the value is nested in the one that was asked for.
 
         Raises:
             SchemaTooLarge: The value is nested too deep.
@@ -112,14 +131,16 @@ class Satisfaction:
 def values_expression(
     values: Sequence[Any], layout: Layout, depth: int, pointer: str, number: Callable[[Any], bytes] | None = None
 ) -> Expression:
-    """The texts of some values, each in its one written form where the white space is fixed.
+    """Build the expression of some values.
+
+    Each has one written form where the white space is fixed.
 
     Args:
         values: The values.
         layout: The white space.
         depth: The depth at which they begin.
         pointer: Where they stand, for messages.
-        number: Writes numbers; :func:`written_number` if nothing else is said.
+        number: Writes numbers; ``None``: :func:`written_number`.
 
     Raises:
         SchemaTooLarge: They are too long together.
@@ -150,7 +171,7 @@ def values_expression(
 
 
 def as_integer(value: Any) -> Any:
-    """A value, as an integer where it is one.
+    """Convert a number without a fraction to ``int``; keep other values.
 
     >>> as_integer(Decimal("1.0")), as_integer(Decimal("1.5"))
     (1, Decimal('1.5'))
@@ -162,7 +183,7 @@ def as_integer(value: Any) -> Any:
 
 
 def written_number(value: Any) -> bytes:
-    """A number as ``json.dumps`` writes it, exactly.
+    """Write a number as ``json.dumps`` does, exactly.
 
     >>> written_number(Decimal("1.50")), written_number(10**20), written_number(Decimal("0.1000000000000000000001"))
     (b'1.5', b'100000000000000000000', b'0.1000000000000000000001')
@@ -176,7 +197,7 @@ def written_number(value: Any) -> bytes:
 
 
 def exact(value: Any) -> Decimal:
-    """A number of a schema, exactly."""
+    """Convert a number of a schema to ``Decimal`` without rounding."""
     return value if isinstance(value, Decimal) else Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 

@@ -23,7 +23,9 @@ State = TypeVar("State", bound=Hashable)
 
 
 class Tails:
-    """The rules of parts of an array or an object, named after it.
+    """The rules of parts of an array or an object.
+
+    They are named after its rule.
 
     Args:
         name: The rule of the whole.
@@ -36,43 +38,46 @@ class Tails:
         self.rules: dict[str, Expression] = {}
 
     def add(self, expression: Expression) -> Call:
-        """A new rule."""
+        """Add a rule, and return a call of it."""
         name = f"{self._name}: {self._parts}" + (f" {len(self.rules) + 1}" if self.rules else "")
         self.rules[name] = expression
         return Call(name)
 
 
 def texts_of(leaves: Sequence[Leaf]) -> int | None:
-    """How many texts leaves have together; ``None``: more than :data:`MAX_COPIES`, which is as good as endless."""
+    """Count the texts that leaves have together.
+
+    The count is ``None`` above :data:`MAX_COPIES`, which is as good as endless.
+    """
     texts = [completions(leaf.dfa).get(0) for leaf in leaves]
     total = sum(count for count in texts if count is not None)
     return None if None in texts or total > MAX_COPIES else total
 
 
 def at_most(maximum: int | None, named: int, others: int | None) -> int | None:
-    """How many parts there can be.
+    """Count the most parts that there can be.
 
     Args:
-        maximum: The most that there may be; ``None``: any number.
-        named: How many have names or are named themselves.
-        others: How many others there are; ``None``: without end.
+        maximum: The most that are allowed; ``None``: any number.
+        named: The number of parts that have names or are named themselves.
+        others: The number of other parts; ``None``: without end.
     """
     return maximum if others is None else least_of(maximum, named + others)
 
 
 def least_of(*limits: int | None) -> int | None:
-    """The least of some limits; ``None`` is none."""
+    """Return the least of some limits; ``None`` is no limit."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def by_states(
     start: State, branches: Callable[[State], Iterable[tuple[Expression, State | None]]], tails: Tails
 ) -> Expression:
-    """The texts that an automaton reads.
+    """Build the state machine of an automaton as a rule.
 
     Args:
         start: Its first state.
-        branches: Of a state what it reads and the state behind; ``None``: the end.
+        branches: What is read from a state, and the state behind; ``None``: the end.
         tails: Where the rule goes.
 
     Raises:
@@ -105,7 +110,9 @@ def counted_members(
     tails: Tails,
     most: int | None = None,
 ) -> Expression:
-    """Members in this order, those that are not needed left out or not, and what closes them.
+    """Build the expression of counted members in a fixed order.
+
+    Those that are not needed may be left out. What closes them is read, too.
 
     Args:
         members: The members.

@@ -42,7 +42,9 @@ class Misfit:
 
 
 def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
-    """What is wrong with a schema by itself; what is inside the schemas in it is not looked at.
+    """Yield what is wrong with a schema by itself.
+
+    The schemas inside it are not checked.
 
     Args:
         schema: What stands where a schema should.
@@ -70,7 +72,7 @@ def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
 
 
 def _of_keyword(keyword: str, value: Any, kind: Kind, draft: Draft) -> Iterator[Misfit]:
-    """What is wrong with the value of a keyword. Schemas in it are looked at on their own."""
+    """What is wrong with the value of a keyword. Schemas in it are checked on their own."""
     if kind is Kind.TYPES:
         yield from _of_types(keyword, value)
         return
@@ -139,7 +141,7 @@ def _found(value: Any) -> str:
 
 
 _IS_RIGHT: Mapping[Kind, Callable[[Any], bool]] = {
-    # What stands where a schema should is looked at as one.
+    # What stands where a schema should is checked as one.
     Kind.SCHEMA: lambda value: not isinstance(value, list),
     Kind.SCHEMA_OR_BOOLEAN: lambda value: isinstance(value, dict | bool),
     Kind.SCHEMAS: lambda value: isinstance(value, list) and bool(value),

@@ -26,7 +26,7 @@ _LARGEST_FIXED = 10**17  # ten times it, and nine more, is an int64
 
 @dataclass(frozen=True)
 class Step:
-    """The distance from one multiple to the next, ``digits / 10**places``, with the fewest places.
+    """The distance between multiples, ``digits / 10**places``, with the fewest places.
 
     >>> Step.of([Fraction("0.25"), Fraction("1.5")]), Step.of([Fraction(60), Fraction(1, 7)])
     (Step(digits=15, places=1), Step(digits=60, places=0))
@@ -37,7 +37,10 @@ class Step:
 
     @classmethod
     def of(cls, divisors: Iterable[Fraction]) -> Step:
-        """The step of the decimals that are multiples of each of some numbers, at least one and all above zero."""
+        """Find the step of the common multiples of some numbers.
+
+        The multiples are decimals; the numbers are at least one, and all above zero.
+        """
         numerator, denominator = 1, 0
         for divisor in divisors:
             numerator, denominator = lcm(numerator, divisor.numerator), gcd(denominator, divisor.denominator)
@@ -53,14 +56,14 @@ class Step:
 
 
 def multiples(step: Step, places: int, most: int) -> Deterministic | None:
-    """The automaton that tells the multiples of a step from other decimals; not minimal.
+    """Build the automaton that tells multiples of a step from other decimals.
 
-    Of texts that are no decimals it accepts some too.
+    It is not minimal. Of texts that are not decimals it accepts some, too.
 
     Args:
         step: The step.
         places: The most digits behind the point, of which those that the step does not have are zeros.
-        most: The most states; for divisors that are no int64, the most states times digits.
+        most: The most states; for divisors beyond int64, the most states times digits.
 
     Returns:
         The automaton; ``None`` if it has more states.
@@ -101,7 +104,9 @@ def _with_zeros(after: NDArray[np.int32], most: int) -> list[NDArray[np.int32]]:
 
 
 def states_of(divisor: int) -> int:
-    """How many states the automaton of the whole numbers has that a divisor divides (Alexeev, 2004).
+    """Count the states of the minimal automaton of multiples (Alexeev 2004).
+
+    It reads the decimal digits of whole numbers that a divisor divides.
 
     >>> [states_of(divisor) for divisor in (1, 7, 60, 1000, 86_400)]
     [1, 7, 5, 4, 141]

@@ -11,7 +11,13 @@ from sfgen.schema.strict_json import key
 
 
 def values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> list[Plain]:
-    """Branches of ``anyOf``, those that only name values as one."""
+    """Join those branches of ``anyOf`` that only name values.
+
+    Args:
+        branches: All branches.
+        one: The schema with ``anyOf``.
+        draft: Its draft.
+    """
     lists = [plain for plain in branches if len(plain) == 1 and _only_names_values(plain[0], draft)]
     if len(lists) < 2:
         return list(branches)
@@ -24,7 +30,15 @@ def values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> 
 def constants_together(
     parts: list[tuple[int, Conjunction]], one: Subschema, draft: Draft
 ) -> list[tuple[int, Conjunction]]:
-    """The schemas of ``oneOf`` with their indices, those that only name values as one, if no value is named twice."""
+    """Join those schemas of ``oneOf`` that only name values.
+
+    They stay as they are if a value is named twice.
+
+    Args:
+        parts: All schemas with their indices.
+        one: The schema with ``oneOf``.
+        draft: Its draft.
+    """
     lists = [(index, part) for index, part in parts if len(part) == 1 and _names_values(part[0], draft)]
     values = [value for _, part in lists for value in listed(part) or ()]
     if len(lists) < 2 or len(set(map(key, values))) < len(values):

@@ -20,12 +20,18 @@ from sfgen.schema.keywords import Draft
 
 
 def negated(one: Subschema) -> Subschema:
-    """The schema of what a schema does not allow."""
+    """Negate a schema: it allows exactly what the other does not."""
     return Subschema({"not": one}, one.pointer, f"not {one.key}")
 
 
 def present(one: Subschema, name: str, *, is_object: bool = False) -> Subschema:
-    """The schema of objects that have a property, and unless ``is_object`` of all that are no objects."""
+    """Demand that an object has a property.
+
+    Args:
+        one: The schema of which this is made.
+        name: The property.
+        is_object: Whether other values than objects are refused.
+    """
     schema: dict[str, Any] = {"required": [name]}
     if is_object:
         return Subschema({"type": "object", **schema}, one.pointer, f"object with {name!r} {one.key}")
@@ -33,18 +39,31 @@ def present(one: Subschema, name: str, *, is_object: bool = False) -> Subschema:
 
 
 def absent(one: Subschema, name: str) -> Subschema:
-    """The schema of objects that do not have a property, and of all that are no objects."""
+    """Demand that an object lacks a property; other values are allowed.
+
+    Args:
+        one: The schema of which this is made.
+        name: The property.
+    """
     return Subschema({"properties": {name: False}}, one.pointer, f"without {name!r} {one.key}")
 
 
 def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
-    """The schema of objects that have a property with one of some values, and of all that are no objects."""
+    """Demand that an object has a property with certain values.
+
+    Other values than objects are allowed.
+
+    Args:
+        one: The schema of which this is made.
+        name: The property, which must be there.
+        values: The values that it may have.
+    """
     schema = {"required": [name], "properties": {name: {"enum": values}}}
     return Subschema(schema, one.pointer, f"{name!r} one of {values} {one.key}")
 
 
 def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[str]]:
-    """What does not satisfy the plain keywords of a schema.
+    """Negate the plain keywords of a schema.
 
     Args:
         one: The schema.
@@ -68,7 +87,15 @@ def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[
 
 
 def made_of(one: Subschema, word: str, schemas: list[dict[str, Any]]) -> list[Conjunction]:
-    """The conjunctions of schemas that say the contrary of a keyword, one of which is enough."""
+    """Make the conjunctions that together are the contrary of a keyword.
+
+    A value must satisfy one of them.
+
+    Args:
+        one: The schema with the keyword.
+        word: The keyword.
+        schemas: What each conjunction says.
+    """
     return [(Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(schemas)]
 
 

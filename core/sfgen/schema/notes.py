@@ -25,13 +25,19 @@ class Notes:
         self._found.setdefault(said, ({}, {}))
 
     def add(self, said: str, keyword: str, pointer: str) -> None:
-        """Say something of a keyword in the schema at a pointer."""
+        """Say something of a keyword in the schema at a pointer.
+
+        Args:
+            said: What a person should know.
+            keyword: The keyword that it is about.
+            pointer: Where the schema stands.
+        """
         keywords, places = self._found.setdefault(said, ({}, {}))
         keywords[f'"{keyword[:40]}"'] = None
         places[pointer or "the top"] = None
 
     def lines(self) -> tuple[str, ...]:
-        """A line for each thing."""
+        """Write a line for each thing that was said."""
         return tuple(
             f"{said}: {_listed(keywords)}, at {_listed(places)}" if keywords else said
             for said, (keywords, places) in self._found.items()

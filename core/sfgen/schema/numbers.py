@@ -51,7 +51,10 @@ _LARGEST_FLOAT = Fraction(17976931348623157, 10**16)  # times ten to the power o
 
 
 class NumberTooLarge(SchemaTooLarge):
-    """A range or a divisor whose automaton passes a limit. Where in the schema it stands, the caller knows."""
+    """A range or a divisor whose automaton passes a limit.
+
+    The caller adds where in the schema it stands.
+    """
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class NumberLimits:
     no_multiples: tuple[Fraction, ...] = ()
 
     def accepts(self, value: int | Decimal) -> bool:
-        """Whether a value is valid; 1.0 is a whole number."""
+        """Tell whether a value is valid; 1.0 is a whole number."""
         value = Decimal(value)
         return (
             value.is_finite()
@@ -99,7 +102,7 @@ class NumberLimits:
 
     @property
     def interval(self) -> Interval:
-        """The range: of two bounds on one side, the one that allows less."""
+        """The range; of two bounds on one side, the stricter one."""
         low, has_low = self.minimum, True
         if self.exclusive_minimum is not None and (low is None or self.exclusive_minimum >= low):
             low, has_low = self.exclusive_minimum, False
@@ -110,7 +113,7 @@ class NumberLimits:
 
     @property
     def step(self) -> Step | None:
-        """The distance from one multiple to the next; ``None`` if there are no divisors."""
+        """The distance between multiples; ``None`` if there are no divisors."""
         if not self.multiples:
             return None
         return Step.of((*self.multiples, Fraction(1)) if self.is_integer else self.multiples)
@@ -130,11 +133,11 @@ def _divides(divisor: Fraction, value: Decimal) -> bool:
 
 @lru_cache
 def number_automaton(limits: NumberLimits) -> Dfa:
-    """The minimal automaton of the numbers that are allowed, as they are written; it may be empty.
+    """Build the minimal automaton of the allowed numbers, as written.
 
-    Whole numbers are written without a point and an exponent. Other numbers may have a point, and an exponent where
-    there is neither a range nor a divisor. Zero has a sign only there. Leading zeros are never written, zeros at the
-    end of a fraction may be.
+    It may be empty. Whole numbers are written without a point and an exponent. Other numbers may have a point, and an
+    exponent where there is neither a range nor a divisor. Zero has a sign only there. Leading zeros are never written,
+    zeros at the end of a fraction may be.
 
     Raises:
         NumberTooLarge: The automaton passes :data:`MAX_STATES`, or a number has more digits than :data:`MAX_DIGITS`.

@@ -52,7 +52,7 @@ class Property(NamedTuple):
 
 
 class Others(NamedTuple):
-    """The properties whose names are not among the others: some patterns are found in them, and others are not.
+    """The properties whose names match some patterns and no others.
 
     Args:
         found: The patterns that are found in the name.
@@ -87,7 +87,10 @@ class ObjectLimits:
     maximum: int | None = None
 
     def value(self, name: str) -> Conjunction | None:
-        """What the value of a property is; ``None``: there is none of this name."""
+        """Return what a property's value must satisfy.
+
+        It is ``None`` where no property has this name.
+        """
         known = next((one.value for one in self.properties if one.name == name), None)
         if known is not None:
             return known
@@ -100,7 +103,11 @@ class ObjectLimits:
 
 
 def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
-    """What the objects of a branch must satisfy.
+    """Collect what the objects of a branch must satisfy.
+
+    Args:
+        plain: The branch.
+        draft: The draft by which it is read.
 
     Raises:
         Contradiction: No object can.
@@ -201,7 +208,7 @@ def object_expression(
     tails: Tails,
     most: int | None,
 ) -> Expression:
-    """The texts of an object, its properties in the order of the schema.
+    """Build the expression of an object, in the schema's order.
 
     Args:
         properties: The properties that have names, in their order.
@@ -210,7 +217,7 @@ def object_expression(
         layout: The white space.
         depth: The depth at which the object begins.
         tails: Where the rules are put that the expression needs besides.
-        most: How many other names there are; ``None``: without end.
+        most: The number of other names; ``None``: without end.
 
     Raises:
         SchemaTooLarge: Too many properties may be left out.
@@ -256,7 +263,14 @@ def object_in_any_order(
     layout: Layout,
     depth: int,
 ) -> Expression:
-    """The texts of an object whose properties stand in any order. See ``object_expression``.
+    """Build the expression of an object with its properties in any order.
+
+    Args:
+        properties: The properties that have names.
+        others: The rules of all other names and of their values, sort by sort.
+        counts: The fewest properties, and the most.
+        layout: The white space.
+        depth: The depth at which the object begins.
 
     Raises:
         SchemaTooLarge: Too many properties are needed.

@@ -1,8 +1,9 @@
 """Items that must differ, in one written form each: where equal values have equal texts, texts tell items apart.
 
 A text that must differ from others is one of an automaton, so what an item has in it is written out: rules that stand
-in themselves so many times only, and of a sort of names that are not declared one name only. Numbers have no exponent
-and no zeros at their end; white space is fixed; and objects that may be equal have their members in one order.
+in themselves a limited number of times only, and of a sort of names that are not declared one name only. Numbers have
+no exponent and no zeros at their end; white space is fixed; and objects that may be equal have their members in one
+order.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class OneForm:
             self._check_named(rule)
 
     def automaton(self, rule: str) -> Dfa:
-        """The texts of a rule; it may have none.
+        """Build the automaton of a rule's texts; it may be empty.
 
         Raises:
             SchemaError: Something in it is not supported where items must differ.

@@ -27,7 +27,12 @@ NOTHING_TO_TELL = 'from OpenAPI, and without effect without references in "oneOf
 
 
 def reads_nullable(root: Any, draft: Draft) -> bool:
-    """Whether ``nullable`` is a keyword of a document."""
+    """Tell whether ``nullable`` is a keyword of a document.
+
+    Args:
+        root: The document.
+        draft: The draft by which it is read.
+    """
     return draft <= Draft.DRAFT_07 or not isinstance(root, dict) or not isinstance(root.get("$schema"), str)
 
 
@@ -50,7 +55,10 @@ def add_null(schema: dict[str, Any]) -> str:
 
 
 def discriminating(schema: dict[str, Any]) -> tuple[str, dict[str, str]] | None:
-    """The property of a discriminator, and its mapping; ``None`` where a schema has none.
+    """Return the property of a discriminator, and its mapping.
+
+    Returns:
+        ``None`` where a schema has no discriminator.
 
     >>> discriminating({"discriminator": {"propertyName": "kind", "mapping": {"a": "#/$defs/A"}}})
     ('kind', {'a': '#/$defs/A'})
@@ -64,13 +72,15 @@ def discriminating(schema: dict[str, Any]) -> tuple[str, dict[str, str]] | None:
 
 
 def tells(schema: dict[str, Any]) -> bool:
-    """Whether the discriminator of a schema has schemas with names to tell apart."""
+    """Tell whether a schema's discriminator has named schemas to distinguish."""
     listed = [part for word in ("oneOf", "anyOf") for part in schema.get(word, ())]
     return any(isinstance(part, dict) and isinstance(part.get("$ref"), str) for part in listed)
 
 
 def values_of(reference: str, mapping: dict[str, str]) -> list[str]:
-    """The values of the property by which the schema of a reference is told; none where it has no name.
+    """List the discriminator's values for the schema of a reference.
+
+    There are none where the schema has no name.
 
     Args:
         reference: The value of ``$ref``.

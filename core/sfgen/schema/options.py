@@ -22,7 +22,7 @@ MAX_INDENT = 16
 
 @dataclass(frozen=True)
 class WritingOptions:
-    """What a schema leaves open about the texts that are written by it.
+    """What a schema leaves open about the texts that are written.
 
     Args:
         spacing: ``"spaced"`` has a blank after each comma and colon, as ``json.dumps`` has it; ``"compact"`` none;
@@ -31,10 +31,10 @@ class WritingOptions:
         extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
         require_all: Whether all declared properties are there.
         order: ``"schema"`` writes properties in their order in the schema, ``"any"`` leaves it open.
-        banned: What no string and no name that is not declared may contain.
+        banned: What no string and no undeclared name may contain.
 
     Raises:
-        UsageError: An option is none of its choices, or two of them have no meaning together.
+        UsageError: An option is not one of its choices, or two of them have no meaning together.
     """
 
     spacing: str = "spaced"

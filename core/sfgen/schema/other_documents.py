@@ -100,7 +100,9 @@ class OtherDocuments:
             )
 
     def place_of(self, name: str) -> str:
-        """The URI of a file if it is in the directory; else that of the directory.
+        """Return the URI of a file in the directory.
+
+        For any other file it is the URI of the directory.
 
         Args:
             name: The file; empty for a schema from none.
@@ -112,10 +114,13 @@ class OtherDocuments:
         return self._urls[-1]
 
     def find(self, uri: str) -> OtherDocument | None:
-        """The document that has a URI, or a schema in it that has; ``None`` if there is none.
+        """Find the document that has a URI itself or inside it.
 
         Args:
             uri: The URI, without a fragment.
+
+        Returns:
+            ``None`` if there is no such document.
 
         Raises:
             SchemaError: The file is not JSON, or more than one has this identifier.
@@ -141,7 +146,7 @@ class OtherDocuments:
         return document if uri == document.own_uri else replace(document, part=uri)
 
     def near(self, reference: str) -> str:
-        """A hint at the documents that were perhaps meant."""
+        """Hint at the documents that were perhaps meant."""
         assert self.directory is not None, "there is a directory"
         path = unquote(reference.partition("#")[0])
         name = path.rpartition("/")[2]
@@ -214,7 +219,7 @@ class OtherDocuments:
 
 
 def identifier_of(root: Any) -> str:
-    """What a schema calls itself, without a fragment; empty if nothing.
+    """Return a schema's identifier without a fragment; empty if it has none.
 
     >>> identifier_of({"$id": "http://example.com/a#"}), identifier_of({"id": "http://example.com/b"})
     ('http://example.com/a', 'http://example.com/b')

@@ -32,7 +32,10 @@ class OtherNames:
         self._banned = banned
 
     def of(self, content: Names) -> tuple[Leaf, bool]:
-        """The written forms of some names, and whether none of them has a banned word.
+        """Build the leaf of some names in their written forms.
+
+        Returns:
+            The leaf, and whether no name of it has a banned word.
 
         Raises:
             SchemaError: A pattern cannot be read.

@@ -25,7 +25,7 @@ class Values:
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Values:
-        """Some values, each of them once."""
+        """Make the list of distinct values."""
         listed = tuple({repr(value): value for value in values}.values())
         return cls(listed, repr(listed))
 

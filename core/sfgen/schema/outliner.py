@@ -71,7 +71,10 @@ class Outliner:
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """What could not be negated, so that some valid values are not written: where, and which keywords."""
+        """What could not be negated: where, and which keywords.
+
+        Some valid values are not written for that reason.
+        """
         return self._branches.left_out
 
     def all(self, root: Conjunction, name: str) -> str:

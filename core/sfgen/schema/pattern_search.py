@@ -32,12 +32,14 @@ _LETTERS = "bBdDwWsSnrtfvpPxu0123456789"
 
 
 class PatternUnreadableError(ValueError):
-    """A pattern that neither ``re`` nor ``regex`` can read; the message says why."""
+    """Neither ``re`` nor ``regex`` can read a pattern; the message says why."""
 
 
 @lru_cache(maxsize=_KEPT)
 def search_of(pattern: str) -> Callable[[str], object]:
-    r"""What finds a pattern anywhere in a text; it gives ``None`` where there is nothing to be found.
+    r"""Compile a pattern to a function that finds it in a text.
+
+    It may be found anywhere; the function returns ``None`` where it is not found.
 
     Raises:
         PatternUnreadableError: It cannot be read.

@@ -14,7 +14,7 @@ _MOST_NAMES = 6  # of properties that are named
 
 
 def described(outlines: Outlines) -> dict[str, str]:
-    """What each rule writes, in words."""
+    """Describe in plain words what each rule writes."""
     return {name: _words(outline, outlines) for name, outline in outlines.items()}
 
 

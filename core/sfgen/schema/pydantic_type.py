@@ -44,7 +44,9 @@ _ANNOTATIONS = ("default", "examples")  # keywords that say nothing about what i
 
 @dataclass(frozen=True)
 class PydanticType:
-    """A type for pydantic, which makes the schema, and instances of the type from texts.
+    """A Python type as pydantic reads it.
+
+    pydantic makes its schema, and instances of the type from texts.
 
     Args:
         source: What ``pydantic.TypeAdapter`` takes, or a ``TypeAdapter``.
@@ -68,10 +70,10 @@ class PydanticType:
         return self.source if isinstance(self.source, adapter) else adapter(self.source)
 
     def json_schema(self) -> dict[str, Any]:
-        """The schema that pydantic makes for validation, with names by their aliases.
+        """Ask pydantic for the schema of validation, names by their aliases.
 
         Raises:
-            SchemaError: pydantic is not there, or makes no schema of the type.
+            SchemaError: pydantic is not installed, or makes no schema of the type.
         """
         _pydantic()
         # A class may have made this method its own.
@@ -87,7 +89,7 @@ class PydanticType:
         return plain
 
     def parse(self, text: str | bytes) -> Any:
-        """The instance that JSON text stands for, which pydantic validates.
+        """Make the instance that JSON text stands for; pydantic validates it.
 
         Raises:
             NotAnInstance: pydantic, or a validator of the type, refuses the text.
@@ -109,7 +111,7 @@ class PydanticType:
 
 
 def pydantic_type(source: object) -> PydanticType | None:
-    """A Python type, ready for pydantic; ``None`` for what is no type.
+    """Wrap a Python type for pydantic; ``None`` for anything else.
 
     >>> [pydantic_type(source) is not None for source in (int, list[int], {"type": "integer"}, "name", None)]
     [True, True, False, False, False]

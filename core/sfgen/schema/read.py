@@ -32,7 +32,7 @@ def read_schema(
     source: Mapping[str, Any] | bool | str | PathLike[str] | PydanticType | SchemaDocument,
     schema_dir: str | PathLike[str] | None = None,
 ) -> SchemaDocument:
-    """Read a schema with all documents that it refers to, and check that it is well-formed.
+    """Read a schema and its other documents, and check them.
 
     Args:
         source: A dict, a bool, a text as the head of this module tells, the path of a file, or a Python type; what was
@@ -40,8 +40,9 @@ def read_schema(
         schema_dir: The directory of the documents that it may refer to; see :mod:`sfgen.schema.other_documents`.
 
     Raises:
-        SchemaError: It is no schema: not JSON, a value that its metaschema does not allow, or a reference that leads
-            nowhere. The message names the part by its JSON pointer, and by line and column where it came as text.
+        SchemaError: It cannot be read as a schema: it is not JSON, has a value that its metaschema does not allow, or a
+            reference that leads nowhere. The message names the part by its JSON pointer, and by line and column where
+            it came as text.
         SchemaTooLarge: It passes a limit.
         InputError: A file or the directory cannot be read.
 
@@ -69,7 +70,9 @@ def read_schema(
 
 
 def read_inline(source: Mapping[str, Any] | bool | str) -> SchemaDocument:
-    """Read a schema that comes as data: it is never the name of a file, and refers to none.
+    """Read a schema that comes as data.
+
+    It is never the name of a file, and refers to no file.
 
     Args:
         source: A dict, a bool, or a text: JSON that begins with ``{``, ``true``, ``false``, or else the short form.
@@ -89,7 +92,7 @@ def read_inline(source: Mapping[str, Any] | bool | str) -> SchemaDocument:
 
 
 def is_file_name(text: str) -> bool:
-    """Whether a text that is not JSON names a file.
+    """Tell whether a text that is not JSON names a file.
 
     >>> [is_file_name(text) for text in ("person.json", "a/b", "name, age int", "url: http://…", "name")]
     [True, True, False, False, False]

@@ -25,7 +25,7 @@ _FORMS = "Records are JSON Lines, a value on each line, or one JSON list of them
 
 
 def is_named_as_records(text: str) -> bool:
-    """Whether a text is what a file of records is called.
+    """Tell whether a text has the ending of a file of records.
 
     >>> is_named_as_records("people.jsonl"), is_named_as_records("people")
     (True, False)

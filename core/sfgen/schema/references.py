@@ -35,7 +35,11 @@ class UnresolvedError(LookupError):
 
 
 def joined_uri(base: str, reference: str) -> str:
-    """A reference read against a base (RFC 3986).
+    """Resolve a reference against a base (RFC 3986).
+
+    Args:
+        base: A URI, or empty.
+        reference: A URI or a relative reference.
 
     Raises:
         UnresolvedError: It is not a URI.
@@ -48,7 +52,12 @@ def joined_uri(base: str, reference: str) -> str:
 
 
 def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
-    """The references of a schema: (keyword, reference)."""
+    """Yield the references of a schema: (keyword, reference).
+
+    Args:
+        schema: The schema; it need not be well-formed.
+        draft: Dynamic references begin with draft 2019-09.
+    """
     if isinstance(schema, dict):
         for keyword in REFERENCES[: 1 if draft <= Draft.DRAFT_07 else None]:
             if isinstance(schema.get(keyword), str):
@@ -56,14 +65,28 @@ def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
 
 
 def is_reference_alone(schema: Any, draft: Draft) -> bool:
-    """Whether a reference is all that counts in a schema: up to draft 07 its siblings are ignored."""
+    """Tell whether only a schema's reference counts.
+
+    Up to draft 07 the siblings of ``$ref`` are ignored.
+
+    Args:
+        schema: The schema; it need not be well-formed.
+        draft: The draft by which it is read.
+    """
     return draft <= Draft.DRAFT_07 and isinstance(schema, dict) and isinstance(schema.get("$ref"), str)
 
 
 def dynamic_name(keyword: str, reference: str) -> str | None:
-    """The name of the dynamic anchor that a reference may lead to elsewhere; ``None`` where it cannot move.
+    """Name the dynamic anchor that a reference may find elsewhere.
 
     ``$recursiveRef`` has no name, which is the empty one here.
+
+    Args:
+        keyword: The keyword of the reference.
+        reference: Its value.
+
+    Returns:
+        ``None`` where the reference always leads to the same schema.
 
     >>> dynamic_name("$dynamicRef", "a.json#node"), dynamic_name("$recursiveRef", "#"), dynamic_name("$ref", "#node")
     ('node', '', None)
@@ -75,7 +98,12 @@ def dynamic_name(keyword: str, reference: str) -> str | None:
 
 
 def dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
-    """The names by which dynamic references find a schema; see :func:`dynamic_name`."""
+    """Name the dynamic anchors of a schema; see :func:`dynamic_name`.
+
+    Args:
+        schema: The schema; it need not be well-formed.
+        draft: The draft by which it is read.
+    """
     if not isinstance(schema, dict):
         return []
     if draft is Draft.DRAFT_2019_09:
@@ -103,11 +131,16 @@ class Identifiers:
 
     @classmethod
     def empty(cls) -> Identifiers:
-        """Those of a document of which nothing has been read."""
+        """Make the identifiers of a document that is not yet read."""
         return cls({"": ""}, {"": ""}, {}, {})
 
     def add(self, schema: Any, pointer: str, draft: Draft) -> str | None:
-        """Take note of what a schema calls itself.
+        """Record a schema's identifier and anchors.
+
+        Args:
+            schema: The schema; it need not be well-formed.
+            pointer: Where it stands.
+            draft: The draft by which it is read.
 
         Returns:
             The keyword of a name that another schema has already; else ``None``.
@@ -142,17 +175,30 @@ class Identifiers:
         return self.anchors.setdefault(f"{self.base_of(pointer)}#{anchor}", pointer) == pointer
 
     def base_of(self, pointer: str) -> str:
-        """The URI against which references in a schema are read: that of the nearest schema around it that has one."""
+        """Return the URI against which references in a schema are resolved.
+
+        It is that of the nearest schema around it that has one.
+        """
         return self.bases[self.resource_of(pointer)]
 
     def resource_of(self, pointer: str) -> str:
-        """The pointer of the nearest schema around one, or of itself, that has a URI of its own."""
+        """Return the pointer of the nearest enclosing schema with a URI.
+
+        It may be the schema itself.
+        """
         while pointer not in self.bases:
             pointer = pointer.rpartition("/")[0]
         return pointer
 
     def knows(self, reference: str, base_pointer: str) -> bool:
-        """Whether a reference leads to a place in this document, be there something or not."""
+        """Tell whether a reference points into this document.
+
+        There may be nothing at that position.
+
+        Args:
+            reference: The value of ``$ref``.
+            base_pointer: The pointer of the schema that has it.
+        """
         base, uri = self.base_of(base_pointer), reference.partition("#")[0]
         try:
             return (joined_uri(base, uri) if uri else base) in self.resources
@@ -160,7 +206,7 @@ class Identifiers:
             return True
 
     def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
-        """What a reference leads to.
+        """Find what a reference leads to.
 
         Args:
             root: The document.
@@ -193,7 +239,11 @@ class Identifiers:
 
 
 def value_at(root: Any, pointer: str) -> Any:
-    """What a JSON pointer leads to.
+    """Return the value at a JSON pointer.
+
+    Args:
+        root: The whole value.
+        pointer: The path, from the root on.
 
     Raises:
         UnresolvedError: There is nothing.
@@ -259,7 +309,9 @@ def _elsewhere(root: Any, name: str) -> str:
 
 
 def shown_reference(text: str) -> str:
-    r"""A reference or a name for a message: on one line, cut where it is long.
+    r"""Quote a reference or a name for a message, on one line.
+
+    It is cut where it is long.
 
     >>> print(shown_reference("a\n" * 2), len(shown_reference("a" * 99)))
     "a\na\n" 83

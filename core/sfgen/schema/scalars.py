@@ -23,7 +23,7 @@ _ABOUT = {
 
 
 def scalar_expression(group: Group, pointer: str) -> Expression:
-    """The texts of the values of a group; ``NOTHING`` if there are none.
+    """Build the expression of a group's texts; ``NOTHING`` if there are none.
 
     Args:
         group: The group.
@@ -52,10 +52,13 @@ LONGEST = 64
 
 
 def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
-    """The texts of a string or a number, equal values written alike; ``None`` where lengths are counted beside it.
+    """Build the leaf of strings or numbers, equal values written alike.
 
     Of a number it is the form without an exponent and without zeros at its end. Strings with a greatest length that a
     register would count are written with at most :data:`LONGEST` characters.
+
+    Returns:
+        ``None`` where lengths are counted beside the automaton.
     """
     if isinstance(limits, NumberLimits):
         shortest_forms = Dfa.from_regex(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?") - Dfa.from_choices(["-0"])
@@ -68,11 +71,11 @@ def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
 
 
 def at(error: SchemaError | PatternError, pointer: str) -> SchemaError:
-    """An error of a string or a number, with the place of the schema.
+    """Add the schema's position to an error of a string or number.
 
     Args:
         error: What went wrong.
-        pointer: The place.
+        pointer: Where the schema stands.
     """
     if isinstance(error, PatternError):
         kind = SchemaTooLarge if isinstance(error, PatternTooLarge) else SchemaError
@@ -81,7 +84,7 @@ def at(error: SchemaError | PatternError, pointer: str) -> SchemaError:
 
 
 def bare_name(group: Group) -> str:
-    """The name of the rule of a type without limits; empty where there are some."""
+    """Name the rule of a type without limits; empty with limits."""
     match group.limits:
         case NumberLimits(is_integer=is_integer):
             return ("integer" if is_integer else "number") if group.limits == NumberLimits(is_integer) else ""
@@ -92,7 +95,12 @@ def bare_name(group: Group) -> str:
 
 
 def why_nothing(group: Group, plain: Plain) -> str:
-    """Why a group has no text, with the keywords."""
+    """Explain why a group has no text, with the keywords.
+
+    Args:
+        group: The group.
+        plain: The branch that it belongs to.
+    """
     found = dict.fromkeys(word for word in _ABOUT[group.type] for one in plain if word in one.schema)
     *others, last = found
     words = f"{', '.join(others)} and {last} together" if others else last

@@ -13,7 +13,7 @@ MOST_ROUNDS = 30
 
 
 def shared(outlines: Outlines, start: str) -> str:
-    """Join the rules that say the same, under the name of the first.
+    """Merge the rules that say the same, under the first's name.
 
     Args:
         outlines: The rules; only one of equal ones is left, and what had the others in it has this one.

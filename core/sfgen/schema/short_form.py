@@ -18,7 +18,7 @@ _EXAMPLE = "For example: 'name, age int, tags str[]'; or give a file or JSON."
 
 
 def read_short_form(text: str) -> dict[str, Any]:
-    """The schema of an object that has all these properties and no others.
+    """Read the short form of an object with exactly these properties.
 
     Commas separate the properties, or if there is a newline in the text newlines do. A property is a name, its type,
     and a colon with a description, the last two of which may be missing. The types are ``str`` (if there is none),

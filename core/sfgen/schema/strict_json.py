@@ -58,7 +58,10 @@ class NotJsonError(ValueError):
 
 
 class JsonLimitError(NotJsonError):
-    """A text that passes a limit of this reader; it may be JSON."""
+    """A text that passes a limit of this reader.
+
+    It may be valid JSON.
+    """
 
 
 def parse(text: str | bytes) -> Any:
@@ -86,7 +89,7 @@ def parse(text: str | bytes) -> Any:
 
 
 def decoded(text: str | bytes) -> str:
-    """The text of bytes in UTF-8, without a byte order mark.
+    """Decode UTF-8, without a byte order mark.
 
     Raises:
         NotJsonError: It is not UTF-8, or a string with lone surrogates.
@@ -121,17 +124,30 @@ class Positions:
     lines: Lines
 
     def offset(self, pointer: str, *, of_name: bool = False) -> int | None:
-        """The offset of a value, or of the name before it where it has one; ``None`` where there is no such value."""
+        """Return the offset of a value, or of its name.
+
+        Args:
+            pointer: The JSON pointer of the value.
+            of_name: Whether the name before the value counts, where it has one.
+
+        Returns:
+            Characters; ``None`` where there is no such value.
+        """
         return self.names.get(pointer, self.values.get(pointer)) if of_name else self.values.get(pointer)
 
     def position(self, pointer: str, *, of_name: bool = False) -> Position | None:
-        """As ``offset``, as line and column."""
+        """Return the offset of a value as line and column.
+
+        Args:
+            pointer: The JSON pointer of the value.
+            of_name: Whether the name before the value counts, where it has one.
+        """
         offset = self.offset(pointer, of_name=of_name)
         return None if offset is None else self.lines.position(offset)
 
 
 def positions(text: str | bytes) -> Positions:
-    r"""Where each value of a JSON text begins.
+    r"""Find where each value of a JSON text begins.
 
     Raises:
         NotJsonError: It is not JSON.
@@ -147,7 +163,9 @@ def positions(text: str | bytes) -> Positions:
 
 
 def escaped(name: str | int) -> str:
-    """A name or an index as a part of a JSON pointer (RFC 6901), the slash before it.
+    """Write a name or an index as part of a JSON pointer.
+
+    The slash stands before it (RFC 6901).
 
     >>> escaped("a/b~")
     '/a~1b~0'
@@ -156,7 +174,7 @@ def escaped(name: str | int) -> str:
 
 
 def unescaped(part: str) -> str:
-    """A part of a JSON pointer, without its slash, as the name that it stands for."""
+    """Read a part of a JSON pointer, without its slash."""
     return part.replace("~1", "/").replace("~0", "~")
 
 
@@ -375,7 +393,13 @@ _PENDING: Any = object()
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal as JSON Schema means it: ``1`` is ``1.0``, and ``true`` is not ``1``.
+    """Tell whether two values are equal by JSON Schema.
+
+    ``1`` is ``1.0``, and ``true`` is not ``1``.
+
+    Args:
+        one: A value as :func:`parse` gives it.
+        other: Another.
 
     >>> is_equal([1, {"a": Decimal("1.50")}], [Decimal("1.0"), {"a": Decimal("1.5")}]), is_equal(True, 1)
     (True, False)
@@ -384,7 +408,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def key(value: Any) -> Any:
-    """Something hashable that is equal for values that are equal as JSON.
+    """Return a hashable key; equal values of JSON have equal keys.
 
     Args:
         value: A value as :func:`parse` gives it.

@@ -53,13 +53,13 @@ class StringLimits:
     at_most: tuple[str, ...] = ()
 
     def accepts(self, value: str) -> bool:
-        """Whether a text is valid, as the package jsonschema would say, and has nothing banned in it.
+        """Tell whether a text is valid by jsonschema, without banned words.
 
-        A pattern is asked of Python's ``re``, or where that cannot read it, of our own automaton. So this may accept
+        A pattern is searched by Python's ``re``, or where that cannot read it, by our own automaton. So this may accept
         what is never written, where ``re`` and ECMA-262 do not agree or a format has no bound.
 
         Raises:
-            PatternError: Nobody can read a pattern.
+            PatternError: A pattern cannot be read.
 
         >>> StringLimits(maximum=3, patterns=("^a",)).accepts("añb"), StringLimits(maximum=3).accepts("four")
         (True, False)
@@ -80,9 +80,10 @@ class StringLimits:
 
 
 def string_rule(limits: StringLimits) -> Leaf | CountedText:
-    """The written forms of the strings within some limits; all of them are valid for :meth:`StringLimits.accepts`.
+    """Build the rule of strings within some limits, as written.
 
-    Banned words whose subtraction passes a budget are left in; :func:`is_clean` tells.
+    All of them are valid for :meth:`StringLimits.accepts`. Banned words whose subtraction passes a budget are left in;
+    :func:`is_clean` tells.
 
     Returns:
         A leaf, whose automaton may accept nothing; or a text whose characters are counted by a register.
@@ -101,7 +102,9 @@ def string_rule(limits: StringLimits) -> Leaf | CountedText:
 
 
 def is_clean(limits: StringLimits) -> bool:
-    """Whether no string of the rule has a banned word; if not, somebody must watch over what is written.
+    """Tell whether no string of the rule has a banned word.
+
+    Otherwise a matcher must watch over what is written.
 
     Raises:
         SfgenError: See :func:`string_rule`.
@@ -184,7 +187,12 @@ def _read_alike(pattern: str) -> Dfa:
 
 
 def is_found(pattern: str, value: str) -> bool:
-    """Whether a pattern is found in a text, as the package jsonschema would say."""
+    """Tell whether a pattern is found in a text, as jsonschema would.
+
+    Args:
+        pattern: In ECMA-262's dialect.
+        value: The text.
+    """
     compiled = _compiled(pattern)
     return pattern_texts(pattern).accepts(value) if compiled is None else compiled.search(value) is not None
 

@@ -30,7 +30,7 @@ _FAR = 1 << 31  # more than any number of bytes
 
 
 def of_length(strings: Dfa, minimum: int, maximum: int | None) -> Leaf | CountedText:
-    """The strings whose texts have ``minimum`` to ``maximum`` characters.
+    """Restrict strings to texts of ``minimum`` to ``maximum`` characters.
 
     Args:
         strings: A minimal automaton of written texts.

@@ -12,7 +12,10 @@ _CONTEXT = 400  # characters on either side of a caret, more than a line on a sc
 
 
 class Position(NamedTuple):
-    """Where something begins in a text: line and column, in code points, both from 1."""
+    """A line and a column of a text.
+
+    Both count code points from 1.
+    """
 
     line: int
     column: int
@@ -30,12 +33,18 @@ class Lines:
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def position(self, offset: int) -> Position:
-        """The line and column of an offset, which counts code points from 0."""
+        """Return the line and column of an offset.
+
+        The offset counts code points from 0.
+        """
         line = bisect_right(self._starts, offset)
         return Position(line, offset - self._starts[line - 1] + 1)
 
     def caret(self, offset: int) -> tuple[str, ...]:
-        """The line of an offset with a caret under it, cut to what a screen shows."""
+        """Show the line of an offset with a caret under it.
+
+        The line is cut to what a screen shows.
+        """
         start = self._starts[bisect_right(self._starts, offset) - 1]
         end = self._text.find("\n", offset)
         line = self._text[start : len(self._text) if end < 0 else end].removesuffix("\r")

@@ -35,7 +35,9 @@ class Branch:
 
 
 def tree(compiled: Compiled) -> list[Branch]:
-    """The rules, from the whole document on; a rule with parts is spelled out once.
+    """List the rules as a tree, from the whole document on.
+
+    A rule with parts is spelled out once.
 
     >>> from sfgen.schema.json_schema import JsonSchema
     >>> for branch in tree(JsonSchema("name, tags str[]").compiled):
@@ -64,7 +66,9 @@ def tree(compiled: Compiled) -> list[Branch]:
 
 
 def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> Graph:
-    """The rules as a graph: what each is, and on the edges what it is in another; optional parts have ``?``.
+    """Build the graph of the rules.
+
+    An edge says what a rule is in another; optional parts have ``?``.
 
     Args:
         compiled: The rules.
@@ -93,7 +97,10 @@ def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> G
 
 
 def to_dict(compiled: Compiled) -> dict[str, Any]:
-    """The rules as plain data for JSON: of each what is expected, where in the schema it comes from, and its parts."""
+    """Return the rules as plain data for JSON.
+
+    Of each rule there is what is expected, where in the schema it comes from, and its parts.
+    """
     return {
         "start": compiled.grammar.start,
         "rules": {

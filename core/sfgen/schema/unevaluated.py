@@ -18,7 +18,13 @@ MOST_NAMES = 4
 
 
 def with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> list[Plain]:
-    """The branches of a schema with what it says of the properties and items that nothing in them speaks of."""
+    """Add to branches what is said of their unevaluated properties and items.
+
+    Args:
+        one: The schema.
+        branches: Its branches.
+        draft: The draft of the document.
+    """
     if one.is_made:
         return branches
     if one.says("unevaluatedProperties", draft):
@@ -29,7 +35,7 @@ def with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> lis
 
 
 def with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
-    """The values that have a property or an item of which no schema speaks, where there must be none.
+    """Describe the values with an unevaluated property or item, which are refused.
 
     Args:
         one: The schema.

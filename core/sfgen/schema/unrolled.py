@@ -24,7 +24,7 @@ _NAMES = ("$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
 
 
 def unrolled(document: SchemaDocument, root: Any) -> Any:
-    """A schema without dynamic references that says the same.
+    """Rewrite a schema without dynamic references; it says the same.
 
     Args:
         document: The document.

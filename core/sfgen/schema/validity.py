@@ -65,7 +65,7 @@ class Validity:
         return validator_of(self._document)
 
     def is_valid(self, text: str | bytes) -> bool:
-        """Whether a text is a valid document."""
+        """Tell whether a text is a valid document."""
         try:
             value = parse(text)
         except NotJsonError:
@@ -73,7 +73,10 @@ class Validity:
         return next(self._expected(value), None) is None
 
     def is_too_deep(self, text: str | bytes) -> bool:
-        """Whether a text passes a limit of those who check it, so that nobody can tell."""
+        """Tell whether a text passes a limit of its validators.
+
+        Then its validity cannot be decided.
+        """
         try:
             value = parse(text)
         except JsonLimitError:
@@ -83,7 +86,7 @@ class Validity:
         return any(each.words == _TOO_DEEP for each in self._expected(value))
 
     def errors(self, text: str | bytes) -> list[Fault]:
-        """What is wrong with a text, in its order; nothing if it is valid.
+        """List what is not valid in a text, in its order.
 
         Args:
             text: The JSON; bytes are UTF-8.
@@ -100,7 +103,10 @@ class Validity:
         return sorted((_located(each, where) for each in found), key=lambda fault: (fault.line, fault.column))
 
     def errors_of_value(self, value: Any) -> list[Fault]:
-        """What is wrong with a value of Python: dicts, lists, strings, numbers, bools, ``None``."""
+        """List what is wrong with a value of Python.
+
+        Values are dicts, lists, strings, numbers, bools and ``None``.
+        """
         try:
             copy = from_python(value)
         except SchemaError as error:  # it is about what is not JSON, wherever that is

@@ -11,7 +11,9 @@ MOST_ORDERS = 120
 
 
 def in_all_orders(values: Sequence[Any]) -> list[Any]:
-    """The values, each in all orders of the names in its objects, as far as :data:`MOST_ORDERS` goes.
+    """List the values with the names of objects in all orders.
+
+    :data:`MOST_ORDERS` is the limit.
 
     >>> in_all_orders([1, {"a": 1, "b": [{"c": 2, "d": 3}]}])[:3]
     [1, {'a': 1, 'b': [{'c': 2, 'd': 3}]}, {'a': 1, 'b': [{'d': 3, 'c': 2}]}]

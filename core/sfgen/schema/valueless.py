@@ -26,7 +26,9 @@ _DEEPEST = 6
 
 
 class Valueless:
-    """Tells of branches of a document whether they have no value. Not shared between threads.
+    """Decides whether branches of a document have no value.
+
+    It is not to be shared between threads.
 
     Args:
         branches: The branches of the document.
@@ -43,7 +45,7 @@ class Valueless:
         self._known: dict[Plain, bool] = {}
 
     def proves(self, plain: Plain) -> bool:
-        """Whether a branch is known to have no value."""
+        """Tell whether a branch is known to have no value."""
         found = self._known.get(plain)
         if found is None:
             found = self._known[plain] = self._is_known(plain, 0)

@@ -15,7 +15,7 @@ from sfgen.schema.where import expected_at
 
 @dataclass(frozen=True)
 class Stretch:
-    """Characters of a text that are read at one place of the document.
+    """Characters of a text that are read at one position.
 
     Args:
         read: The characters.
@@ -48,7 +48,7 @@ class Walk:
 
     @property
     def verdict(self) -> Literal["match", "start", "stopped"]:
-        """Whether it is a text of the schema, the start of one, or neither."""
+        """Whether it is a text of the schema, its start, or neither."""
         if self.stopped is not None:
             return "stopped"
         return "match" if self.may_end else "start"
@@ -56,6 +56,10 @@ class Walk:
 
 def walk(schema: JsonSchema, text: str) -> Walk:
     """Read a text as far as it goes.
+
+    Args:
+        schema: The schema that writes it.
+        text: The text, complete or not.
 
     >>> found = walk(JsonSchema("name, age int"), '{"name": "Ada", "age": "36"}')
     >>> found.stopped, found.stretches[-1].path, found.stretches[-1].expected, found.follows

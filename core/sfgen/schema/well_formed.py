@@ -29,7 +29,7 @@ _NEVER_COUNT = {
 def well_formed(
     root: Any, name: str = "", text: str = "", documents: OtherDocuments | None = None, place: str = ""
 ) -> SchemaDocument:
-    """A document of a schema that is right by its metaschema.
+    """Check a schema by its metaschema, and resolve its references.
 
     Args:
         root: The schema, as the reader of JSON gives it. The documents that it refers to are put into it.
@@ -39,7 +39,7 @@ def well_formed(
         place: Its URI where it has none of its own.
 
     Raises:
-        SchemaError: It is not a schema, a reference leads nowhere, or some go round in a circle.
+        SchemaError: It is not a schema, a reference leads nowhere, or some references form a cycle.
     """
     return _Reading(SchemaDocument(root, LATEST, name, text)).document(documents or OtherDocuments(), place)
 
@@ -70,7 +70,7 @@ class _Reading:
     def _look_at(self, schema: Any, pointer: str, *, by_reference: bool = False) -> None:
         """Check a schema and all in it, and take note of what they call themselves.
 
-        What only a reference makes a schema is not looked at by the metaschema: annotations may be anything there.
+        What only a reference makes a schema is not checked by the metaschema: annotations may be anything there.
         """
         draft = self._read.draft
         kinds = KINDS[draft]
@@ -181,7 +181,7 @@ class _Reading:
             same: By the pointer of each schema the schemas of the same value that must hold with it.
 
         Raises:
-            SchemaError: There is one: a value would have to be looked at without end.
+            SchemaError: There is one: to check a value would take endless time.
         """
         way = circle(same)
         if way:
@@ -191,7 +191,10 @@ class _Reading:
 
 
 def circle(graph: Mapping[str, list[str]]) -> list[str]:
-    """The nodes of a circle in a graph, in order; none if there is no circle. Depth-first search.
+    """Find a cycle in a graph by depth-first search.
+
+    Returns:
+        Its nodes, in order; none if there is no cycle.
 
     >>> circle({"a": ["b"], "b": ["c", "d"], "c": [], "d": ["b"]})
     ['b', 'd']

@@ -15,7 +15,7 @@ _MOST_NAMES = 5  # of properties that are named
 
 
 def expected_at(compiled: Compiled, there: JsonPosition, running: Collection[str] = ()) -> str:
-    """What may stand at a position, or comes next.
+    """Describe what may stand at a position, or comes next.
 
     Args:
         compiled: The rules of the schema.
@@ -39,7 +39,13 @@ def expected_at(compiled: Compiled, there: JsonPosition, running: Collection[str
 
 
 def rules_at(compiled: Compiled, way: Way) -> list[str]:
-    """The rules whose texts the value at a way through a document can be; branches of unions are told apart.
+    """Find the rules whose texts a value in a document can be.
+
+    The branches of unions are told apart.
+
+    Args:
+        compiled: The rules of the schema.
+        way: The path to the value.
 
     >>> from sfgen.schema.compile import compile_schema
     >>> from sfgen.schema.options import WritingOptions
@@ -87,7 +93,12 @@ def _branches(compiled: Compiled, rules: Iterable[str]) -> list[str]:
 
 
 def is_union(compiled: Compiled, rule: str) -> bool:
-    """Whether a rule is one of several others, and nothing besides."""
+    """Tell whether a rule is only a choice between other rules.
+
+    Args:
+        compiled: The rules of the schema.
+        rule: The name of the rule.
+    """
     expression = compiled.grammar.rules[rule]
     return isinstance(expression, Alternation) and all(isinstance(branch, Call) for branch in expression.branches)
 

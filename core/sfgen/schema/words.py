@@ -24,7 +24,7 @@ TYPE_WORDS = {
 
 
 def type_of(value: Any) -> str:
-    """The type of a value, in words.
+    """Name the type of a value in plain words.
 
     >>> type_of(Decimal("1.5")), type_of(True), type_of([])
     ('a number', 'true', 'an array')
@@ -38,7 +38,7 @@ def type_of(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as JSON on one line, cut where it is long.
+    """Write a value as JSON on one line, cut if long.
 
     >>> shown({"a": [Decimal("1.50"), None, "é"]})
     '{"a": [1.50, null, "é"]}'
@@ -48,7 +48,7 @@ def shown(value: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON on one line, whole, its numbers as they were.
+    """Write a value as JSON on one line, its numbers unchanged.
 
     >>> as_json({"multipleOf": Decimal("0.10")})
     '{"multipleOf": 0.10}'
@@ -57,7 +57,7 @@ def as_json(value: Any) -> str:
 
 
 def as_indented_json(value: Any, depth: int = 0) -> str:
-    """A value as JSON for people who read and edit it, its numbers as they were.
+    """Write a value as indented JSON, its numbers unchanged.
 
     Args:
         value: The value.
@@ -82,7 +82,7 @@ def as_indented_json(value: Any, depth: int = 0) -> str:
 
 
 def alternatives(words: Iterable[str]) -> str:
-    """Several things of which one is meant; of many only the first.
+    """List things of which one is meant; of many only the first.
 
     >>> alternatives(["a string", "null"]), alternatives("abc")
     ('a string or null', 'a, b or c')

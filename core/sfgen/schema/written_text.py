@@ -31,7 +31,7 @@ _KEPT = 256  # automata
 
 
 def write(value: str) -> bytes:
-    r"""The written form of a text, with its quotes.
+    r"""Write a text as a JSON string, with its quotes.
 
     Raises:
         SchemaError: The text has a lone surrogate, which UTF-8 cannot hold.
@@ -50,19 +50,21 @@ def write(value: str) -> bytes:
 
 @cache
 def any_text() -> Dfa:
-    """The decoded automaton of every text: all characters but surrogates."""
+    """Build the decoded automaton of every text: all characters but surrogates."""
     return Dfa(*all_texts())
 
 
 @cache
 def no_text() -> Dfa:
-    """The automaton that accepts nothing."""
+    """Build the automaton of the empty language."""
     return any_text() - any_text()
 
 
 @lru_cache(maxsize=_KEPT)
 def written(decoded: Dfa) -> Dfa:
-    r"""The minimal automaton of the JSON strings, quotes included, whose text ``decoded`` accepts.
+    r"""Build the minimal automaton of the JSON strings of decoded texts.
+
+    Their quotes are read, too.
 
     >>> strings = written(Dfa.from_choices(['say "hi"']))
     >>> strings.accepts(r'"say \"hi\""'), strings.accepts('"say "hi""'), strings.accepts(r'"\u0073ay \"hi\""')
@@ -113,10 +115,14 @@ def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]
 
 
 def counted_text(minimum: int, maximum: int | None) -> CountedText:
-    """Any JSON string of ``minimum`` to ``maximum`` characters (code points), which a register counts.
+    """Make the rule of JSON strings whose characters a register counts.
 
     All lengths share one automaton. It is not minimal: the state behind the opening quote, into which no character
     leads, is apart from the state behind a character.
+
+    Args:
+        minimum: The fewest characters (code points).
+        maximum: The most; ``None``: any number.
     """
     dfa, counts, needs_minimum = _counted_automaton()
     return CountedText(dfa, counts, needs_minimum, minimum, maximum)

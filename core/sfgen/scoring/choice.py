@@ -47,14 +47,17 @@ class Scored:
 
     @property
     def total_probability(self) -> float:
-        """The sum of the choices' own probabilities: what the model leaves for other texts is the rest."""
+        """The sum of the choices' own probabilities.
+
+        The rest is what the model leaves for other texts.
+        """
         return math.fsum(math.exp(score.logprob) for score in self.scores)
 
 
 def normalized(
     texts: Sequence[str], logprobs: Sequence[float], tokens: Sequence[tuple[int, ...]]
 ) -> tuple[ChoiceScore, ...]:
-    """The scores of some choices, the likeliest first.
+    """Score some choices by their shares, the likeliest first.
 
     Args:
         texts: The choices.

@@ -16,7 +16,7 @@ from sfgen.scoring.prepare import checked_choices, prepare_scoring
 
 
 def score(model: Model | str | Path, prompt: Prompt, choices: Iterable[str]) -> list[ChoiceScore]:
-    """Find the probability of each of some choices as a whole text after a prompt.
+    """Score choices after a prompt by their probabilities as whole texts.
 
     Each is the product of the probabilities of its tokens (temperature 1, all tokens) and of an end token behind them,
     of several end tokens together: so ``hot`` is not mixed up with ``hotel``, which begins with it. With a model that
@@ -50,6 +50,10 @@ def score(model: Model | str | Path, prompt: Prompt, choices: Iterable[str]) -> 
 
 def drive_scoring(loop: ScoringLoop, model: Model) -> Scored:
     """Run the scoring loop of a single prompt: a batch of one.
+
+    Args:
+        loop: The scoring of the prompt's choices.
+        model: What scores their tokens.
 
     Raises:
         SfgenError: What ends it; see ``score``.

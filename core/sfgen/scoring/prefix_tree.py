@@ -26,7 +26,7 @@ class PrefixNode:
 
 
 def prefix_tree(sequences: Iterable[Ids]) -> PrefixNode:
-    """The root of the tree of some sequences.
+    """Build the tree of the sequences' common prefixes; return its root.
 
     >>> root = prefix_tree([(1, 2), (1, 3), (1,)])
     >>> list(root.children), root.children[1].ends, list(root.children[1].children)
@@ -42,7 +42,7 @@ def prefix_tree(sequences: Iterable[Ids]) -> PrefixNode:
 
 
 def chains(node: PrefixNode) -> Iterator[tuple[Ids, tuple[PrefixNode, ...]]]:
-    """The ways from a node to the next ones that branch or have nothing behind them.
+    """Yield the unbranched paths that begin below a node.
 
     Yields:
         Tokens, at least one, and the node after each of them.

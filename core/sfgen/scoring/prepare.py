@@ -14,10 +14,10 @@ from sfgen.scoring.spelling import Spelling
 
 
 def checked_choices(choices: Iterable[str]) -> tuple[str, ...]:
-    """The choices, each once.
+    """Check the choices, and drop those that occur twice.
 
     Raises:
-        UsageError: There is none, or one of them is no text.
+        UsageError: There is none, or one of them is not text.
     """
     texts = tuple(dict.fromkeys(arguments.texts("choices", choices)))
     if not texts:

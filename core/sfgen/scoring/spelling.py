@@ -56,7 +56,7 @@ class Spelling:
     prompt_ids: Ids
 
     def spelled(self, choices: Sequence[str]) -> Spelled:
-        """The tokens of the choices.
+        """Tokenize the choices behind the prompt.
 
         Raises:
             UsageError: The vocabulary has no tokens for one of them.

@@ -25,44 +25,51 @@ _TOP = "template"
 
 
 class NoneOfOne(Exception):
-    """The parts have no automaton and no rules of one grammar: a copy of too many texts, or a grammar for Lark."""
+    """The parts have no automaton, and no rules of one grammar.
+
+    A copy of too many texts, or a grammar for Lark, is among them.
+    """
 
 
 class Algebra(Protocol[Made]):
     """How languages are put together."""
 
     def literal(self, data: bytes) -> Made:
-        """That of one text."""
+        """Make the language of one text."""
 
     def hole(self, constraint: Constraint) -> Made:
-        """That of a hole."""
+        """Make the language of a hole."""
 
     def sequence(self, made: Sequence[Made]) -> Made:
-        """One after the other; at least one."""
+        """Concatenate languages; at least one."""
 
     def either(self, made: Sequence[Made]) -> Made:
-        """One of them; at least one."""
+        """Unite languages; at least one."""
 
 
 class Automata:
     """Languages as automata: an ``Algebra``."""
 
     def literal(self, data: bytes) -> Dfa:
-        """That of one text."""
+        """Build the automaton of one text."""
         return Dfa.from_choices([data.decode()])
 
     def hole(self, constraint: Constraint) -> Dfa:
-        """That of a hole."""
+        """Return the automaton of a hole.
+
+        Raises:
+            NoneOfOne: It has none.
+        """
         if not isinstance(constraint, Dfa):
             raise NoneOfOne
         return constraint
 
     def sequence(self, made: Sequence[Dfa]) -> Dfa:
-        """One after the other."""
+        """Concatenate automata."""
         return _halved(made, lambda left, right: left + right)
 
     def either(self, made: Sequence[Dfa]) -> Dfa:
-        """One of them."""
+        """Unite automata."""
         return _halved(made, lambda left, right: left | right)
 
 
@@ -78,21 +85,21 @@ class RulesOfHoles:
         self._starts: dict[int, tuple[Constraint, rules.Call]] = {}
 
     def literal(self, data: bytes) -> Expression:
-        """That of one text."""
+        """Make the expression of one text."""
         return rules.Literal(data)
 
     def hole(self, constraint: Constraint) -> Expression:
-        """That of a hole."""
+        """Call the start rule of a hole's rules, which are added once."""
         if id(constraint) not in self._starts:
             self._starts[id(constraint)] = constraint, self._add(constraint)
         return self._starts[id(constraint)][1]
 
     def sequence(self, made: Sequence[Expression]) -> Expression:
-        """One after the other."""
+        """Concatenate expressions."""
         return rules.Concatenation(tuple(made))
 
     def either(self, made: Sequence[Expression]) -> Expression:
-        """One of them."""
+        """Make an alternation of expressions."""
         return rules.Alternation(tuple(made))
 
     def _add(self, constraint: Constraint) -> rules.Call:
@@ -110,7 +117,11 @@ class RulesOfHoles:
 
 
 def renamed(expression: Any, prefix: str) -> Any:
-    """An expression whose calls are of rules with a longer name.
+    """Prefix the names of the rules that an expression calls.
+
+    Args:
+        expression: One of ``sfgen.grammar.rules``, or a part of it.
+        prefix: What stands before each name.
 
     >>> renamed(rules.Repeat(rules.Call("a"), 0, 1), "x.")
     Repeat(child=Call(rule='x.a', distinct=False), minimum=0, maximum=1)
@@ -128,7 +139,10 @@ def renamed(expression: Any, prefix: str) -> Any:
 
 
 def automaton_of(parts: Sequence[Part]) -> Dfa | None:
-    """The automaton of all texts of the parts; ``None`` where there is none.
+    """Build the automaton of all texts of the parts.
+
+    Returns:
+        ``None`` where the parts have no automaton.
 
     Raises:
         PatternTooLarge: It passes a limit.
@@ -144,7 +158,10 @@ def automaton_of(parts: Sequence[Part]) -> Dfa | None:
 
 
 def grammar_of(parts: Sequence[Part]) -> rules.Grammar | None:
-    """The rules of all texts of the parts; ``None`` where there are none.
+    """Build the rules of all texts of the parts.
+
+    Returns:
+        ``None`` where there are none.
 
     Raises:
         SfgenError: As ``JsonSchema.compiled``.
@@ -220,7 +237,14 @@ class _Composition(Generic[Made]):
 
 
 def few_texts(constraint: Constraint, most: int) -> list[bytes] | None:
-    """All texts of an automaton, if they are at most so many; ``None``: they are more, or it is no automaton.
+    """List all texts of an automaton that has few.
+
+    Args:
+        constraint: What fills a hole.
+        most: The most texts.
+
+    Returns:
+        ``None`` where there are more, or ``constraint`` is not an automaton.
 
     >>> few_texts(Dfa.from_regex("(a|b)c?"), 4), few_texts(Dfa.from_regex("a*b"), 99)
     ([b'a', b'b', b'ac', b'bc'], None)

@@ -25,7 +25,9 @@ _FILE = SavedText("template", 1, ("template", "holes"))
 
 
 def save(template: Template, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write a template, with the schemas and grammars of its holes, for one vocabulary.
+    """Write a template for one vocabulary.
+
+    The schemas and grammars of its holes are written with it.
 
     Args:
         template: The template.
@@ -34,7 +36,7 @@ def save(template: Template, vocabulary: Tokens, path: str | PathLike[str], *, f
         force: Whether a file that holds something else is replaced.
 
     Raises:
-        IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
+        IndexFileError: The file cannot be written, or it holds something else and ``force`` is false.
     """
     constraints = {hole.name: hole.constraint for hole in template.holes}
     holes = {name: _facts(constraint) for name, constraint in constraints.items() if not isinstance(constraint, Dfa)}
@@ -48,10 +50,14 @@ def _facts(constraint: JsonSchema | Grammar) -> dict[str, Any]:
 
 
 def check(path: str | PathLike[str], vocabulary: Tokens) -> None:
-    """Refuse what ``load`` would refuse, but for a look at the holes.
+    """Check a file as ``load`` does; its holes are not read.
+
+    Args:
+        path: The file.
+        vocabulary: What it must be made for.
 
     Raises:
-        IndexFileError: No such file, no saved template, or made for another vocabulary.
+        IndexFileError: There is no such file, it is not a saved template, or it is made for another vocabulary.
     """
     _FILE.load(path, vocabulary)
 
@@ -59,14 +65,21 @@ def check(path: str | PathLike[str], vocabulary: Tokens) -> None:
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Template:
     """Read a template that was saved for the same vocabulary.
 
+    Args:
+        path: The file.
+        vocabulary: What it must be made for.
+
     Raises:
-        IndexFileError: No such file, no saved template, damaged, or made for another vocabulary.
+        IndexFileError: There is no such file, it is not a saved template, damaged, or made for another vocabulary.
     """
     return _template_of(path, _FILE.load(path, vocabulary))
 
 
 def saved_template(path: str | PathLike[str]) -> Template | None:
-    """The template in a file, whatever the vocabulary; ``None`` if the file is something else.
+    """Read the template in a file, whatever the vocabulary.
+
+    Returns:
+        ``None`` if the file is something else.
 
     Raises:
         IndexFileError: There is no such file, or it is a damaged one of this kind.

@@ -20,7 +20,7 @@ BETWEEN = "the template's text"
 
 
 def described(reader: TemplateReader, position: Position) -> str:
-    """What views show of a position: the hole, and which of its repetitions.
+    """Describe a position for views: the hole, and which repetition.
 
     Args:
         reader: The template.
@@ -33,7 +33,10 @@ def described(reader: TemplateReader, position: Position) -> str:
 
 
 class TellsHole(ReadBeside[Inner, Position]):
-    """What the guides of templates have in common; stands before the class of the guide."""
+    """The common part of the guides of templates: the open hole.
+
+    It stands before the class of the guide.
+    """
 
     _template: TemplateReader
 
@@ -47,12 +50,12 @@ class TellsHole(ReadBeside[Inner, Position]):
         return after
 
     def describe(self) -> str:
-        """The hole that is open; where several may be, the first of them."""
+        """Name the hole that is open; of several, the first."""
         return described(self._template, self._reading())
 
     @property
     def temperature(self) -> float | None:
-        """The temperature of the hole that is open; ``None``: that of the generation."""
+        """The temperature of the open hole; ``None``: that of the generation."""
         hole = self._template.hole(self._reading())
         return None if hole is None else hole.hole.temperature
 
@@ -75,7 +78,9 @@ class TemplateDfaGuide(TellsHole[int], DfaGuide):
 
 
 class TemplateNetworkGuide(TellsHole[NetworkPosition], NetworkGuide):
-    """Walks one sequence through a template with schemas or grammars in it; see ``NetworkGuide``.
+    """Guides one sequence through a template with schemas or grammars.
+
+    See ``NetworkGuide``.
 
     Args:
         tokens: Its rules over a vocabulary.

@@ -44,12 +44,12 @@ class Holes:
         self._known = known or {}
 
     def constraint_of(self, hole: Hole) -> Constraint:
-        """What a hole is filled with.
+        """Build the constraint that fills a hole.
 
         Raises:
-            TemplateError: It is no pattern, no schema or no grammar, nothing can fill it, or it passes a limit.
+            TemplateError: It cannot be read as a pattern, schema or grammar, nothing can fill it, or it passes a limit.
             InputError: A file cannot be read.
-            GrammarError: A grammar in a file is none.
+            GrammarError: A file does not contain a grammar.
         """
         if hole.name in self._known:
             return self._known[hole.name]
@@ -116,7 +116,7 @@ class Holes:
 
 
 def any_text(until: str | None, most: int | None) -> Dfa:
-    """The automaton of any text.
+    r"""Build the automaton of any text.
 
     Args:
         until: What must follow it, and begins nowhere before; ``None``: anything may.
@@ -125,8 +125,8 @@ def any_text(until: str | None, most: int | None) -> Dfa:
     Raises:
         PatternTooLarge: It passes a limit.
 
-    >>> line = any_text("\\n", 3)
-    >>> [line.accepts(text) for text in ("", "abc", "abcd", "a\\n")]
+    >>> line = any_text("\n", 3)
+    >>> [line.accepts(text) for text in ("", "abc", "abcd", "a\n")]
     [True, True, False, False]
     >>> any_text("aa", None).accepts("ba")  # baaa: the first "aa" would begin one character earlier
     False

@@ -92,7 +92,7 @@ class Assembly:
         self.parts: list[Part] = []
 
     def of(self, nodes: Iterable[Node]) -> tuple[Part, ...]:
-        """The parts of what stands in a template.
+        """Assemble the parts of a template's nodes.
 
         Raises:
             TemplateError: A name means two things, or nothing; there is no hole; or it is too large.

@@ -55,7 +55,7 @@ class DfaReader:
         self._final: list[bool] = ((dfa.transitions < 0).all(axis=1) & dfa.accepting).tolist()
 
     def read(self, position: int, data: bytes) -> int | None:
-        """The state after some bytes; ``None`` where no text goes on so."""
+        """Return the state after some bytes; ``None`` where they are refused."""
         for byte in data:
             position = self._target(position, self._classes[byte])
             if position < 0:
@@ -63,22 +63,24 @@ class DfaReader:
         return position
 
     def accepts(self, position: int) -> bool:
-        """Whether the text may end in a state."""
+        """Tell whether the text may end in a state."""
         return self._accepting[position]
 
     def is_final(self, position: int) -> bool:
-        """Whether nothing can follow."""
+        """Tell whether nothing can follow."""
         return self._final[position]
 
     def only_step(self, position: int) -> tuple[bytes, int] | None:
-        """The byte that must follow, where there is one only, and the state after it."""
+        """Return the only byte that can follow, and the state after it."""
         targets = self._dfa.transitions[position][self._dfa.byte_classes]
         bytes_ = np.flatnonzero(targets >= 0)
         return (bytes([bytes_[0]]), int(targets[bytes_[0]])) if bytes_.size == 1 else None
 
 
 class TemplateReader:
-    """Reads the texts of some parts, one after the other. Safe to share between threads.
+    """Reads the texts of some parts, one after the other.
+
+    It can be shared between threads.
 
     Args:
         parts: The parts.
@@ -104,7 +106,7 @@ class TemplateReader:
         return Thread(part, inside, b"", kept)
 
     def hole_reader(self, part: int) -> PositionReader[Any]:
-        """What reads the text of a hole, by the number of its part."""
+        """Return the reader of a hole, by the number of its part."""
         reader = self._readers[part]
         assert reader is not None, "it is a hole"
         return reader
@@ -116,7 +118,10 @@ class TemplateReader:
     # ---- the threads -----------------------------------------------------------------------------------------------
 
     def literal(self, thread: Thread) -> bytes | None:
-        """All bytes of the literal, or of the copy, that a thread is in; ``None`` in a hole, and at the end."""
+        """Return all bytes of the literal or copy that a thread reads.
+
+        They are ``None`` in a hole, and at the end.
+        """
         if thread.part == len(self.parts):
             return None
         part = self.parts[thread.part]
@@ -165,7 +170,7 @@ class TemplateReader:
     # ---- positions -------------------------------------------------------------------------------------------------
 
     def read(self, position: Position, data: bytes) -> Position | None:
-        """The position after some bytes; ``None`` where no text goes on so."""
+        """Return the position after some bytes; ``None`` where they are refused."""
         for byte in data:
             read = (self._after(thread, _BYTES[byte]) for thread in position)
             position = self._position(then for after in read if after is not None for then in self._closure(after))
@@ -174,16 +179,19 @@ class TemplateReader:
         return position
 
     def accepts(self, position: Position) -> bool:
-        """Whether the text may end at a position."""
+        """Tell whether the text may end at a position."""
         return position[-1].part == len(self.parts)
 
     def reads(self, data: bytes) -> bool:
-        """Whether a whole text can be read."""
+        """Tell whether a whole text is one of the template."""
         position = self.read(self.start, data)
         return position is not None and self.accepts(position)
 
     def hole(self, position: Position) -> Filled | None:
-        """The hole that is open; where several may be, the first of them. ``None`` in what the template itself has."""
+        """Return the hole that is open; of several, the first.
+
+        It is ``None`` in the template's own text.
+        """
         first = position[0].part
         part = self.parts[first] if first < len(self.parts) else None
         return part if isinstance(part, Filled) else None
@@ -191,10 +199,13 @@ class TemplateReader:
     # ---- a finished text -------------------------------------------------------------------------------------------
 
     def divided(self, data: bytes) -> list[tuple[int, int]] | None:
-        """Where each part of a finished text begins and ends, in bytes; ``None`` if it is none of the template's.
+        """Divide a finished text into its parts: start and end in bytes.
 
         A text that can be divided in several ways is divided so that the first hole is as long as it can be, then the
         second, and so on.
+
+        Returns:
+            ``None`` if it is not a text of the template.
         """
 
         known: dict[tuple[int, int], list[int]] = {}

@@ -1,4 +1,4 @@
-"""The parts of a template in segments, for templates that are no single automaton and no single grammar.
+"""The parts of a template in segments, for templates that are neither one automaton nor one grammar.
 
 A segment is as many regular parts in a row as there are, made one automaton, so that tokens which reach from one part
 into the next are found as those of any automaton are; or a hole with a schema or a grammar; or a copy.
@@ -30,7 +30,9 @@ class Segment:
 
 
 def segments_of(parts: Sequence[Part]) -> tuple[Segment, ...]:
-    """The segments of a template, in order. Holes that can only be empty are in none where a segment would begin.
+    """Divide a template into segments, in order.
+
+    A hole that can only be empty is in none where a segment would begin.
 
     Raises:
         PatternTooLarge: An automaton passes a limit.

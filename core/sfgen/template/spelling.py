@@ -26,16 +26,27 @@ class HoleTokens(Protocol):
         """Reads the text of the hole."""
 
     def within(self, position: Any) -> Int32:
-        """The text tokens that stay in the hole, ascending."""
+        """Return the text tokens that stay in the hole, ascending."""
 
     def fitting(self, position: Any, room: int) -> Int32:
-        """Those of them after which the hole takes no more than ``room`` tokens, this one counted."""
+        """Return those tokens after which the hole can still be completed.
+
+        Args:
+            position: Where the reader of the hole stands.
+            room: The most tokens that the hole may still take, this one counted.
+        """
 
     def least(self, position: Any) -> int:
-        """The fewest tokens to the end of the hole, or a bound above that falls by one with some token."""
+        """Return the fewest tokens to the end of the hole.
+
+        It may be a bound above that falls by one with some token.
+        """
 
     def rest(self, position: Any) -> bytes:
-        """A shortest text to the end of the hole; after a byte of it, the rest of it."""
+        """Return a shortest text to the end of the hole.
+
+        After a byte of it, the answer is the rest of it.
+        """
 
     @property
     def longest_rest(self) -> int | None:
@@ -56,11 +67,11 @@ class DfaTokens:
         self.longest_rest: int | None = int(self._to_end.max())
 
     def within(self, position: int) -> Int32:
-        """The text tokens that stay in it."""
+        """Return the text tokens that stay in the automaton."""
         return _text_tokens(self.index.allowed_tokens(position), self.index.vocabulary)
 
     def fitting(self, position: int, room: int) -> Int32:
-        """Those of them after which it takes no more than ``room`` tokens."""
+        """Return those tokens after which ``room`` tokens are enough."""
         tokens = self.within(position)
         if room - 1 >= self.index.longest_way:
             return tokens
@@ -68,11 +79,11 @@ class DfaTokens:
         return tokens[np.array(fits, dtype=np.bool_)]
 
     def least(self, position: int) -> int:
-        """The fewest tokens to its end."""
+        """Return the fewest tokens to an accepting state."""
         return int(self.index.distance[position])
 
     def rest(self, position: int) -> bytes:
-        """A shortest text to its end."""
+        """Return a shortest text to an accepting state."""
         text = bytearray()
         while self._to_end[position]:
             text.append(self._next[position])
@@ -94,30 +105,34 @@ class EngineTokens:
         self.reader = masks.reader
 
     def within(self, position: Any) -> Int32:
-        """The text tokens that stay in it."""
+        """Return the text tokens that stay in the rules."""
         masks = self._masks
         if self.reader.is_final(position):
             return NO_TOKENS
         return _text_tokens(masks.allowed_tokens(masks.mask(position)), masks.vocabulary)
 
     def fitting(self, position: Any, room: int) -> Int32:
-        """Those of them after which it takes no more than ``room`` tokens."""
+        """Return those tokens after which ``room`` tokens are enough."""
         masks = self._masks
         if room <= 0 or self.reader.is_final(position):
             return NO_TOKENS
         return _text_tokens(masks.allowed_tokens(masks.bounded_mask(position, room)), masks.vocabulary)
 
     def least(self, position: Any) -> int:
-        """The fewest tokens to its end."""
+        """Return the fewest tokens to the end of the rules."""
         return self._masks.tokens_left(position)
 
     def rest(self, position: Any) -> bytes:
-        """A shortest text to its end."""
+        """Return a shortest text to the end of the rules."""
         return self._masks.shortest(position)
 
 
 def tokens_of_hole(constraint: Constraint, vocabulary: Vocabulary) -> HoleTokens:
-    """The tokens of what fills a hole.
+    """Make the tokens of the constraint that fills a hole.
+
+    Args:
+        constraint: An automaton, a schema or a grammar.
+        vocabulary: What writes it.
 
     Raises:
         DeadEnd: No tokens write any text.
@@ -141,7 +156,7 @@ class Spelling:
         self._known: dict[bytes, int] = {}
 
     def fewest(self, text: bytes) -> int:
-        """The fewest tokens that write a text."""
+        """Count the fewest tokens that write a text."""
         if text not in self._known:
             if len(self._known) > _MOST_KEPT:
                 self._known.clear()
@@ -149,7 +164,7 @@ class Spelling:
         return self._known[text]
 
     def along(self, text: bytes) -> list[tuple[int, Int32]]:
-        """The tokens that a text begins with: the number of their bytes, and their ids."""
+        """List the tokens that a text begins with: byte length, and ids."""
         trie, found = self._trie, list[tuple[int, Int32]]()
         for length, node in enumerate(trie.along(text), 1):
             ids = trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]]

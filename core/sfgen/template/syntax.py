@@ -8,7 +8,7 @@ A template is literal text with *holes* and *blocks*. The outer marks are those 
     {{person: schema person.json}}         JSON by a schema: a file, JSON, or the short form
     {{query: grammar sql.lark}}            a text of a grammar: a file, or the grammar itself
     {{why: text until "\n" max 40}}        any text; until: up to that text, which the template goes on with;
-                                           max: at most so many characters
+                                           max: at most this number of characters
     {{name temperature 0.2: regex …}}      a hole with its own temperature
     {{name}}                               what the hole of this name was given, once more
     {{"{{"}}                               these characters themselves: a string of JSON
@@ -16,7 +16,7 @@ A template is literal text with *holes* and *blocks*. The outer marks are those 
 
 A hole ends before the last two of the first braces that close two or more at once, so ``{{year: regex [0-9]{4}}}`` is a
 hole; what needs ``}}`` inside can write ``\}}`` in a pattern, and in JSON nothing has to be done. White space around
-what stands in a hole is no part of it. A line with nothing but the mark of a block is no part of the text.
+what stands in a hole is no part of it. A line with only the mark of a block is no part of the text.
 
 A name is written once. Blocks may stand in blocks. A hole in a block is given something in each repetition, and
 ``{{name}}`` means that of the same repetition.
@@ -81,11 +81,11 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A name: of a hole that stands before, or of the item of a block.
+    """A name: of an earlier hole, or of a block's item.
 
     Attributes:
         name: The name.
-        position: Where it stands in the template, in characters.
+        position: Its offset in the template, in characters.
     """
 
     name: str
@@ -352,9 +352,9 @@ class _Parser:
 
 
 def items_of(text: str) -> tuple[str, ...]:
-    r"""The items between commas, without the white space around them, each once.
+    r"""Split a list at its commas, without white space around items.
 
-    ``\,`` is a comma, ``\\`` a backslash, and ``\`` before a blank keeps it.
+    An item that occurs twice counts once. ``\,`` is a comma, ``\\`` a backslash, and ``\`` before a blank keeps it.
 
     >>> items_of(r" hot, cold,a\,b , \ x")
     ('hot', 'cold', 'a,b', ' x')

@@ -83,7 +83,9 @@ class Template:
 
     @classmethod
     def of_constraints(cls, text: str, constraints: Mapping[str, Constraint]) -> Template:
-        """A template some of whose holes are filled with what is given here, whatever stands in them.
+        """Build a template some of whose holes are filled beforehand.
+
+        What is given here counts, whatever stands in these holes.
 
         Args:
             text: The template.
@@ -161,11 +163,14 @@ class Template:
 
     @property
     def has_values(self) -> bool:
-        """Whether a hole is filled with JSON, so that it stands for a value."""
+        """Whether a hole is filled with JSON, which stands for a value."""
         return any(isinstance(hole.constraint, JsonSchema) for hole in self.holes)
 
     def split(self) -> tuple[str, Template]:
-        """The text before the first hole, as a prompt, and the template of what follows it.
+        """Split off the text before the first hole, as a prompt.
+
+        Returns:
+            The prompt, and the template of what follows it.
 
         >>> prompt, rest = Template("It is {{weather: choices hot, cold}}.").split()
         >>> prompt, rest.accepts("hot.")
@@ -183,12 +188,18 @@ class Template:
 
     @cached_property
     def dfa(self) -> Dfa | None:
-        """The automaton of its texts; ``None`` where a hole has a schema or a grammar, or is written once more."""
+        """The automaton of the template's texts, where there is one.
+
+        It is ``None`` where a hole has a schema or a grammar, or is written once more.
+        """
         return automaton_of(self._parts) if self._narrowed is None else self._narrowed
 
     @cached_property
     def network(self) -> Network | None:
-        """The rules of its texts; ``None`` where there is an automaton, or nothing but the parts themselves."""
+        """The rules of the template's texts, where there are some.
+
+        They are ``None`` where there is an automaton, or the parts cannot be put into one grammar.
+        """
         grammar = None if self.dfa is not None else grammar_of(self._parts)
         return None if grammar is None else network_of(grammar)
 
@@ -219,7 +230,10 @@ class Template:
             raise TemplateError(reason, self._text, hint=hint, origin=self._origin) from None
 
     def accepts(self, text: str | bytes) -> bool:
-        """Whether a whole text is one of the template; bytes are its UTF-8."""
+        """Tell whether a whole text is one of the template.
+
+        Bytes are its UTF-8.
+        """
         if self.dfa is not None:
             return self.dfa.accepts(text)
         data = arguments.utf8("text", text)
@@ -228,7 +242,7 @@ class Template:
         return self.reader.reads(data) if self.network is None else Reader(self.network).reads(data)
 
     def shortest(self) -> bytes:
-        """A shortest text.
+        """Find a shortest text.
 
         >>> Template("{{a: choices yes, no}}, {{a}}!").shortest()
         b'no, no!'
@@ -244,7 +258,9 @@ class Template:
         return b"".join(texts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The template as plain data for JSON, with the schemas and grammars of its holes.
+        """Return the template as plain data for JSON.
+
+        The schemas and grammars of its holes are in it.
 
         >>> Template("{{a: regex [0-9]}}").to_dict()
         {'template': '{{a: regex [0-9]}}', 'begins_with_hole': True, 'holes': {}}
@@ -255,7 +271,11 @@ class Template:
         return {"template": self._text, "begins_with_hole": begins, "holes": holes}
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """A new guide for one sequence of tokens; see ``sfgen.protocols.GuideSource.guide``.
+        """Make a guide for one sequence of tokens.
+
+        Args:
+            vocabulary: The tokens, a ``sfgen.Vocabulary``.
+            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
 
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
@@ -276,7 +296,7 @@ class Template:
         return TokenPositions(self.network, vocabulary)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> Template | None:
-        """The constraint of the texts that have no banned match, as far as that can be known beforehand.
+        """Take the banned words out, as far as can be done beforehand.
 
         Where all holes are regular these are all of them. Of others, the strings of schemas have none, each by itself.
 
@@ -307,7 +327,11 @@ class Template:
     # ---- a finished text -------------------------------------------------------------------------------------------
 
     def divided(self, data: bytes) -> list[tuple[int, int]] | None:
-        """Where each part of a finished text begins and ends, in bytes; ``None`` if it is none of the template's."""
+        """Divide a finished text into its parts: start and end in bytes.
+
+        Returns:
+            ``None`` if it is not a text of the template.
+        """
         known = self._division
         if known is None or known[0] != data:
             known = data, self.reader.divided(arguments.data("data", data))
@@ -315,7 +339,11 @@ class Template:
         return known[1]
 
     def groups(self, text: str | bytes) -> tuple[Group, ...] | None:
-        """The holes in a text of the template, in order; ``None`` if it is none."""
+        """Find the holes in a text of the template, in order.
+
+        Returns:
+            ``None`` if it is not a text of the template.
+        """
         data = arguments.utf8("text", text)
         spans = None if data is None else self.divided(data)
         if data is None or spans is None:
@@ -330,7 +358,9 @@ class Template:
         return tuple(found)
 
     def value(self, text: str | bytes) -> dict[str, Any] | None:
-        """The parsed JSON of the holes with a schema, by name; lists of those in blocks. ``None`` where none has one.
+        """Parse the JSON of the holes with a schema, by name.
+
+        Holes in blocks give lists. The value is ``None`` where no hole has a schema.
 
         >>> Template('{{point: schema {"enum": [[1, 2]]}}}').value("[1, 2]")
         {'point': [1, 2]}
@@ -345,7 +375,7 @@ class Template:
         return values
 
     def readings(self, text: bytes) -> list[str]:
-        """The strings and names in the holes with a schema, with their escapes undone."""
+        """List the strings and names in JSON holes, with escapes undone."""
         return [
             reading
             for part, data in self._filled(arguments.data("text", text))
@@ -354,7 +384,7 @@ class Template:
         ]
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask the judges of each hole about what it was given in a finished text.
+        """Ask the judges of each hole about its part of a text.
 
         Returns:
             ``None`` if nobody refuses it; else the template, and who refuses what.

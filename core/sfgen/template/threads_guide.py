@@ -1,4 +1,4 @@
-"""The guide of a template that is no single automaton and no single grammar: all ways to divide the text walk along.
+"""The guide of a template that is neither one automaton nor one grammar: all ways to divide the text are followed.
 
 So it is where what a hole was given is written once more and the hole has many texts, and beside a grammar for Lark. A
 position is that of the template's reader, and the states of the segments' automata, which tell most of the tokens.
@@ -119,7 +119,7 @@ class TemplateTokens:
         )
 
     def read(self, position: Threads, data: bytes) -> Threads | None:
-        """The position after some bytes; ``None`` where no text goes on so."""
+        """Return the position after some bytes; ``None`` where they are refused."""
         for byte in data:
             threads = self.reader.read(position.threads, bytes([byte]))
             if threads is None:
@@ -132,7 +132,10 @@ class TemplateTokens:
     # ---- the fewest tokens -----------------------------------------------------------------------------------------
 
     def tokens_left(self, position: Threads) -> int:
-        """The fewest tokens to an end if each part is written by itself: a bound above."""
+        """Bound the tokens to an end from above.
+
+        It is the fewest if each part is written by itself.
+        """
         least = [
             int(self.indexes[number].distance[state]) + self._behind[self.segments[number].end]
             for number, state in position.states
@@ -171,7 +174,7 @@ class TemplateTokens:
     # ---- the tokens that may follow --------------------------------------------------------------------------------
 
     def within(self, position: Threads) -> Int32:
-        """The text tokens that stay in a segment, ascending."""
+        """Return the text tokens that stay in a segment, ascending."""
         ends = self.vocabulary.end_token_ids
         found = [self._inside(state) for state in position.states]
         for thread in position.threads:
@@ -188,9 +191,10 @@ class TemplateTokens:
         return self.indexes[state[0]].allowed_tokens(state[1])
 
     def crossing(self, position: Threads) -> list[int]:
-        """The tokens that reach from one segment into the next, and some others: all that have a byte for that.
+        """Find the tokens that may reach from one segment into the next.
 
-        They are found by a walk over the trie, through those nodes that are on the way to such a token.
+        These are all that have a byte for that, and so some others, too. They are found by a walk over the trie,
+        through those nodes that are on the way to such a token.
         """
         firsts = frozenset[int]()
         for thread in position.threads:
@@ -249,7 +253,14 @@ class TemplateTokens:
         return self._first[number]
 
     def certain(self, position: Threads, room: int) -> Int32:
-        """Tokens that fit into ``room`` tokens, found without trying each; others may fit as well."""
+        """Find tokens that certainly fit, without trying each.
+
+        Others may fit as well.
+
+        Args:
+            position: Where the text stands.
+            room: The most tokens that may still be taken.
+        """
         found = list[Int32]()
         for number, state in position.states:
             if self._farthest(number, position) < room:
@@ -357,12 +368,12 @@ class TemplateThreadsGuide(BaseGuide[Threads]):
         return tokens[fits]
 
     def describe(self) -> str:
-        """The hole that is open; where several may be, the first of them."""
+        """Name the hole that is open; of several, the first."""
         return described(self._tokens.reader, self._positions[-1].threads)
 
     @property
     def temperature(self) -> float | None:
-        """The temperature of the hole that is open; ``None``: that of the generation."""
+        """The temperature of the open hole; ``None``: that of the generation."""
         hole = self._tokens.reader.hole(self._positions[-1].threads)
         return None if hole is None else hole.hole.temperature
 

@@ -12,13 +12,16 @@ _ENTRY = re.compile(r"^    (\w+): (.+(?:\n {5,}.+)*)", re.MULTILINE)
 
 
 def summary(type_: type) -> str:
-    """The first paragraph on one line; empty without a docstring (``python -OO``)."""
+    """Return a docstring's first paragraph on one line.
+
+    It is empty without a docstring (``python -OO``).
+    """
     return " ".join((inspect.getdoc(type_) or "").partition("\n\n")[0].split())
 
 
 @cache
 def attributes(type_: type) -> dict[str, str]:
-    """What stands under ``Attributes:``, by name; each on one line.
+    """Map the names under ``Attributes:`` to their texts, each on one line.
 
     >>> from sfgen.decoding import BlockClosed
     >>> attributes(BlockClosed)
@@ -29,7 +32,7 @@ def attributes(type_: type) -> dict[str, str]:
 
 
 def in_json_words(text: str) -> str:
-    """A docstring's text as Markdown, with the constants of Python by their names in JSON.
+    """Write a docstring's text as Markdown, Python's constants as in JSON.
 
     >>> in_json_words("The word; ``None``: no ``word``.")
     'The word; `null`: no `word`.'

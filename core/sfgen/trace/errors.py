@@ -9,7 +9,7 @@ _SHOWN = 40  # characters of a value in a message
 
 
 class TraceError(SfgenError):
-    """A trace that is damaged or foreign, or that cannot be read or written."""
+    """A trace that is damaged, foreign, unreadable or cannot be written."""
 
 
 class NoTrace(TraceError):
@@ -31,7 +31,7 @@ class MalformedError(Exception):
 
 
 def wrong(path: str, expected: str, value: object) -> MalformedError:
-    """The error for a value of another type or range.
+    """Make the error for a value of another type or range.
 
     Args:
         path: Where it stands.
@@ -42,10 +42,10 @@ def wrong(path: str, expected: str, value: object) -> MalformedError:
 
 
 def found(value: object) -> str:
-    """A value of JSON in a few words, whatever is in it.
+    r"""Describe a value of JSON in a few words, whatever it contains.
 
-    >>> found({"a": 1}), found("\\x1b[2J"), found(True), found(None), found(3)
-    ('an object', "'\\\\x1b[2J'", 'true', 'null', '3')
+    >>> found({"a": 1}), found("\x1b[2J"), found(True), found(None), found(3)
+    ('an object', "'\\x1b[2J'", 'true', 'null', '3')
     """
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"

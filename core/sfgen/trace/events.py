@@ -17,10 +17,10 @@ _NAMES = {kind: name for name, kind in EVENTS.items()}
 
 
 def name_of(event: Event) -> str:
-    """What an event is called in a trace.
+    """Name an event as a trace does.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is not an event.
 
     >>> from sfgen import TextReleased
     >>> name_of(TextReleased("a"))

@@ -37,7 +37,10 @@ class Number:
 
 @dataclass(frozen=True)
 class BytesKind:
-    """Bytes: a string if they are UTF-8, else an object with their hexadecimal digits."""
+    """Bytes: a string if they are UTF-8, else hexadecimal digits.
+
+    Such digits are in an object, under the key ``hex``.
+    """
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,9 @@ class Key:
 
 @dataclass(frozen=True)
 class Record:
-    """Objects whose keys are the fields of a dataclass; a reader passes over others.
+    """Objects whose keys are the fields of a dataclass.
+
+    A reader passes over other keys.
 
     Attributes:
         type: The dataclass.
@@ -130,7 +135,7 @@ _PLAIN: dict[Any, Kind] = {bool: Truth(), bytes: BytesKind(), str: TextKind(), A
 
 @cache
 def kind_of(hint: Any) -> Kind:
-    """The kind of the values that a type hint allows.
+    """Derive the kind of the values that a type hint allows.
 
     Raises:
         TypeError: There is none: a number without a range, or a type that no trace has.
@@ -156,7 +161,7 @@ def kind_of(hint: Any) -> Kind:
 
 @cache
 def record_of(type_: type) -> Record:
-    """The kind of the objects whose keys are the fields of a dataclass."""
+    """Derive the kind of the objects of a dataclass."""
     hints, meanings = get_type_hints(type_, include_extras=True), attributes(type_)
     return Record(
         type_,
@@ -168,5 +173,8 @@ def record_of(type_: type) -> Record:
 
 
 def recorded_fields(value: Any) -> Iterable[dataclasses.Field[Any]]:
-    """The fields of a dataclass that a trace has: those that are compared; others are how a value is made."""
+    """Select the fields of a dataclass that are compared.
+
+    A trace has these; other fields say how a value is made.
+    """
     return (field for field in dataclasses.fields(value) if field.compare)

@@ -45,7 +45,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Stamp:
-    """The keys that every line but the first has, before those of its event.
+    """The keys with which every line but the first begins.
 
     Attributes:
         sample: The number of the sample.
@@ -72,16 +72,16 @@ class Failure:
 
     @property
     def error(self) -> SfgenError:
-        """The same as an error; nothing in it can drive a terminal or fill it."""
+        """The same as an error, with texts that are safe to print."""
         message, hint = on_one_line(self.message), on_one_line(self.hint)
         return SfgenError(message, details=tuple(map(on_one_line, self.details[:4])), hint=hint)
 
 
 def read_heading(fields: dict[str, Any]) -> tuple[Heading, Scene]:
-    """The first line of a sample again: one with the key ``trace``.
+    """Read the first line of a sample: one with the key ``trace``.
 
     Raises:
-        MalformedError: It is no such line, or of another version.
+        MalformedError: It is another line, or of another version.
     """
     version = take(fields, "trace", Count)
     if version != VERSION:
@@ -95,10 +95,10 @@ def read_heading(fields: dict[str, Any]) -> tuple[Heading, Scene]:
 
 
 def read_event(fields: dict[str, Any]) -> tuple[Stamp, Event | Failure]:
-    """Any other line again.
+    """Read the line of an event or of a failure.
 
     Raises:
-        MalformedError: It is no such line.
+        MalformedError: It is another line.
     """
     from sfgen.trace.events import EVENTS
 
@@ -113,7 +113,10 @@ def read_event(fields: dict[str, Any]) -> tuple[Stamp, Event | Failure]:
 
 @cache
 def lines() -> dict[str, tuple[Key, ...]]:
-    """The keys of each line: of the first of a sample, ``heading``, and of all others by the name of their event."""
+    """Map each kind of line to its keys.
+
+    The first line of a sample is ``heading``; all others go by the name of their event.
+    """
     from sfgen.trace.events import EVENTS
 
     types: dict[str, Any] = {**EVENTS, FAILURE: Failure}
@@ -124,5 +127,5 @@ def lines() -> dict[str, tuple[Key, ...]]:
 
 
 def event_key(*names: str) -> Key:
-    """The key that tells one of these events."""
+    """Make the key whose value is one of these names of events."""
     return Key("event", OneOf(names), MISSING, "What happened.")

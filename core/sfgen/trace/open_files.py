@@ -10,16 +10,16 @@ from sfgen.trace.errors import TraceError
 
 
 def binary_file(name: str, value: BinaryIO, wanted: str, *methods: str) -> BinaryIO:
-    """A file of bytes that is open.
+    """Check that a file is one of bytes, and open.
 
     Args:
         name: What the argument is called.
         value: The file.
         wanted: What the argument must be, in words.
-        methods: What is asked of it, such as ``readline``.
+        methods: The methods that it must have, such as ``readline``.
 
     Raises:
-        UsageError: It is no file, or one of text.
+        UsageError: It is something else, or a file of text.
         TraceError: It is closed.
     """
     hint = "Open a file in binary mode: open('run.jsonl', 'rb') to read, 'wb' to write."

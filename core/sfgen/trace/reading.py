@@ -47,7 +47,7 @@ class Recording:
 
     @property
     def text(self) -> str:
-        """What the run wrote: the text with a newline; before the end what had been released."""
+        """The text with a newline; before the end, what had been emitted."""
         from sfgen import TextReleased
 
         if self.result is not None:
@@ -78,7 +78,7 @@ def read_trace(path: Path | str) -> Trace:
         path: The file.
 
     Raises:
-        TraceError: It cannot be read, is no trace, or is damaged; names the line.
+        TraceError: It cannot be read, is not a trace, or is damaged; names the line.
     """
     path = arguments.path("path", path, error=TraceError)
     try:
@@ -96,8 +96,8 @@ def parse_trace(stream: BinaryIO, name: str = "the file") -> Trace:
         name: What errors call it.
 
     Raises:
-        UsageError: It is no open binary file.
-        TraceError: It is no trace, or is damaged; names the line.
+        UsageError: It is not an open binary file.
+        TraceError: It is not a trace, or is damaged; names the line.
         OSError: It cannot be read.
     """
     binary_file("stream", stream, "an open binary file", "readline")

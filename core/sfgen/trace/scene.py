@@ -55,12 +55,12 @@ class Scene:
 
     @property
     def is_guided(self) -> bool:
-        """Whether the text must match something, so that there are states to follow."""
+        """Whether the text must match something: there are states to follow."""
         return self.pattern is not None or self.choices is not None or self.tells_where
 
     @property
     def tells_where(self) -> bool:
-        """Whether what the guide says of its position tells where in a document or in rules the text stands."""
+        """Whether the guide tells its position in a schema, grammar or template."""
         return any(name is not None for name in (self.schema, self.grammar, self.template))
 
     @property
@@ -75,7 +75,7 @@ class Scene:
 
 
 class View(Protocol):
-    """Something that is shown the events of one run: the live view, a trace."""
+    """An observer of one run's events: the live view, a trace."""
 
     def show(self, event: Event, seconds: float) -> None:
         """Take note of one event.

@@ -32,12 +32,12 @@ T = TypeVar("T")
 
 
 def to_json(value: object) -> Any:
-    """The value as what ``json`` can write.
+    r"""Convert a value to what ``json`` can write.
 
     Raises:
         TypeError: No trace has such a value.
 
-    >>> to_json((b"talk", b"\\xe8\\xa9", None, 0.5))
+    >>> to_json((b"talk", b"\xe8\xa9", None, 0.5))
     ['talk', {'hex': 'e8a9'}, None, 0.5]
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -65,20 +65,24 @@ def to_json(value: object) -> Any:
 
 
 def from_json(type_: type[T], value: object) -> T:
-    """The value of a type again. Unknown keys are passed over; what has a default may be missing.
+    r"""Convert what ``json`` read back to a value of a type.
+
+    Args:
+        type_: A type that :func:`to_json` writes. Unknown keys are passed over; what has a default may be missing.
+        value: What ``json`` read.
 
     Raises:
-        MalformedError: It is none of that type.
+        MalformedError: It does not fit the type.
 
     >>> from_json(bytes, {"hex": "e8a9"})
-    b'\\xe8\\xa9'
+    b'\xe8\xa9'
     """
     hint: Any = type_
     return cast(T, read(kind_of(hint), value, ""))
 
 
 def take(fields: dict[str, Any], name: str, hint: Any) -> Any:
-    """One value of an object, which must be there.
+    """Read one value of an object, which must be there.
 
     Args:
         fields: The object.
@@ -86,7 +90,7 @@ def take(fields: dict[str, Any], name: str, hint: Any) -> Any:
         hint: The type hint of the value.
 
     Raises:
-        MalformedError: It is missing, or none of that type.
+        MalformedError: It is missing, or does not fit the type.
     """
     if name not in fields:
         raise MalformedError(name, "is missing")
@@ -94,7 +98,7 @@ def take(fields: dict[str, Any], name: str, hint: Any) -> Any:
 
 
 def read(kind: Kind, value: object, path: str) -> Any:
-    """One value of a kind again.
+    """Convert what ``json`` read back to a value of a kind.
 
     Args:
         kind: The kind.
@@ -102,7 +106,7 @@ def read(kind: Kind, value: object, path: str) -> Any:
         path: Where it stands, as keys and indices; empty for the whole.
 
     Raises:
-        MalformedError: It is none of that kind.
+        MalformedError: It does not fit the kind.
     """
     match kind:
         case Number():

@@ -33,11 +33,11 @@ _BEGINNING = b'{"trace":'
 
 
 class TraceFile:
-    """The file that the samples of a run are written to, as a context.
+    """A file for the samples of a run, as a context manager.
 
     A path is opened at once, so that what is wrong with it is told before a model is loaded. The trace of an earlier
-    run is replaced when the first sample begins; what is no trace is never replaced. An open file is written from where
-    it stands, and is left open.
+    run is replaced when the first sample begins; a file that is not a trace is never replaced. An open file is written
+    from where it stands, and is left open.
 
     Args:
         file: A path, or an open binary file.
@@ -70,7 +70,9 @@ class TraceFile:
                 self._path.unlink()
 
     def begin(self, scene: Scene) -> Tracer:
-        """Write the first line of a sample; samples may run side by side.
+        """Write the first line of a sample.
+
+        Samples may run side by side.
 
         Raises:
             UsageError: A field of the scene is not what its type says.
@@ -88,7 +90,7 @@ class TraceFile:
         return Tracer(self._write, number)
 
     def _write(self, fields: dict[str, Any]) -> None:
-        """Write one line and let go of it."""
+        """Write one line and flush it."""
         line = f"{json_text(fields)}\n".encode()
         try:
             while line:  # a file without a buffer may take less than the whole
@@ -160,7 +162,7 @@ class Tracer:
             seconds: When, since the sample began; ``None``: now.
 
         Raises:
-            UsageError: It is no event, or no time.
+            UsageError: It is not an event, or not a time.
             TraceError: The file cannot be written.
         """
         from sfgen.decoding import Finished
@@ -174,7 +176,9 @@ class Tracer:
         self._write(name, event)
 
     def fail(self, error: BaseException) -> None:
-        """Write that the sample ended in an error; nothing if it had come to its end before.
+        """Write that the sample ended in an error.
+
+        Nothing is written if it had come to its end before.
 
         Raises:
             TraceError: The file cannot be written.
@@ -202,7 +206,7 @@ class Tracer:
 
 
 def tracing(file: TraceFile, scene: Scene) -> AbstractContextManager[Tracer]:
-    """Write one sample of a run, as a context; an error that ends it is written too.
+    """Write one sample of a run and its end, as a context.
 
     Args:
         file: Where to.
@@ -240,7 +244,7 @@ def _ended(tracer: Tracer) -> Iterator[Tracer]:
 
 
 def refuse_to_replace(path: Path, beginning: bytes, what: str) -> None:
-    """Refuse to write over what was not written by sfgen: names of files get mixed up.
+    """Refuse to write over a file that sfgen did not write.
 
     Args:
         path: Where something is to be written.
