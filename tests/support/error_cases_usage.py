@@ -79,7 +79,7 @@ USAGE = [
     Case("gen --strategy exact x", 2, "at temperature 0 there is none"),
     Case("ban --words a --strategy exact -t 0 x", 2, "Give --temperature 1, or --seed S"),
     Case("gen -r a --max-passes 0 x", 2, "--max-passes"),
-    Case("gen -r a --max-memory many x", 2, "'many' is no size: 512MB is one"),
+    Case("gen -r a --max-memory many x", 2, "'many' is not a size: 512MB is one"),
     # --- output
     Case("gen --json --echo x", 2, "the record has the prompt"),
     Case("ban --words a --json --echo x", 2, "the record has the prompt"),

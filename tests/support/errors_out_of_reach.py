@@ -114,7 +114,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("reference/words.py", "must end with *", _LIBRARY),
     ("index/open_file.py", "was cut short while it was in use", "another program must cut the file in that moment"),
     ("checked_texts.py", "{self.name}: {error.strerror}", "a folder is told before; else the disk must fail"),
-    ("jobs/instructions.py", "is no JSON", _LIBRARY),
+    ("jobs/instructions.py", "is not JSON", _LIBRARY),
     ("jobs/prompts.py", "cannot read {self.name}: {error", "the disk must fail while the file is read"),
     ("jobs/run.py", "batch_size must be at most", _REFUSED),
     ("jobs/run.py", "workers must be at most", _REFUSED),

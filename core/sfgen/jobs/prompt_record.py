@@ -51,7 +51,7 @@ class PromptRecord:
 def record_of(number: int, value: object) -> PromptRecord:
     """The record of a value of JSON; ``number`` is that of its line."""
     if not isinstance(value, Mapping):
-        fault = f"no JSON object but {_KINDS.get(type(value), 'a number')}"
+        fault = f"{_KINDS.get(type(value), 'a number')}, not a JSON object"
         return PromptRecord(number, None, fault=fault, is_object=False)
     name = {"id": value["id"]} if "id" in value else {}
     others = {key: item for key, item in value.items() if key not in OUR_KEYS}
@@ -79,7 +79,7 @@ def _fault(value: Mapping[str, Any], own: Instructions | None, prompt: object) -
         return f'no "prompt" in the object{", which has " + keys + more if keys else ""}'
     if not isinstance(prompt, str):
         kind = "an object" if isinstance(prompt, dict) else _KINDS.get(type(prompt), "a number")
-        return f'"prompt" is no string but {kind}'
+        return f'"prompt" is {kind}, not a string'
     try:
         prompt.encode()
     except UnicodeEncodeError as error:

@@ -39,7 +39,7 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise VocabularyError(
-            f"{path}, line {line}: byte {error.start} is no UTF-8", hint="Save the file with the encoding UTF-8"
+            f"{path}, line {line}: byte {error.start} is not valid UTF-8", hint="Save the file with the encoding UTF-8"
         ) from None
 
 
@@ -49,7 +49,7 @@ def _parse(path: Path, text: str) -> Any:
     except json.JSONDecodeError as error:
         line = text.split("\n")[error.lineno - 1]
         raise VocabularyError(
-            f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}",
+            f"{path}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}",
             details=caret_lines(line, error.colno - 1),
             hint=_SHAPE,
         ) from None
