@@ -1,8 +1,8 @@
 """How many forward passes are saved where the text that must follow is known.
 
 Usage: ``python -m tests.bench.forward [--texts N] [--tokenizers NAME ...]``. Each pattern is written with each
-vocabulary, and at every position that leaves a choice the next token is chosen without a model: once at random among all
-that are allowed, once as the tokenizer would cut a text that was drawn so. Counted are the tokens, the forward
+vocabulary, and at every position that leaves a choice the next token is chosen without a model: once at random among
+all that are allowed, once as the tokenizer would cut a text that was drawn so. Counted are the tokens, the forward
 passes at every position with more than one allowed token, and the passes that are left with jump-forward tokens; means
 of a text. A run over all tokenizers writes ``forward.md`` into ``tests/docs``. Tokenizers are found through
 SFGEN_TOKENIZERS, as for the other benchmarks.

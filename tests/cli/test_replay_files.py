@@ -51,7 +51,10 @@ DONE = {"sample": 1, "seconds": 0, "event": "error", "message": "no more"}
     ("lines", "said"),
     [
         ([b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"], "is not a trace of sfgen: line 1: not UTF-8 at byte 0"),
-        (["# A heading", "", "and more"], "is not a trace of sfgen: line 1: not valid JSON: Expecting value at character 1"),
+        (
+            ["# A heading", "", "and more"],
+            "is not a trace of sfgen: line 1: not valid JSON: Expecting value at character 1",
+        ),
         (['{"prompt": "a"}'], 'is not a trace of sfgen: line 1: there is no "trace" in it'),
         (["", "  ", "[1]"], "is not a trace of sfgen: line 3: expected an object, found a list"),
         (["[" * 100_000], "is not a trace of sfgen: line 1: JSON that is nested too deeply"),
