@@ -206,7 +206,8 @@ def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
     try:
         value = json.loads(text, parse_constant=_constant, parse_float=_float)
     except json.JSONDecodeError as error:
-        return PromptRecord(number, None, fault=f"not valid JSON: {error.msg} at character {error.pos + 1}", is_object=False)
+        fault = f"not valid JSON: {error.msg} at character {error.pos + 1}"
+        return PromptRecord(number, None, fault=fault, is_object=False)
     except ValueError as error:  # of the two functions, or a whole number of thousands of digits
         return PromptRecord(number, None, fault=f"JSON that cannot be kept: {str(error).partition(';')[0]}")
     except RecursionError:
