@@ -244,7 +244,7 @@ MANY = [
     Case(f"{_MANY} --output /no/such/folder/o", 1, "cannot write to /no/such/folder/o", _PROMPTS),
     Case(f"{_MANY} --output o", 1, "o holds something already (2 bytes)", both(_PROMPTS, files(o="x\n"))),
     Case(f"{_MANY} --output o --resume", 1, "o, line 1, is not of this run", both(_PROMPTS, files(o="x\n"))),
-    Case(f"{_MANY} --output /dev/null --resume", 1, "/dev/null again: it is no regular file", _PROMPTS),
+    Case(f"{_MANY} --output /dev/null --resume", 1, "/dev/null again: it is not a regular file", _PROMPTS),
     Case(f"{_MANY} --output o", 1, "another run is writing to o", both(_PROMPTS, _locked)),
     Case(f"{_MANY} --strict", 1, "line 1", files(p="no JSON\n")),
     Case(f"{_MANY} --output o --resume --strict", 1, "line 1", _failed_record),

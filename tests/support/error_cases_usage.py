@@ -72,7 +72,7 @@ USAGE = [
     Case("gen --top-p nan -m uniform", 2, "top-p must be a number from 0 to 1"),
     Case("gen --min-p -1 -m uniform", 2, "min-p must be a number from 0 to 1"),
     Case("gen --stop '' -m uniform", 2, "a stop string is empty"),
-    Case(["gen", "--stop", "a\udcff", "-m", "uniform"], 2, "a stop string is no valid text"),
+    Case(["gen", "--stop", "a\udcff", "-m", "uniform"], 2, "a stop string is not valid text"),
     Case("gen --stop b -r a x", 2, "they already say where the text ends"),
     Case("gen --stop b --choices a x", 2, "--stop cannot be used with a pattern"),
     Case("gen --stop b --index f x", 2, "--stop cannot be used with a pattern"),

@@ -88,7 +88,7 @@ def _token(path: Path, place: str, token: Any) -> bytes:
         raise VocabularyError(f"{path}: {place} is {_kind(token)}, and must be a string", hint=_SHAPE)
     if not _is_text(token):
         raise VocabularyError(
-            f"{path}: {place} has half of a surrogate pair, which is no text",
+            f"{path}: {place} has half of a surrogate pair, which is not text",
             hint="Bytes that are no text cannot be written in this file; pass them to Vocabulary(tokens) from Python",
         )
     return token.encode()
