@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,10 +12,12 @@ import typer
 from document_examples import commands_not_run
 from document_links import anchors, links
 from documents import DOCUMENTS, ROOT, name_of
+from imports import imports, modules
 
 from sfgen_cli.app import app
 
 NOT_RUN = [(document, call) for document in DOCUMENTS for call in commands_not_run(document.read_text("utf-8"))]
+READ_IN_FIVE_MINUTES = 250  # lines
 
 
 def broken_links(document: Path, root: Path = ROOT) -> list[str]:
@@ -60,3 +63,48 @@ def test_commands_that_are_not_run_can_be_read(document: Path, call: list[str]) 
     assert name in group.commands
     context = group.commands[name].make_context(name, list(arguments))
     assert context.params
+
+
+def test_the_first_page_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= READ_IN_FIVE_MINUTES
+
+
+def test_the_reference_has_each_option_of_each_command_once() -> None:
+    _, reference = (ROOT / "cli" / "README.md").read_text("utf-8").split("## Command reference\n")
+    assert len(set(_rows(reference))) == len(_rows(reference))
+    group: Any = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        own = _rows(reference.partition(f"### `sfgen {name} ")[2].partition("\n### ")[0])
+        shared = [row for row in _rows(reference) if len(row) == 3 and name in row[1].split(", ")]
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                found = [row for row in [*own, *shared] if f"`{max(parameter.opts, key=len)}`" in row[0]]
+                assert len(found) == 1, (name, parameter.opts)
+
+
+def _rows(text: str) -> list[tuple[str, ...]]:
+    """The cells of each row of the tables about options."""
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    return [tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]) for line in lines]
+
+
+def test_the_graph_of_imports_is_that_of_the_sources() -> None:
+    text = (ROOT / "core" / "README.md").read_text("utf-8")
+    drawn = set(re.findall(r"^  (\w+) --> (\w+)$", text, re.MULTILINE))
+    packages = {package for edge in drawn for package in edge}
+    made = {
+        (_package(module), _package(target))
+        for module, targets in imports(modules()).items()
+        for target in targets
+        if {_package(module), _package(target)} <= packages and _package(module) != _package(target)
+    }
+    assert drawn <= made
+    reached = set(drawn)
+    for _ in packages:
+        reached |= {(one, three) for one, two in reached for other, three in drawn if two == other}
+    assert made <= reached
+    assert {"regex", "automata", "index", "decoding", "models", "jobs", "sfgen_cli"} <= packages
+
+
+def _package(module: str) -> str:
+    return module.split(".")[1] if module.startswith("sfgen.") else module.partition(".")[0]
