@@ -70,13 +70,17 @@ def _entries(commands: dict[str, Any]) -> Iterator[_Entry]:
 
 def _command(name: str, command: Any, entries: Iterable[_Entry], shared: dict[str, list[_Entry]]) -> str:
     own = [entry for entry in entries if list(entry.parameters) == [name]]
-    arguments = [_argument(parameter) for parameter in command.params if parameter.param_type_name == "argument"]
+    arguments = [
+        _argument(parameter) if parameter.required else f"[{_argument(parameter)}]"
+        for parameter in command.params
+        if parameter.param_type_name == "argument"
+    ]
     links = [
         f"[{panel.lower()}](#{_title(panel).lower().replace(':', '').replace(' ', '-')})"
         for panel, options in shared.items()
         if any(name in option.parameters for option in options)
     ]
-    usage = " ".join(["sfgen", name, *(f"[{argument}]" for argument in arguments), "[OPTIONS]"])
+    usage = " ".join(["sfgen", name, *arguments, "[OPTIONS]"])
     lines = [f"### `{usage}`", "", _plain(command.help.split("\n\n")[0]), ""]
     lines += [f"Options that it shares with other commands: {', '.join(links)}.", ""]
     return "\n".join([*lines, *_table(own, with_commands=False), ""] if own else lines)
