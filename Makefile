@@ -31,11 +31,11 @@ help:
 	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 20 minutes, not part of CI"
 	@echo "make check     lint, types, circles of imports, docstrings, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
-	@echo "make docs      write the command reference of the README and the format of traces anew"
-	@echo "make examples  run the commands of the README and write anew what they print; two minutes"
+	@echo "make docs      write the command reference, the graph of imports and the format of traces anew"
+	@echo "make examples  run the examples of all documents and write anew what they print; three minutes"
 	@echo "make bench     measure, side by side with other libraries; one part: make bench BENCH='--vocabulary gpt2'"
 	@echo "make gpu       test and measure on a GPU of NVIDIA; about ten minutes"
-	@echo "make pictures  draw the pictures of the README anew"
+	@echo "make pictures  draw the pictures of the documents anew"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -150,7 +150,9 @@ def texts(name: str, value: object, *, error: type[SfgenError] = UsageError) -> 
     listed = tuple(items(name, value, "a text or a list of texts", error=error))
     for place, each in enumerate(listed, 1):
         if not isinstance(each, str):
-            raise error(f"{name}: number {place} of {len(listed)} is {_shown(each)}, which is no text", hint=_TEXT_HINT)
+            raise error(
+                f"{name}: number {place} of {len(listed)} is {_shown(each)}, which is not text", hint=_TEXT_HINT
+            )
     return listed
 
 

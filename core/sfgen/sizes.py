@@ -18,7 +18,7 @@ def size_of(text: str) -> int:
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMG]?)B?", text.strip(), re.IGNORECASE | re.ASCII)
     if found is None:
-        raise ValueError(f"{text!r} is no size: 512MB is one")
+        raise ValueError(f"{text!r} is not a size: 512MB is one")
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 

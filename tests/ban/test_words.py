@@ -127,9 +127,9 @@ def test_split_words() -> None:
         (["a", ""], "banned word 2 of 2 is empty"),
         ([" \t"], "banned word 1 of 1 is white space only"),
         (["a", "b", " * "], "banned word 3 of 3 is a star alone"),
-        (["\udc80"], "banned word 1 of 1 is no valid text"),
+        (["\udc80"], "banned word 1 of 1 is not valid text"),
         ("talk, listen", "banned words must be a list, not the text 'talk, listen'"),
-        (["a", b"b"], "banned words: number 2 of 2 is b'b', which is no text"),
+        (["a", b"b"], "banned words: number 2 of 2 is b'b', which is not text"),
     ],
 )
 def test_words_that_ban_nothing_are_refused(words: Any, message: str) -> None:
@@ -145,7 +145,7 @@ def test_words_that_ban_nothing_are_refused(words: Any, message: str) -> None:
 def test_patterns_that_ban_nothing_are_refused() -> None:
     with pytest.raises(BannedWordsError, match="no banned word and no banned pattern"):
         BannedWords((), (), allow=["a"])
-    with pytest.raises(BannedWordsError, match="banned patterns: number 2 of 2 is None, which is no text"):
+    with pytest.raises(BannedWordsError, match="banned patterns: number 2 of 2 is None, which is not text"):
         BannedWords(patterns=["a", None])  # type: ignore[list-item]
     with pytest.raises(BannedWordsError, match="matches the empty text"):
         BannedWords(["a"], [""])

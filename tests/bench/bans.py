@@ -165,7 +165,7 @@ def ways_of(model: Any, words: list[str], tokens: int) -> Iterator[Way]:
     source = SourceLoop(network, model.vocabulary, words)
     yield Way("transformers, no ban", by_transformers)
     yield Way("transformers, `bad_words_ids`", lambda: by_transformers(bad_words_ids=spellings))
-    yield Way("the source document's loop", lambda: source.write(prompt_ids, tokens))
+    yield Way("a plain loop with rollbacks", lambda: source.write(prompt_ids, tokens))
     yield Way("sfgen, no ban", by_sfgen)
     for strategy in ("resample", "first-token", "mask"):
         yield Way(f"sfgen, {strategy}", lambda strategy=strategy: by_sfgen(banned=banned, strategy=strategy))  # type: ignore[misc]

@@ -71,7 +71,7 @@ class Engine(ABC):
 
 class Sfgen(Engine):
     name = package = "sfgen"
-    interface = "Index(Dfa.from_regex(pattern), vocabulary); Guide.mask, a shared read-only row; Index.build"
+    interface = "Index(Dfa.from_regex(pattern), vocabulary); Guide.mask, a shared read-only mask; Index.build"
 
     def __init__(self, vocabulary: Vocabulary, tokenizer: str) -> None:
         self.vocabulary = vocabulary

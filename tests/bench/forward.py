@@ -1,10 +1,10 @@
-"""How often a model need not be asked, because the text that must follow is known.
+"""How many forward passes are saved where the text that must follow is known.
 
 Usage: ``python -m tests.bench.forward [--texts N] [--tokenizers NAME ...]``. Each pattern is written with each
-vocabulary, and at every place that leaves a choice the next token is chosen without a model: once at random among all
-that are allowed, once as the tokenizer would cut a text that was drawn so. Counted are the tokens, the questions to a
-model at every place with more than one allowed token, and the questions that are left when forced text is not asked
-for; means of a text. A run over all tokenizers writes ``forward.md`` into ``tests/docs``. Tokenizers are found through
+vocabulary, and at every position that leaves a choice the next token is chosen without a model: once at random among
+all that are allowed, once as the tokenizer would cut a text that was drawn so. Counted are the tokens, the forward
+passes at every position with more than one allowed token, and the passes that are left with jump-forward tokens; means
+of a text. A run over all tokenizers writes ``forward.md`` into ``tests/docs``. Tokenizers are found through
 SFGEN_TOKENIZERS, as for the other benchmarks.
 """
 
@@ -144,14 +144,14 @@ def measure(name: str, pattern: str, model: Tokenizer, texts: int) -> list[str]:
     return [*row, *cut.shown(followed), fast_cut.shown(followed)[1]]
 
 
-HEAD = """| pattern | random: tokens | questions | tokens, forced | questions | as cut: tokens | questions | forced |
+HEAD = """| pattern | random: tokens | passes | tokens, jump-forward | passes | as cut: tokens | passes | jump-forward |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
 INTRODUCTION = (
-    "# Questions that forced text saves\n\n"
+    "# Forward passes that jump-forward tokens save\n\n"
     "Written by `python -m tests.bench.forward`: {texts} texts of each pattern, at most {most} tokens each; means of a "
-    "text. *Random*: at every place the next token is drawn evenly from all that are allowed, *questions* counts the "
-    "places with more than one, and *forced* means the same draws where forced text is not asked for. *As cut*: the "
-    "same for a text's own tokens, as the tokenizer writes them."
+    "text. *Random*: at every position the next token is drawn evenly from all that are allowed, *passes* counts the "
+    "positions with more than one, and *jump-forward* means the same draws where tokens that must follow take no pass. "
+    "*As cut*: the same for a text's own tokens, as the tokenizer writes them."
 )
 
 

@@ -131,7 +131,7 @@ class SfgenEngine(GenerationEngine):
 
 
 class PlainSfgen(SfgenEngine):
-    name = "sfgen, every token asked for"
+    name = "sfgen, no jump-forward tokens"
     interface = "the same with `fast_forward=False`"
     fast_forward = False
 

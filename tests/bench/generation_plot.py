@@ -14,7 +14,7 @@ WIDTH, LABELS, GAP, ROW, TOP, BOTTOM = 1160, 90, 50, 40, 92, 40
 TICKS = (0.1, 0.2, 0.5, 1, 2, 4, 8)
 LOOKS = {
     "sfgen": ("sfgen", "sfgen"),
-    "sfgen, every token asked for": ("plain", "sfgen"),
+    "sfgen, no jump-forward tokens": ("plain", "sfgen"),
     FREE: ("naive", "naive"),
     "outlines": ("outlines-core", "outlines-core"),
     "outlines-core": ("outlines-core", "outlines-core"),

@@ -38,7 +38,7 @@ def _works(model: Any, batch: int) -> Iterator[Part]:
     greedy, sampled = Sampler().start(), Sampler(1.0, 0).start()
 
     allowed = model.vocabulary.text_token_ids
-    yield "a question to the model, all scores", _asking(model, batch)
+    yield "a forward pass, all scores", _asking(model, batch)
     yield "in it: the layers", _growing(network, batch, plans=False)
     yield "the layers, with cuDNN's attention", _growing(network, batch, plans=True)
     yield "in it: the output layer", lambda: network.lm_head(hidden)

@@ -19,7 +19,7 @@ def case_of(pattern: str) -> Case:
 
 
 class SfgenLark(Sfgen):
-    interface = "`Index(Grammar.from_lark(text), vocabulary)`; `Guide.mask`, a shared read-only row"
+    interface = "`Index(Grammar.from_lark(text), vocabulary)`; `Guide.mask`, a shared read-only mask"
 
     def index(self, pattern: str) -> Any:
         from sfgen import Grammar, Index

@@ -93,7 +93,7 @@ def main() -> None:
     every = patterns()
     chosen = {name: every[name] for name in arguments.pattern or every}
     parts = [
-        "# Masks of states that are asked for the first time",
+        "# Masks of states that are visited for the first time",
         "",
         f"At every step of {TEXTS} matching texts where sfgen comes to a state for the first time: microseconds, "
         f"p50 / p99 / most; of each step the fastest of {TIMES * arguments.rounds} times in one run. The masks of the "

@@ -46,7 +46,7 @@ class Panel(NamedTuple):
 PANELS = (
     Panel("pattern to first mask", "first", "compile"),
     Panel("one mask, median over walks", "mask_p50", ""),
-    Panel("pattern to the rows of all states", "rows", "compile rows"),
+    Panel("pattern to the masks of all states", "rows", "compile rows"),
 )
 
 

@@ -69,13 +69,13 @@ def _how(run: Run) -> str:
         "",
         f"Every engine has the same bytes for the same token ids. Each pattern is measured in a fork of a process in "
         f"which the engine and the vocabulary are loaded and warmed by other patterns, so nothing is left from a run "
-        f"before. Compile, first mask and rows: the fastest of {settings.repeats} such processes, of fewer where it "
-        f"takes long. Masks: {run.walks} texts that match, cut by the vocabulary's own "
+        f"before. Compile, first mask and all masks: the fastest of {settings.repeats} such processes, of fewer where "
+        f"it takes long. Masks: {run.walks} texts that match, cut by the vocabulary's own "
         f"tokenizer, the same tokens for every engine; first visits are included; taking the token is timed apart. "
         f"Walking ends after {settings.walking:.0f} s. A phase is stopped after {settings.limit:.0f} s; ratios against "
         f"it are lower bounds, marked >. Memory: growth of the peak resident memory from before compiling, over "
-        f"compile, all rows and the walks. An engine's times count only if it allows every token of the matching texts "
-        f"and refuses texts that `re` refuses.",
+        f"compile, all masks and the walks. An engine's times count only if it allows every token of the matching "
+        f"texts and refuses texts that `re` refuses.",
     ]
     return "\n".join(lines)
 
@@ -90,8 +90,8 @@ def _means(run: Run) -> str:
         ("pattern to first mask", "first", "first"),
         ("mask p50", "mask_p50", "mask_p50"),
         ("mask p99", "mask_p99", "mask_p99"),
-        ("pattern to all rows", "rows", "rows"),
-        ("rows alone, against the whole index", "rows_alone", "rows"),
+        ("pattern to all masks", "rows", "rows"),
+        ("masks alone, against the whole index", "rows_alone", "rows"),
         ("peak memory", "memory", "memory"),
     ]
     rows = []
@@ -161,8 +161,8 @@ def _rows(run: Run, measurements: Sequence[Measurement]) -> str:
                 str(alone[0]) if alone else "–",
             ]
         )
-    head = ["rows of all states, ms", "states", "sfgen: compile + rows", "rows alone", "outlines-core: Index", "ratio",
-            "ratio, rows alone"]  # fmt: skip
+    head = ["masks of all states, ms", "states", "sfgen: compile + masks", "masks alone", "outlines-core: Index",
+            "ratio", "ratio, masks alone"]  # fmt: skip
     return _table(head, rows)
 
 

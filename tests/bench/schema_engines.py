@@ -16,7 +16,7 @@ ANY = "true"
 
 
 class SfgenSchemas(Sfgen):
-    interface = "`Index(JsonSchema(schema), vocabulary)`; `Guide.mask`, a shared read-only row"
+    interface = "`Index(JsonSchema(schema), vocabulary)`; `Guide.mask`, a shared read-only mask"
 
     def index(self, pattern: str) -> Any:
         from sfgen import Index, JsonSchema

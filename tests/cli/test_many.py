@@ -83,7 +83,7 @@ def test_lines_are_prompts_as_they_stand(sfgen: Sfgen, prompts: Callable[..., Pa
         *("žluť ", "", '{"prompt": "a"}', "  b\t", None, "last\r")
     ]
     assert done.code == 1
-    assert "prompts.jsonl, line 5: no UTF-8: byte 1 of the line" in done.err
+    assert "prompts.jsonl, line 5: not valid UTF-8: byte 1 of the line" in done.err
 
 
 def test_an_input_without_records_is_no_error(sfgen: Sfgen, prompts: Callable[..., Path]) -> None:
@@ -96,7 +96,7 @@ def test_an_input_without_records_is_no_error(sfgen: Sfgen, prompts: Callable[..
 def test_stdin_as_input(sfgen: Sfgen) -> None:
     done = sfgen("gen", *UNIFORM, "--input", "-", stdin=b'{"prompt": "a"}\noops')
     assert [record["line"] for record in done.records] == [1, 2]
-    assert done.err.startswith("sfgen: stdin, line 2: no JSON")
+    assert done.err.startswith("sfgen: stdin, line 2: not valid JSON")
 
 
 def test_stdin_is_left_alone_beside_a_file(sfgen: Sfgen, prompts: Callable[..., Path]) -> None:
@@ -134,7 +134,7 @@ def test_the_id_of_a_bad_record_is_kept(sfgen: Sfgen, prompts: Callable[..., Pat
     run = first.pop("run")
     why = 'no "prompt" in the object, which has "id", "text"'
     assert first == {"id": [3], "line": 1, "input": {"text": "a"}, "error": why}
-    assert second == {"id": 0.5, "line": 2, "run": run, "error": '"prompt" is no string but null'}
+    assert second == {"id": 0.5, "line": 2, "run": run, "error": '"prompt" is null, not a string'}
     assert done.err.endswith("sfgen: 0 written, 2 failed\n")
 
 

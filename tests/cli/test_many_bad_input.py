@@ -56,7 +56,12 @@ def test_each_bad_record_is_one_error_and_the_others_go_on(tmp_path: Path) -> No
         said,
         [
             *("regex and grammar cannot be used together", "is not a type", "$ref", "limit", "no message of a user"),
-            *('"prompt" is no string but a number', "no chat template", "no UTF-8: byte 13", "longer than 16,777,216"),
+            *(
+                '"prompt" is a number, not a string',
+                "no chat template",
+                "not valid UTF-8: byte 13",
+                "longer than 16,777,216",
+            ),
         ],
         strict=True,
     ):

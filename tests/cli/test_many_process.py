@@ -160,7 +160,7 @@ def test_what_comes_through_a_pipe_is_answered_before_it_ends(rows: int) -> None
     assert process.stderr is not None
     process.stdin.write(b"oops\n")  # what is no record is told at once
     process.stdin.flush()
-    assert _line(process.stderr.fileno()).startswith(b"sfgen: stdin, line 1: no JSON")
+    assert _line(process.stderr.fileno()).startswith(b"sfgen: stdin, line 1: not valid JSON")
     assert json.loads(_line(process.stdout.fileno()))["line"] == 1
     for number in range(4):
         for row in range(rows):
@@ -235,7 +235,7 @@ def test_a_bar_with_rate_and_time_left_that_is_erased(folder: Path) -> None:
     assert written(out) == lines
     text = _without_escapes(shown).decode()
     assert re.search(rf"[1-9]\d* of {RECORDS} [\d.]+/s \d+:\d\d [\d,]+ tokens/s · 1 failed", text), text[-500:]
-    assert "line51:noJSON" in "".join(text.split())  # the path before it is long, and lines are broken
+    assert "line51:notvalidJSON" in "".join(text.split())  # the path before it is long, and lines are broken
     assert _seen(shown)[-1] == f"sfgen: {RECORDS - 1} written, 1 failed"
     assert not any(f" of {RECORDS}" in row for row in _seen(shown))
 

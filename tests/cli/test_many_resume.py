@@ -384,7 +384,7 @@ def test_special_files_can_be_written_and_not_resumed(folder: Folder, capfd: pyt
     assert folder.run(*COMMANDS[0]) == 1  # some records fail
     assert "6 written to /dev/null" in capfd.readouterr().err
     assert folder.resume(*COMMANDS[0]) == 1
-    assert "no regular file" in capfd.readouterr().err
+    assert "not a regular file" in capfd.readouterr().err
     folder.output = Path("/dev/full")
     assert folder.run(*COMMANDS[0]) == 1
     assert "sfgen: cannot write to /dev/full: No space left on device" in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""Every command that the README shows is read by bash as typed, and prints what the README says it prints."""
+"""What the documents show is run as typed, and prints what they say: commands by bash, Python by Python."""
 
 from __future__ import annotations
 
@@ -12,58 +12,71 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from readme_examples import README, Example, blocks, lines
+from document_examples import Example, console_blocks, lines, python_blocks
+from documents import DOCUMENTS, name_of
 from typed import typed
 
 Sfgen = Callable[..., Any]
-TEXT = README.read_text(encoding="utf-8")
-EXAMPLES = blocks(TEXT)
+TEXTS = {name_of(document): document.read_text(encoding="utf-8") for document in DOCUMENTS}
+COMMANDS = {f"{name}: {block[0].code}": block for name, text in TEXTS.items() for block in console_blocks(text)}
+PYTHON = {f"{name}: {number}": each for name, text in TEXTS.items() for number, each in enumerate(python_blocks(text))}
 
 
-@pytest.mark.parametrize("block", EXAMPLES, ids=[block[0].command for block in EXAMPLES])
+@pytest.mark.parametrize("block", COMMANDS.values(), ids=COMMANDS)
 def test_commands_print_what_the_readme_says(
     sfgen: Sfgen, block: list[Example], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of a block one after the other: a file that one writes is read by the next. There are no other models."""
     for name in ("HF_HUB_CACHE", "OLLAMA_MODELS"):
         monkeypatch.setenv(name, str(tmp_path / "nowhere"))
-    for tool in {"bash", *re.findall(r"\b(jq) ", " ".join(example.command for example in block))}:
+    for tool in {"bash", *re.findall(r"\b(jq) ", " ".join(example.code for example in block))}:
         if not shutil.which(tool):
             pytest.skip(f"{tool} is not installed")
     for example in block:
-        done = typed(f"set -o pipefail; {example.command}", sfgen, tmp_path)
-        assert (example.command, done.returncode) == (example.command, 0), done.stderr.decode()
-        assert lines(done.stdout.decode()) == lines(example.output)
+        done = typed(f"set -o pipefail; {example.code}", sfgen, tmp_path)
+        assert (example.code, done.returncode) == (example.code, 0), done.stderr.decode()
+        assert lines(done.stdout.decode()) == lines(example.output or "")
 
 
 def test_the_readme_has_examples_of_every_command() -> None:
-    shown = {name for block in EXAMPLES for each in block for name in re.findall(r"sfgen (\w+)", each.command)}
+    shown = {name for block in COMMANDS.values() for each in block for name in re.findall(r"sfgen (\w+)", each.code)}
     assert shown == {"gen", "ban", "index", "check", "models", "replay"}
 
 
-@pytest.fixture(scope="module")
-def python_examples() -> list[str]:
-    """What each of the README's Python examples prints, with names of its own."""
-    printed = []
-    for number, code in enumerate(re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)):
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile(code, f"README, example {number}", "exec"), {"__name__": "__main__"})
-        printed.append(out.getvalue())
-    return printed
+@pytest.mark.parametrize("example", PYTHON.values(), ids=PYTHON)
+def test_python_prints_what_the_documents_say(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert example.output, "a block of text with what it prints must follow"
+    assert lines(printed_by(example, tmp_path, monkeypatch)) == lines(example.output)
+
+
+def printed_by(example: Example, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What Python prints in a folder of its own, with names of its own."""
+    monkeypatch.chdir(folder)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(example.code, "an example", "exec"), {"__name__": "__main__"})
+    return out.getvalue()
+
+
+def output_of(part: str) -> str:
+    """What the one Python example of the library's guide prints that has this part."""
+    (found,) = (each for name, each in PYTHON.items() if name.startswith("core/") and part in each.code)
+    return found.output or ""
 
 
 DATE = r"[0-9]{4}-(0[1-9]|1[0-2])"
 
 
-def test_the_example_of_the_library_runs(python_examples: list[str]) -> None:
-    date, rest = python_examples[0].split("\n", 1)
+def test_the_example_of_the_library() -> None:
+    date, rest = output_of("sfgen.RolledBack").split("\n", 1)
     assert re.fullmatch(rf"{DATE} (complete|end_token) \d+", date)
     assert "[took back 'talk" in rest
 
 
-def test_the_example_of_a_constraint_of_ones_own_runs(python_examples: list[str]) -> None:
-    alone, answer = python_examples[1].splitlines()
+def test_the_example_of_a_constraint_of_ones_own() -> None:
+    alone, answer = output_of("class Brackets").splitlines()
     for text in (alone, answer.removeprefix("Answer: ")):
         depths = [text[:end].count("(") - text[:end].count(")") for end in range(len(text) + 1)]
         assert set(text) == {"(", ")"}
@@ -72,23 +85,22 @@ def test_the_example_of_a_constraint_of_ones_own_runs(python_examples: list[str]
     assert answer.startswith("Answer: ")
 
 
-def test_the_example_of_a_class_runs(python_examples: list[str]) -> None:
-    assert python_examples[2] == "Person True\n"
+def test_the_example_of_a_class() -> None:
+    assert re.fullmatch(r"Person\(name='.*', age=\d+\) True", output_of("@dataclass").splitlines()[0])
 
 
-def test_the_example_of_grammars_runs(python_examples: list[str]) -> None:
-    assert python_examples[3].splitlines() == ["""True b'a' ('","', '")"')""", "True"]
+def test_the_example_of_grammars() -> None:
+    assert output_of("Grammar.from_lark").splitlines() == ["""True b'a' ('","', '")"')""", "True"]
 
 
-def test_the_example_of_a_loaded_model_runs(python_examples: list[str]) -> None:
-    assert python_examples[4].strip()
-    assert not re.search(r"\b(talk|listen)\b", python_examples[4])
+def test_the_example_of_a_loaded_model() -> None:
+    assert output_of("from_transformers").strip()
+    assert not re.search(r"\b(talk|listen)\b", output_of("from_transformers"))
 
 
-def test_the_example_of_the_processors_runs(python_examples: list[str]) -> None:
-    dates, beams, answer = map(ast.literal_eval, python_examples[5].splitlines())
+def test_the_example_of_the_processors() -> None:
+    dates, beams, answer = map(ast.literal_eval, output_of("GuidedLogitsProcessor").splitlines())
     assert (len(dates), len(beams), len(answer)) == (2, 4, 1)
     assert all(re.fullmatch(DATE, date) for date in (*dates, *beams))
     assert len(set(beams)) == 4
     assert not re.search(r"\b(talk|listen)\b", answer[0])
-    assert len(python_examples) == 6

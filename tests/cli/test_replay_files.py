@@ -50,14 +50,17 @@ DONE = {"sample": 1, "seconds": 0, "event": "error", "message": "no more"}
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"], "is no trace of sfgen: line 1: not UTF-8 at byte 0"),
-        (["# A heading", "", "and more"], "is no trace of sfgen: line 1: no JSON: Expecting value at character 1"),
-        (['{"prompt": "a"}'], 'is no trace of sfgen: line 1: there is no "trace" in it'),
-        (["", "  ", "[1]"], "is no trace of sfgen: line 3: expected an object, found a list"),
-        (["[" * 100_000], "is no trace of sfgen: line 1: JSON that is nested too deeply"),
+        ([b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"], "is not a trace of sfgen: line 1: not UTF-8 at byte 0"),
+        (
+            ["# A heading", "", "and more"],
+            "is not a trace of sfgen: line 1: not valid JSON: Expecting value at character 1",
+        ),
+        (['{"prompt": "a"}'], 'is not a trace of sfgen: line 1: there is no "trace" in it'),
+        (["", "  ", "[1]"], "is not a trace of sfgen: line 3: expected an object, found a list"),
+        (["[" * 100_000], "is not a trace of sfgen: line 1: JSON that is nested too deeply"),
         ([SCENE, '{"a":' * 100_000 + "\n"], ", line 2: JSON that is nested too deeply"),
         ([SCENE, '{"a": ' + "9" * 5000 + "}"], ", line 2: a number with too many digits"),
-        ([SCENE, '{"a": }', ""], ", line 2: no JSON: Expecting value at character 7"),
+        ([SCENE, '{"a": }', ""], ", line 2: not valid JSON: Expecting value at character 7"),
         ([SCENE | {"trace": 2, "sfgen": "9.1\x1b"}], ", line 1: trace: a trace of version 2, and this sfgen reads"),
         ([SCENE | {"trace": "1"}], ", line 1: trace: expected a whole number of at least 0, found '1'"),
         ([SCENE | {"sample": None}], ", line 1: sample: expected a whole number of at least 0, found null"),

@@ -18,7 +18,7 @@ from sfgen.jobs import seeds
 from sfgen.jobs.seeds import first_seed, sampler_of
 
 Sfgen = Callable[..., Any]
-README = Path(__file__).parents[2] / "README.md"
+GUIDE = Path(__file__).parents[2] / "cli" / "README.md"
 COMMAND = ["gen", "-r", "[a-h ]{0,9}", "--seed", "40", "-n", "3"]
 LINES = [b'{"prompt": "a"}', b"", b"oops", b'{"prompt": "b c", "id": 1}']
 
@@ -92,10 +92,8 @@ def test_the_samples_of_one_prompt_are_those_of_the_first_line(sfgen: Sfgen, tmp
 
 def test_the_formula_is_written_down_once_in_each_place(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
-    readme = re.sub(
-        r"<!-- command reference.*<!-- end of the command reference -->", "", README.read_text(), flags=re.S
-    )
-    for text in (readme, sfgen("gen", "--help-all").out, sfgen("ban", "--help-all").out):
+    guide = re.sub(r"<!-- command reference.*<!-- end of the command reference -->", "", GUIDE.read_text(), flags=re.S)
+    for text in (guide, sfgen("gen", "--help-all").out, sfgen("ban", "--help-all").out):
         assert text.count("S + (i − 1)·N + j") == 1
         assert "S + i·N" not in text
     assert "S + (i - 1) * N + j" in str(seeds.__doc__)

@@ -91,7 +91,7 @@ def test_stop_strings_across_half_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stop", "message"), [([""], "empty"), (["a", ""], "empty"), (["\udcff"], "no valid text"), (7, "a list of")]
+    ("stop", "message"), [([""], "empty"), (["a", ""], "empty"), (["\udcff"], "not valid text"), (7, "a list of")]
 )
 def test_stop_strings_that_mean_nothing(stop: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=message):

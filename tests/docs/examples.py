@@ -1,7 +1,7 @@
-"""Write what the README's commands print anew, where they print something else now.
+"""Write what the examples of the documents print anew, where they print something else now.
 
-Usage: ``python tests/docs/examples.py``. Each command is run as a user would, with the ``sfgen`` beside the Python that
-runs this; read what has changed before it is kept.
+Usage: ``python tests/docs/examples.py [FILE…]``; without a file, all documents. Each command and each block of Python
+is run as a user would, with the ``sfgen`` beside the Python that runs this; read what has changed before it is kept.
 """
 
 from __future__ import annotations
@@ -10,43 +10,61 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from readme_examples import README, Example, blocks
+from document_examples import Example, console_blocks, python_blocks
+from documents import DOCUMENTS, name_of
 
 
 def main() -> int:
-    """Run all, write the README; 1 where a command fails."""
-    text, failed, changed = README.read_text(encoding="utf-8"), False, list[tuple[Example, str]]()
-    for block in blocks(text):
+    """Run all, write the documents; 1 where an example fails."""
+    chosen = [Path(name).resolve() for name in sys.argv[1:]] or DOCUMENTS
+    failed = [document for document in chosen if _renew(document)]
+    return int(bool(failed))
+
+
+def _renew(document: Path) -> bool:
+    """Write a document anew; whether an example of it failed."""
+    text, failed, changed = document.read_text(encoding="utf-8"), False, list[tuple[Example, str]]()
+    for words, block in _blocks(text):
         with tempfile.TemporaryDirectory() as folder:
             for example in block:
-                done = _run(example.command, Path(folder))
+                done = _run([*words, example.code], Path(folder))
                 if done.returncode:
                     failed = True
-                    print(f"{example.command}\n{done.stderr}", file=sys.stderr)
+                    print(f"{name_of(document)}: {example.code}\n{done.stderr}", file=sys.stderr)
+                elif example.output is None:
+                    failed = True
+                    print(f"{name_of(document)}: nothing says what this prints:\n{example.code}\n{done.stdout}")
                 elif not example.prints(done.stdout):
                     changed.append((example, done.stdout))
-    for example, output in reversed(changed):
-        text = text[: example.start] + output + text[example.start + len(example.output) :]
-    README.write_text(text, encoding="utf-8")
-    for example, _ in changed:
-        print(example.command)
-    return int(failed)
+    for example, output in sorted(changed, key=lambda each: each[0].start, reverse=True):
+        text = text[: example.start] + output + text[example.start + len(example.output or "") :]
+        print(f"{name_of(document)}: {example.code}")
+    document.write_text(text, encoding="utf-8")
+    return failed
 
 
-def _run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Let bash read a command in a folder where there are no models but the embedded ones."""
+def _blocks(text: str) -> Iterator[tuple[list[str], list[Example]]]:
+    """What runs a block, and its examples."""
+    for block in console_blocks(text):
+        yield ["bash", "-o", "pipefail", "-c"], block
+    for example in python_blocks(text):
+        yield [sys.executable, "-c"], [example]
+
+
+def _run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run an example in a folder where there are no models but the embedded ones."""
     nowhere = str(folder / "nowhere")
     found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": found, "HF_HUB_CACHE": nowhere, "OLLAMA_MODELS": nowhere, "NO_COLOR": "1"}
     for name in ("SFGEN_MODEL", "SFGEN_SEED"):
         environment.pop(name, None)
-    line = ["bash", "-c", f"set -o pipefail; {command}"]
     return subprocess.run(
-        line, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=folder, env=environment, check=False
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=folder, env=environment, check=False
     )
 
 

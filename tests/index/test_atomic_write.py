@@ -56,13 +56,13 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path, force: bool) -> None:
     (tmp_path / "circle").symlink_to("circle")
     for name, reason in {
         "folder": "it is a folder",
-        "pipe": "it is no regular file",
-        "link": "it is no regular file",
+        "pipe": "it is not a regular file",
+        "link": "it is not a regular file",
         "circle": "Too many levels of symbolic links",
     }.items():
         with pytest.raises(IndexFileError, match=f"cannot write .*{name}: {reason}"):
             fresh().save(tmp_path / name, force=force)
-    with pytest.raises(IndexFileError, match="cannot write /dev/null: it is no regular file"):
+    with pytest.raises(IndexFileError, match="cannot write /dev/null: it is not a regular file"):
         fresh().save("/dev/null", force=force)
     assert sorted(os.listdir(tmp_path)) == ["circle", "folder", "link", "pipe"]
     assert (tmp_path / "pipe").is_fifo()

@@ -49,7 +49,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         Index.load(tmp_path, VOCABULARY)
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(IndexFileError, match=r"cannot read .*: it is no regular file"):
+        with pytest.raises(IndexFileError, match=r"cannot read .*: it is not a regular file"):
             Index.load(path, VOCABULARY)
 
 

@@ -227,5 +227,5 @@ def test_rows_that_cannot_be_answered_say_why() -> None:
     made = predictor({"line": [1, 2], "prompt": ["a", "b"], "sfgen": own})
     assert [len(text) for text in made["text"]] == [1, 40]
     made = predictor({"line": [1, 2], "prompt": ["a", 7]})
-    assert made["error"] == [None, '"prompt" is no string but a number']
+    assert made["error"] == [None, '"prompt" is a number, not a string']
     assert made["text"][0] is not None

@@ -27,7 +27,7 @@ from vllm.exceptions import VLLMValidationError
 from sfgen import BannedWords, Grammar
 from sfgen.ban import scan
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[2] / "core" / "README.md"
 LIMIT = 48
 SETTINGS = {
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB

@@ -157,7 +157,7 @@ def test_messages_take_the_place_of_those_of_all() -> None:
         ({"regex": "a("}, "pattern"),
         ({"choices": "a"}, 'choices in "sfgen" must be a list'),
         ({"choices": []}, "is an empty list"),
-        ({"choices": ["a", 7]}, "which is no text"),
+        ({"choices": ["a", 7]}, "which is not text"),
         ({"schema": 7}, 'schema in "sfgen" must be'),
         ({"schema": {"type": "nonsense"}}, "nonsense"),
         ({"schema": {"$ref": "other.json"}}, "other.json"),

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from documents import DOCUMENTS
 from hypothesis import given
 from hypothesis import strategies as st
 from tried import tried
@@ -128,9 +129,9 @@ class TestCorpus:
         assert not [text for text in training_text if prompt in text]
 
     def test_every_prompt_that_is_shown_is_among_them(self) -> None:
-        """Of the README, the demonstration and the help texts; what any English text holds is let off."""
+        """Of the documents, the demonstration and the help texts; what any English text holds is let off."""
         shown = set()
-        for file in (ROOT / "README.md", ROOT / ".ci" / "demo", *(ROOT / "cli").rglob("*.py")):
+        for file in (*DOCUMENTS, ROOT / ".ci" / "demo", *(ROOT / "cli").rglob("*.py")):
             for line in file.read_text(encoding="utf-8").splitlines():
                 line = re.sub(r"echo '[^']*' > ", "", line)  # a file, no prompt
                 if re.search(r"sfgen (gen|ban)\b", line):
@@ -138,7 +139,7 @@ class TestCorpus:
                     shown |= {
                         text for other, text in quoted if not other and re.fullmatch(r"\w[^\\\[|]* [^\\\[|]*", text)
                     }
-                shown |= set(re.findall(r'sfgen\.(?:generate|stream)\(model, "([^"]*)"', line))
+                shown |= set(re.findall(r'sfgen\.(?:generate|stream)\((?:model|"tiny"), "([^"]*)"', line))
         assert {"A person: ", "Can we talk?", "Date: "} <= shown
         assert shown - set(DEMONSTRATION_PROMPTS) <= {
             *("It is very ", "Once upon a time", "Write to ", "On Wed", "How old is Ada?", "How warm is it in Rome?"),

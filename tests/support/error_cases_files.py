@@ -107,8 +107,8 @@ VOCABULARIES = [
     _vocabulary('{"a": 0, "b": 0}', ': $["b"] has the id 0, and so has "a"'),
     _vocabulary("[]", ": $ is empty"),
     _vocabulary('"a"', ': $ is "a", and must be a list or an object'),
-    _vocabulary("[]x", ", line 1, column 3: no JSON"),
-    _vocabulary(b'["a",\n"\xff"]', ", line 2: byte 7 is no UTF-8"),
+    _vocabulary("[]x", ", line 1, column 3: not valid JSON"),
+    _vocabulary(b'["a",\n"\xff"]', ", line 2: byte 7 is not valid UTF-8"),
     _vocabulary("[" * 200_000, ": too deep or too large"),
 ]
 
@@ -138,7 +138,7 @@ TRACES = [
     ),
     Case("replay /no/such/file", 1, "cannot read the trace /no/such/file"),
     Case("replay -", 1, "cannot read the trace from stdin: it is closed", stdin=None),
-    Case("replay -", 1, "stdin is no trace of sfgen: line 1: no JSON", stdin="hello"),
+    Case("replay -", 1, "stdin is not a trace of sfgen: line 1: not valid JSON", stdin="hello"),
     Case("replay t", 1, "t is empty: there is no trace in it", files(t="\n")),
     Case("replay t", 1, "t, line 1: ", files(t='{"trace": 99}\n')),
     Case("replay t --at 3", 2, "--at says which step a picture shows"),
@@ -148,7 +148,7 @@ TRACES = [
     Case("replay t --svg o --at 99", 2, "there is no step 99 in sample 0", _traced()),
     Case("replay t --svg /no/such/folder/o", 1, "cannot write the picture /no/such/folder/o", _traced()),
     Case("replay t --svg o", 1, "o holds something else than a picture", both(_traced(), files(o="a letter"))),
-    Case("replay t", 1, "no JSON", _traced("what is this?\n")),
+    Case("replay t", 1, "not valid JSON", _traced("what is this?\n")),
     Case("replay t", 1, "gave up after 0 rollbacks", _failed_trace, writes=True),
     Case("ban --words a --compare --live x", 2, "--compare and --live cannot be used together"),
 ]
@@ -244,7 +244,7 @@ MANY = [
     Case(f"{_MANY} --output /no/such/folder/o", 1, "cannot write to /no/such/folder/o", _PROMPTS),
     Case(f"{_MANY} --output o", 1, "o holds something already (2 bytes)", both(_PROMPTS, files(o="x\n"))),
     Case(f"{_MANY} --output o --resume", 1, "o, line 1, is not of this run", both(_PROMPTS, files(o="x\n"))),
-    Case(f"{_MANY} --output /dev/null --resume", 1, "/dev/null again: it is no regular file", _PROMPTS),
+    Case(f"{_MANY} --output /dev/null --resume", 1, "/dev/null again: it is not a regular file", _PROMPTS),
     Case(f"{_MANY} --output o", 1, "another run is writing to o", both(_PROMPTS, _locked)),
     Case(f"{_MANY} --strict", 1, "line 1", files(p="no JSON\n")),
     Case(f"{_MANY} --output o --resume --strict", 1, "line 1", _failed_record),

@@ -92,7 +92,7 @@ PATTERNS = [
     Case("ban --words , x", 2, "--words names no word"),
     Case("ban --words '*' x", 1, "a star alone"),
     Case("ban --words a --allow '*' x", 1, "a star alone"),
-    Case(["ban", "--words", "a\udcff", "x"], 1, "is no valid text"),
+    Case(["ban", "--words", "a\udcff", "x"], 1, "is not valid text"),
     Case(["ban", "--words", "\u200b", "--normalize", "x"], 1, "nothing is left when it is normalized"),
     Case(["ban", "--words", f"a{_MARKS}", "x"], 1, "too many combining marks on one letter"),
     Case("ban --words-file /no/such/file x", 1, "/no/such/file"),

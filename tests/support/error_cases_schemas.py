@@ -169,7 +169,7 @@ SCHEMAS = [
     Case([*_CHECK.split(), json.dumps(_MANY_SCOPES)], 2, "dynamic references make more than 1,000 schemas"),
     Case([*_CHECK.split(), '{"$ref": "#"}'], 2, "goes round in a circle"),
     Case([*_CHECK.split(), '{"allOf": [{"$anchor": "a"}, {"$anchor": "a"}]}'], 2, "has the name a already"),
-    Case([*_CHECK.split(), '{"pattern": "a("}'], 2, '"pattern" is no pattern'),
+    Case([*_CHECK.split(), '{"pattern": "a("}'], 2, '"pattern" is not a pattern'),
     # --- made of records
     Case("gen --like no-such-file x", 1, "cannot read the records no-such-file: No such file"),
     Case("gen --like r.jsonl x", 1, "r.jsonl, line 2, column 4: not valid JSON", files(r__jsonl="{}\n [1,]")),

@@ -114,7 +114,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("reference/words.py", "must end with *", _LIBRARY),
     ("index/open_file.py", "was cut short while it was in use", "another program must cut the file in that moment"),
     ("checked_texts.py", "{self.name}: {error.strerror}", "a folder is told before; else the disk must fail"),
-    ("jobs/instructions.py", "is no JSON", _LIBRARY),
+    ("jobs/instructions.py", "is not JSON", _LIBRARY),
     ("jobs/prompts.py", "cannot read {self.name}: {error", "the disk must fail while the file is read"),
     ("jobs/run.py", "batch_size must be at most", _REFUSED),
     ("jobs/run.py", "workers must be at most", _REFUSED),
@@ -128,7 +128,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("gguf/header.py", "no model {name}: {error.strerror}", "the disk must fail while the file is read"),
     ("models/readable.py", "the text is longer than", "the limit of tokens is lowered to the context"),
     ("models/readable.py", "there is no token", "told when the prompt is read"),
-    ("vocabulary/tokenizer.py", "is no tokenizer of transformers", _LIBRARY),
+    ("vocabulary/tokenizer.py", "is neither a tokenizer of transformers", _LIBRARY),
     (
         "vocabulary/tokenizer.py",
         "its decoder is a program without a description",

@@ -84,7 +84,7 @@ def test_a_slow_tokenizer_is_refused() -> None:
 
 @pytest.mark.parametrize("thing", ["gpt2", None, object()])
 def test_what_is_no_tokenizer_is_refused(thing: Any) -> None:
-    with pytest.raises(VocabularyError, match=f"{type(thing).__name__} is no tokenizer"):
+    with pytest.raises(VocabularyError, match=f"{type(thing).__name__} is neither a tokenizer"):
         Vocabulary.from_tokenizer(thing)
 
 

@@ -51,7 +51,7 @@ def ban(
         typer.Option(
             min=0,
             metavar="N",
-            help="List only so many, the shortest first; the others are counted.",
+            help="List only N, the shortest first; the others are counted.",
             rich_help_panel=_INSTEAD,
         ),
     ] = 1000,
@@ -69,7 +69,7 @@ def ban(
         sfgen ban --words talk,listen --seed 1 --json 'Can we talk?' | jq '.rollbacks | length'
 
     The tokens that spell a phrase; no model is run:
-        sfgen ban --words 'fuck you' --routes
+        sfgen ban --words 'small talk' --routes
 
     A word is found in the text, however the tokenizer cuts it. When one is complete, the text goes back to where it
     began and takes another way; what was written to stdout is never taken back.

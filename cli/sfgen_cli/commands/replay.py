@@ -46,7 +46,7 @@ def replay(
         typer.Option(
             min=0,
             metavar="MS",
-            help="Rest so many milliseconds at each step. Default: the pace of the run itself, without longer pauses.",
+            help="Rest MS milliseconds at each step. Default: the pace of the run itself, without longer pauses.",
             show_default=False,
         ),
     ] = None,

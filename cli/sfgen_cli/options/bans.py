@@ -34,8 +34,8 @@ WordsFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Banned words, one a line, # comments; [bold]-[/] is stdin. All else is literal, quotes and commas too: "
-        "such lines are told.",
+        help="Banned words, one a line, # comments; [bold]-[/] is stdin. All else is literal, quotes and commas too; "
+        "a note on stderr names such lines.",
         rich_help_panel=BANS,
     ),
 ]
@@ -45,7 +45,7 @@ BannedPatterns = Annotated[
         metavar="PATTERN",
         help="Python regular expression that must match nowhere in the text; repeatable. It means what it does for "
         "[bold]re.search(PATTERN, text)[/]: \\w, \\s, \\b and (?i) know all scripts, so that nothing slips through; "
-        "(?a) asks for ASCII.",
+        "(?a) in it means ASCII.",
         rich_help_panel=BANS,
     ),
 ]
@@ -64,9 +64,9 @@ Normalize = Annotated[
     bool,
     typer.Option(
         "--normalize",
-        help="See through look-alike letters (Cyrillic а for a, capital I and | for l), compatibility forms "
-        "(ｔａｌｋ), accents and invisible characters; Turkish ı and İ are i. Digits are no look-alikes, nor is rn "
-        "one of m. Traditional and simplified Chinese characters are not folded into one.",
+        help="See through confusable letters (UTS 39: Cyrillic а for a, capital I and | for l), compatibility forms "
+        "(ｔａｌｋ), accents and invisible characters; Turkish ı and İ are i. Digits are not confusable with letters, "
+        "nor is rn with m. Traditional and simplified Chinese characters are not folded into one.",
         rich_help_panel=BANS,
     ),
 ]

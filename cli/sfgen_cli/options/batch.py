@@ -67,7 +67,7 @@ BatchSize = Annotated[
         min=1,
         max=2**16,
         metavar="N",
-        help="Work on so many texts at once. From a pipe so many are waited for before the first is begun.",
+        help="Work on N texts at once. From a pipe N prompts are read before the first text is begun.",
         rich_help_panel=_MANY,
     ),
 ]

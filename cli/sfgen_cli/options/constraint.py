@@ -18,7 +18,7 @@ Regex = Annotated[
         "-r",
         metavar="PATTERN",
         help="Python regular expression. The text satisfies [bold]re.fullmatch(PATTERN, text, re.ASCII)[/]: \\w is "
-        "a-z, A-Z, 0-9 and _, which is what most patterns mean to let out; (?u) asks for all scripts.",
+        "a-z, A-Z, 0-9 and _, which is what most patterns mean; (?u) in it takes all scripts.",
         rich_help_panel=CONSTRAINT,
     ),
 ]
@@ -54,7 +54,7 @@ Schema = Annotated[
         metavar="SCHEMA",
         help="JSON Schema: a file ([bold]-[/] is stdin), or the schema itself: JSON, which begins with [bold]{[/] or "
         "is [bold]true[/], or names and types as in [bold]'name, age int'[/]. It is a file if there is one "
-        "of that name, if it ends in .json, or if it has a / but no comma and no colon with a blank behind it.",
+        "of that name, if it ends in .json, or if it has a / but no comma and no colon before a space.",
         rich_help_panel=CONSTRAINT,
     ),
 ]
@@ -102,8 +102,8 @@ Engine = Annotated[
     EngineName | None,
     typer.Option(
         help="How the pattern is followed. fast: an index of the tokens, which looks ahead; fsm: an index made with "
-        "the algorithms of Willard and Louf, over an automaton of the interegular package; naive: every token is tried "
-        "at every step. The last two are for comparison: they do not look ahead, and so may fail at "
+        "the algorithms of Willard and Louf (2023), over an automaton of the interegular package; naive: every token "
+        "is tried at every step. The last two are for comparison: they do not look ahead, and so may fail at "
         "[bold]--max-tokens[/]. Default: fast.",
         rich_help_panel=CONSTRAINT,
         show_default=False,
@@ -113,9 +113,8 @@ NoFastForward = Annotated[
     bool,
     typer.Option(
         "--no-fast-forward",
-        help="Ask the model for each token, also where the pattern leaves one text only and so just the spelling is "
-        "open. Without this such text is not asked for, and is spelled as the tokenizer "
-        "would.",
+        help="Run the model for each token, also where the pattern leaves one text only. Without this such text "
+        "(jump-forward tokens) takes no forward pass of its own, and is spelled as the tokenizer would spell it.",
         rich_help_panel=CONSTRAINT,
     ),
 ]

@@ -21,7 +21,7 @@ Prompt = Annotated[
     typer.Argument(
         metavar="PROMPT",
         help="The text to continue. What is piped in is read to its end and stands before it, a blank line between; "
-        "[bold]-[/] is what is piped in alone. Where stdin is somebody else's, as in a shell's loop, add "
+        "[bold]-[/] is what is piped in alone. Where stdin belongs to something else, as in a shell's loop, add "
         "[bold]</dev/null[/]. One that begins with [bold]-[/] is put after [bold]--[/].",
         rich_help_panel=_PROMPT,
         show_default=False,
@@ -79,8 +79,7 @@ Threads = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Threads of the processor that the model uses; without, one for a small model, else one for each "
-        "processor.",
+        help="Processor threads that the model uses. Default: one for a small model, else one for each processor.",
         rich_help_panel=_MODEL,
         show_default=False,
     ),
@@ -92,7 +91,7 @@ Offline = Annotated[
     bool,
     typer.Option(
         "--offline",
-        help="Never ask the hub: take what its cache on this machine has. HF_HUB_OFFLINE=1 does so, too.",
+        help="Never contact the hub: take what its cache on this machine has. HF_HUB_OFFLINE=1 does so, too.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -100,7 +99,7 @@ Chat = Annotated[
     bool,
     typer.Option(
         "--chat",
-        help="Put the prompt into the model's chat template, as the message of a user.",
+        help="Put the prompt into the model's chat template, as the user's message.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -108,7 +107,7 @@ System = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="What the system says, before the prompt as the message of a user, in the model's chat template.",
+        help="A system message, before the prompt as the user's message, in the model's chat template.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -226,7 +225,7 @@ Json = Annotated[
     typer.Option(
         "--json",
         help="One JSON object about each text: the text, its tokens, its seed and more. To make the model write JSON, "
-        "give a pattern.",
+        "give a schema.",
         rich_help_panel=_OUTPUT,
     ),
 ]
@@ -247,7 +246,7 @@ Slow = Annotated[
     typer.Option(
         metavar="MS",
         min=0,
-        help="Let the live view rest so many milliseconds at each step.",
+        help="Let the live view rest MS milliseconds at each step.",
         rich_help_panel=_OUTPUT,
         show_default=False,
     ),
@@ -281,11 +280,11 @@ Logprobs = Annotated[
 Strategy = Annotated[
     Literal["resample", "first-token", "mask", "exact"],
     typer.Option(
-        help="What happens when a banned match is complete. resample: draw again from where it began, with the chances "
-        "that the model gives to clean text; first-token: forbid the token that began it; mask: never write the token "
-        "that would complete it, and take nothing back. exact, with or without a ban: draw the text as a whole from "
-        "the model, on condition that all of it is allowed; at temperature 0 the likeliest text of a pattern, a schema "
-        "or a grammar.",
+        help="What happens when a banned match is complete. resample: draw again from where it began, with the "
+        "model's own probabilities of clean text; first-token: forbid the token that began it; mask: never write the "
+        "token that would complete it, and take nothing back. exact, with or without a ban: draw the text as a whole "
+        "from the model, on condition that all of it is allowed; at temperature 0 the likeliest text of a pattern, a "
+        "schema or a grammar.",
         rich_help_panel=BANS,
     ),
 ]
@@ -294,21 +293,20 @@ MaxBlock = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="With resample: hold back at most so many tokens; a longer stretch is written, and its chances are no "
+        help="With resample: hold back at most N tokens; a longer stretch is written, and its probabilities are no "
         "longer exact.",
         rich_help_panel=BANS,
     ),
 ]
 MaxRollbacks = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Fail after so many rollbacks, rather than leak.", rich_help_panel=BANS)
+    int, typer.Option(min=0, metavar="N", help="Fail after N rollbacks, rather than leak.", rich_help_panel=BANS)
 ]
 MaxPasses = Annotated[
     int,
     typer.Option(
         min=1,
         metavar="N",
-        help="With exact: fail after so many forward passes for a text, and say how much of the probability is "
-        "unknown.",
+        help="With exact: fail after N forward passes for a text, and say how much of the probability is unknown.",
         rich_help_panel=BANS,
     ),
 ]
@@ -327,7 +325,7 @@ MaxMemory = Annotated[
     typer.Option(
         parser=_size,
         metavar="SIZE",
-        help="With exact: keep at most so many bytes of the model's scores, such as 2GB; others are asked for again. "
+        help="With exact: keep at most SIZE bytes of the model's scores, such as 2GB; others are computed again. "
         "No text depends on it.",
         show_default="512MB",
         rich_help_panel=BANS,

@@ -114,8 +114,7 @@ class WrittenGrammarOptions(GrammarOptions):
         typer.Option(
             metavar="N",
             min=0,
-            help="With a grammar for Lark: write at most so many ignored characters in a row, such as blanks. "
-            "Default: 1.",
+            help="With a grammar for Lark: write at most N ignored characters in a row, such as spaces. Default: 1.",
             rich_help_panel=CONSTRAINT,
             show_default=False,
         ),

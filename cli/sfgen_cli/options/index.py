@@ -56,7 +56,9 @@ class Vocabularies:
     offline: Annotated[
         bool,
         typer.Option(
-            "--offline", help="Never ask the hub: take what its cache on this machine has.", rich_help_panel=_VOCABULARY
+            "--offline",
+            help="Never contact the hub: take what its cache on this machine has.",
+            rich_help_panel=_VOCABULARY,
         ),
     ] = False
 
@@ -133,7 +135,7 @@ class Looks:
         typer.Option(
             metavar="N",
             min=1,
-            help="So many matching texts: the shortest, then some of every branch.",
+            help="N matching texts: the shortest, then some of every branch.",
             rich_help_panel=_LOOK,
         ),
     ] = None
@@ -185,7 +187,7 @@ class Looks:
         typer.Option(
             metavar="MS",
             min=0,
-            help="Let the marker rest so many milliseconds at each character. Default: 300.",
+            help="Let the marker rest MS milliseconds at each character. Default: 300.",
             rich_help_panel=_FORM,
             show_default=False,
         ),

@@ -26,7 +26,7 @@ class SchemaOptions:
     spacing: Annotated[
         Literal["spaced", "compact", "any"] | None,
         typer.Option(
-            help="With --schema. spaced: a blank after each comma and colon; compact: none; any: the model chooses. "
+            help="With --schema. spaced: a space after each comma and colon; compact: none; any: the model chooses. "
             "Default: spaced.",
             rich_help_panel=CONSTRAINT,
             show_default=False,
@@ -37,7 +37,7 @@ class SchemaOptions:
         typer.Option(
             metavar="N",
             min=0,
-            help="With --schema: each property and item on a line of its own, N blanks further in at each depth.",
+            help="With --schema: each property and item on a line of its own, N spaces further in at each depth.",
             rich_help_panel=CONSTRAINT,
         ),
     ] = None

@@ -52,7 +52,7 @@ _IN_ONE_LINE = {
     "--chat": "Put the prompt into the model's chat template.",
     "--match": "With word, talking passes when talk is banned.",
     "--model": "tiny, uniform, zip:FILE, a directory or a hub id.",
-    "--normalize": "See through look-alikes, accents and the like.",
+    "--normalize": "See through confusables, accents and the like.",
     "--format": "table, json, jsonl, schema, dot, mermaid or svg.",
     "--input": "Many prompts, as JSON Lines.",
     "--schema": "JSON Schema: a file, JSON, or 'name, age int'.",

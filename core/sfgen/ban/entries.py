@@ -150,7 +150,7 @@ def check_word(word: str, where: str) -> None:
     try:
         word.encode()
     except UnicodeEncodeError:
-        raise BannedWordsError(f"{where} is no valid text: {word!r}", hint="Give it in UTF-8.") from None
+        raise BannedWordsError(f"{where} is not valid text: {word!r}", hint="Give it in UTF-8.") from None
 
 
 def parse_all(

@@ -43,7 +43,7 @@ class StopStrings:
         try:
             return cls(tuple(dict.fromkeys(text.encode() for text in stop)))
         except UnicodeEncodeError as error:
-            raise UsageError(f"a stop string is no valid text: {error.object!r}", hint="Give it in UTF-8.") from None
+            raise UsageError(f"a stop string is not valid text: {error.object!r}", hint="Give it in UTF-8.") from None
 
     def find(self, data: bytes | bytearray, searched: int = 0) -> int | None:
         """Return where the first whole stop string begins, or ``None``.

@@ -29,7 +29,7 @@ def destination_of(path: Path) -> Path:
     except (OSError, ValueError) as error:  # links in a circle, a name with a zero byte
         raise _unwritable(path, error) from None
     if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise IndexFileError(f"cannot write {path}: it is {kind}", hint="Name another file.")
     return destination
 

@@ -205,9 +205,10 @@ class BaseGuide(Steps, Generic[Position]):
             return tokens
         if self.room == 0:
             raise GenerationError(
-                f"the limit of {self.max_tokens} tokens is reached, and the text is no match yet", hint=self.limit_hint
+                f"the limit of {self.max_tokens} tokens is reached, and the text is not a match yet",
+                hint=self.limit_hint,
             )
-        raise DeadEnd("no token of the vocabulary can follow, and the text is no match yet", hint=self.dead_end_hint)
+        raise DeadEnd("no token of the vocabulary can follow, and the text is not a match yet", hint=self.dead_end_hint)
 
     def _tokens_within_limit(self) -> Int32:
         """The text tokens after which an end is still within the limit and can be written at all."""

@@ -45,7 +45,7 @@ class OpenFile:
         weakref.finalize(self, os.close, self._descriptor).atexit = False
         status = os.fstat(self._descriptor)
         if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise IndexFileError(f"cannot read {path}: it is {kind}")
         self.size = status.st_size
         own = f"/dev/fd/{self._descriptor}"

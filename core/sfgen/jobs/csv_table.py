@@ -74,7 +74,7 @@ class CsvTable:
         if self._is_cut:
             return PromptRecord(line, None, fault=f"longer than {_LONGEST_CELL:,} bytes")
         if any(_is_no_text(cell) for cell in row):
-            return PromptRecord(line, None, fault="no UTF-8")
+            return PromptRecord(line, None, fault="not valid UTF-8")
         if len(row) != len(self._header):
             fault = f"the number of cells is {len(row)}, and of columns {len(self._header)}"
             return PromptRecord(line, None, fault=fault)

@@ -106,7 +106,7 @@ class EarlierLines:
 
     def _compare(self, number: int, slot: Slot, found: dict[str, Any], job: object) -> None:
         if not found:
-            raise self._foreign(number, "it is no record")
+            raise self._foreign(number, "it is not a record")
         if "run" not in found:
             self._compare_all(number, slot, found)
             return

@@ -117,7 +117,7 @@ def _constraint(kind: ConstraintKind, value: Any) -> OwnConstraint:
     try:
         return OwnConstraint(kind, json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise UsageError(f'{kind} in "sfgen" is no JSON: {error!s:.60}') from None
+        raise UsageError(f'{kind} in "sfgen" is not JSON: {error!s:.60}') from None
 
 
 def _texts(key: str, value: object) -> list[str]:

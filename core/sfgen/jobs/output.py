@@ -82,7 +82,7 @@ class OutputFile:
     def _check(self, *, replace: bool) -> None:
         if not self._is_regular:
             if self._keep:
-                raise OutputError(f"cannot read {self.path} again: it is no regular file", path=self.path)
+                raise OutputError(f"cannot read {self.path} again: it is not a regular file", path=self.path)
             return
         self._lock()
         size = os.fstat(self._file).st_size

@@ -56,7 +56,7 @@ def record_of(number: int, value: object) -> PromptRecord:
         value: The value.
     """
     if not isinstance(value, Mapping):
-        fault = f"no JSON object but {_KINDS.get(type(value), 'a number')}"
+        fault = f"{_KINDS.get(type(value), 'a number')}, not a JSON object"
         return PromptRecord(number, None, fault=fault, is_object=False)
     name = {"id": value["id"]} if "id" in value else {}
     others = {key: item for key, item in value.items() if key not in OUR_KEYS}
@@ -84,7 +84,7 @@ def _fault(value: Mapping[str, Any], own: Instructions | None, prompt: object) -
         return f'no "prompt" in the object{", which has " + keys + more if keys else ""}'
     if not isinstance(prompt, str):
         kind = "an object" if isinstance(prompt, dict) else _KINDS.get(type(prompt), "a number")
-        return f'"prompt" is no string but {kind}'
+        return f'"prompt" is {kind}, not a string'
     try:
         prompt.encode()
     except UnicodeEncodeError as error:

@@ -209,7 +209,7 @@ def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        return PromptRecord(number, None, fault=f"no UTF-8: byte {error.start + 1} of the line")
+        return PromptRecord(number, None, fault=f"not valid UTF-8: byte {error.start + 1} of the line")
     if plain:
         return PromptRecord(number, text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text)
     if not text.strip(" \t\r\n"):
@@ -217,7 +217,8 @@ def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
     try:
         value = json.loads(text, parse_constant=_constant, parse_float=_float)
     except json.JSONDecodeError as error:
-        return PromptRecord(number, None, fault=f"no JSON: {error.msg} at character {error.pos + 1}", is_object=False)
+        fault = f"not valid JSON: {error.msg} at character {error.pos + 1}"
+        return PromptRecord(number, None, fault=fault, is_object=False)
     except ValueError as error:  # of the two functions, or a whole number of thousands of digits
         return PromptRecord(number, None, fault=f"JSON that cannot be kept: {str(error).partition(';')[0]}")
     except RecursionError:
@@ -226,7 +227,7 @@ def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
 
 
 def _constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _float(digits: str) -> float:

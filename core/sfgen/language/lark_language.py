@@ -140,7 +140,7 @@ class LarkLanguage:
             refused = self._grammar.refusal(arguments.data("data", data).decode())
             reason = None if refused is None else refused.reason
         except UnicodeDecodeError:
-            reason = "it is no UTF-8"
+            reason = "it is not valid UTF-8"
         return None if reason is None else {"grammar": self.start, "refused by": "lark", "reason": reason}
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:

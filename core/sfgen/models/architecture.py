@@ -32,7 +32,7 @@ def auto_class(config: Any, name: str) -> Any:
         return AutoModelForCausalLM
     if reads_pictures(kind):  # they also read texts without pictures
         return AutoModelForImageTextToText
-    raise ModelError(f"{name} is no causal language model: transformers has none of the type {kind}", hint=_HINT)
+    raise ModelError(f"{name} is not a causal language model: transformers has none of the type {kind}", hint=_HINT)
 
 
 def check_continues_text(config: Any, name: str) -> None:
@@ -50,12 +50,12 @@ def check_continues_text(config: Any, name: str) -> None:
     kind = config.model_type
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(
-            f"{name} is no causal language model: {kind} reads one text and writes another (encoder and decoder)",
+            f"{name} is not a causal language model: {kind} reads one text and writes another (encoder and decoder)",
             hint=_HINT,
         )
     if not _has_own_code(config) and _fills_gaps(config):
         raise ModelError(
-            f"{name} is no causal language model: {kind} is an encoder, which fills gaps and continues nothing",
+            f"{name} is not a causal language model: {kind} is an encoder, which fills gaps and continues nothing",
             hint=_HINT,
         )
 
@@ -73,7 +73,7 @@ def check_class(network: Any, name: str) -> None:
     check_continues_text(network.config, name)
     if not _has_own_code(network.config) and not network.can_generate():
         raise ModelError(
-            f"{name} is no causal language model: {type(network).__name__} does not score the next token",
+            f"{name} is not a causal language model: {type(network).__name__} does not score the next token",
             hint="Load it with AutoModelForCausalLM.from_pretrained().",
         )
 

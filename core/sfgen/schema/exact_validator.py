@@ -103,7 +103,7 @@ def _check_patterns(document: SchemaDocument) -> None:
             except PatternUnreadableError as error:
                 keyword = "pattern" if place.endswith("/pattern") else "patternProperties"
                 raise document.error(
-                    f'"{keyword}" is no pattern: {error}', place, of_name=keyword != "pattern"
+                    f'"{keyword}" is not a pattern: {error}', place, of_name=keyword != "pattern"
                 ) from None
 
 

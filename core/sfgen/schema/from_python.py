@@ -68,7 +68,7 @@ def _text(text: str, pointer: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise SchemaError(f"{text[error.start]!r} is half of a surrogate pair, which is no text", pointer) from None
+        raise SchemaError(f"{text[error.start]!r} is half of a surrogate pair, which is not text", pointer) from None
     return text
 
 

@@ -156,7 +156,7 @@ def _object(line: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise _NoObjectError(f"not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
-        raise _NoObjectError(f"no JSON: {error.msg} at character {error.pos + 1}") from None
+        raise _NoObjectError(f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:
         raise _NoObjectError("JSON that is nested too deeply") from None
     except ValueError:  # of a whole number
@@ -168,7 +168,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 def _foreign(name: str, number: int, problem: str) -> NoTrace:
     return NoTrace(
-        f"{name} is no trace of sfgen: line {number}: {problem}",
+        f"{name} is not a trace of sfgen: line {number}: {problem}",
         hint="A trace is what a sfgen.trace.TraceFile writes.",
     )
 

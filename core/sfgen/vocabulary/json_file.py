@@ -45,7 +45,7 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise VocabularyError(
-            f"{path}, line {line}: byte {error.start} is no UTF-8", hint="Save the file with the encoding UTF-8"
+            f"{path}, line {line}: byte {error.start} is not valid UTF-8", hint="Save the file with the encoding UTF-8"
         ) from None
 
 
@@ -55,7 +55,7 @@ def _parse(path: Path, text: str) -> Any:
     except json.JSONDecodeError as error:
         line = text.split("\n")[error.lineno - 1]
         raise VocabularyError(
-            f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}",
+            f"{path}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}",
             details=caret_lines(line, error.colno - 1),
             hint=_SHAPE,
         ) from None
@@ -94,7 +94,7 @@ def _token(path: Path, place: str, token: Any) -> bytes:
         raise VocabularyError(f"{path}: {place} is {_kind(token)}, and must be a string", hint=_SHAPE)
     if not _is_text(token):
         raise VocabularyError(
-            f"{path}: {place} has half of a surrogate pair, which is no text",
+            f"{path}: {place} has half of a surrogate pair, which is not text",
             hint="Bytes that are no text cannot be written in this file; pass them to Vocabulary(tokens) from Python",
         )
     return token.encode()

@@ -71,7 +71,7 @@ def fast_tokenizer(hf_tokenizer: Any) -> Any:
         return backend
     name = type(hf_tokenizer).__name__
     if not hasattr(hf_tokenizer, "convert_ids_to_tokens"):
-        raise VocabularyError(f"{name} is no tokenizer of transformers, nor a tokenizers.Tokenizer")
+        raise VocabularyError(f"{name} is neither a tokenizer of transformers nor a tokenizers.Tokenizer")
     raise VocabularyError(
         f"{name} is a slow tokenizer: a program, with no description to read its tokens' bytes from",
         hint="Use a tokenizer with a tokenizer.json",

@@ -255,7 +255,7 @@ class ExactLoop(Loop):
             f"gave up after {self.max_passes} forward passes: {_share(self._unknown)} of the probability is unknown",
             details=(f"  known to be allowed: {_share(self._known)}, and none of it was drawn",),
             hint=ParameterText(
-                "Raise max_passes, or choose another strategy, which is no exact draw.", "max_passes", "strategy"
+                "Raise max_passes, or choose another strategy, which is not an exact draw.", "max_passes", "strategy"
             ),
         )
 

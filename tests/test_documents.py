@@ -1,0 +1,110 @@
+"""The documents hold together: links lead somewhere, and commands that no test can run have options that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+import typer
+from document_examples import commands_not_run
+from document_links import anchors, links
+from documents import DOCUMENTS, ROOT, name_of
+from imports import imports, modules
+
+from sfgen_cli.app import app
+
+NOT_RUN = [(document, call) for document in DOCUMENTS for call in commands_not_run(document.read_text("utf-8"))]
+READ_IN_FIVE_MINUTES = 250  # lines
+
+
+def broken_links(document: Path, root: Path = ROOT) -> list[str]:
+    """The links to other files and to headings that lead nowhere, or out of the repository."""
+    found = links(document.read_text("utf-8"))
+    return [link for link in found if "://" not in link and not _leads(link, document, root)]
+
+
+def _leads(link: str, document: Path, root: Path) -> bool:
+    path, _, anchor = unquote(link).partition("#")
+    target = (document.parent / path).resolve() if path else document
+    if not target.exists() or not target.is_relative_to(root):
+        return False
+    return not anchor or (target.suffix == ".md" and anchor in anchors(target.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(document: Path) -> None:
+    assert broken_links(document) == []
+
+
+def test_there_are_links_to_look_at() -> None:
+    found = {link for document in DOCUMENTS for link in links(document.read_text("utf-8"))}
+    assert any(link.endswith(".svg") for link in found)
+    assert any(".md#" in link for link in found)
+    assert any(link.startswith("#") for link in found)
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# Here\n`[no link](nowhere.md)`\n")
+    document = tmp_path / "a.md"
+    document.write_text(
+        "# One\n# One\n[a](other.md#here) [b](other.md#there) ![c](gone.svg) [d](#one-1) [e](#one-2)\n"
+        "| [f](gone.md) | [g](../above.md) |\n| --- | --- |\n| [h](other.md) | [i](https://example.org) |\n"
+    )
+    assert broken_links(document, tmp_path) == ["other.md#there", "gone.svg", "#one-2", "gone.md", "../above.md"]
+
+
+@pytest.mark.parametrize(("document", "call"), NOT_RUN, ids=[" ".join(call)[:60] for _, call in NOT_RUN])
+def test_commands_that_are_not_run_can_be_read(document: Path, call: list[str]) -> None:
+    group: Any = typer.main.get_command(app)
+    _, name, *arguments = call
+    assert name in group.commands
+    context = group.commands[name].make_context(name, list(arguments))
+    assert context.params
+
+
+def test_the_first_page_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= READ_IN_FIVE_MINUTES
+
+
+def test_the_reference_has_each_option_of_each_command_once() -> None:
+    _, reference = (ROOT / "cli" / "README.md").read_text("utf-8").split("## Command reference\n")
+    assert len(set(_rows(reference))) == len(_rows(reference))
+    group: Any = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        own = _rows(reference.partition(f"### `sfgen {name} ")[2].partition("\n### ")[0])
+        shared = [row for row in _rows(reference) if len(row) == 3 and name in row[1].split(", ")]
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                found = [row for row in [*own, *shared] if f"`{max(parameter.opts, key=len)}`" in row[0]]
+                assert len(found) == 1, (name, parameter.opts)
+
+
+def _rows(text: str) -> list[tuple[str, ...]]:
+    """The cells of each row of the tables about options."""
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    return [tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]) for line in lines]
+
+
+def test_the_graph_of_imports_is_that_of_the_sources() -> None:
+    text = (ROOT / "core" / "README.md").read_text("utf-8")
+    drawn = set(re.findall(r"^  (\w+) --> (\w+)$", text, re.MULTILINE))
+    packages = {package for edge in drawn for package in edge}
+    made = {
+        (_package(module), _package(target))
+        for module, targets in imports(modules()).items()
+        for target in targets
+        if {_package(module), _package(target)} <= packages and _package(module) != _package(target)
+    }
+    assert drawn <= made
+    reached = set(drawn)
+    for _ in packages:
+        reached |= {(one, three) for one, two in reached for other, three in drawn if two == other}
+    assert made <= reached
+    assert {"regex", "automata", "index", "decoding", "models", "jobs", "sfgen_cli"} <= packages
+
+
+def _package(module: str) -> str:
+    return module.split(".")[1] if module.startswith("sfgen.") else module.partition(".")[0]
