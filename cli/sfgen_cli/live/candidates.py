@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfgen import TokenChosen
 from sfgen.decoding import Candidate
 from sfgen_cli.live.moment import Asked, Moment
 from sfgen_cli.live.rows import STRUCK, Row, columns, fitted, fitted_row, flowed, quoted
@@ -40,9 +39,7 @@ def likely(moment: Moment, width: int, *, side_by_side: bool) -> list[Row]:
         rows = _column("before the mask", outlook.before, chosen, width)
         rows += _column(took, outlook.after, chosen, width)
     rows += flowed([[(part, "")] for part in why_allowed(moment, asked)], width)
-    is_past = asked is not moment.coming and (
-        asked.position != len(moment.tokens) - 1 or not isinstance(moment.last, TokenChosen)
-    )
+    is_past = asked is not moment.coming and not moment.is_at(asked)
     return [[(part, f"{style} dim") for part, style in row] for row in rows] if is_past else rows
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sfgen.automata.label import CUT
 from sfgen.errors import SfgenError
-from sfgen_cli.live.expected import one_of
+from sfgen_cli.live.expected import next_of_choices, one_of
 from sfgen_cli.live.marked import marked_pieces
-from sfgen_cli.live.moment import Token
+from sfgen_cli.live.moment import Moment, Token
 from sfgen_cli.live.rows import Row, visible, wrapped
 
 if TYPE_CHECKING:
     from sfgen.regex.position_automaton import PatternPlaces, Place, Span
+    from sfgen.trace.scene import Scene
 
 _AT_FIRST = 0.1  # seconds that the steps through the pattern may take,
 _SHARE = 0.02  # and the share of all time that they may take from then on
@@ -48,6 +49,30 @@ class _Reached:
     token: Token | None
     place: Place
     half: bytes
+
+
+def following_of(scene: Scene, *, patient: bool) -> Following | None:
+    """Follow the pattern of a run; ``None`` if it has none, or if the pattern is only a part of the text's.
+
+    Args:
+        scene: What is known of the run.
+        patient: As ``Following`` takes it.
+    """
+    if scene.pattern is None or scene.when is not None:
+        return None
+    return Following(scene.pattern, patient=patient)
+
+
+def expected_at(moment: Moment, following: Following | None) -> str:
+    """Say what can be read in the present state; empty if that is not known.
+
+    Args:
+        moment: The run at one moment.
+        following: Of its pattern.
+    """
+    if moment.start is None:
+        return ""
+    return next_of_choices(moment) if following is None else following.expected(moment.text_tokens)
 
 
 class Following:

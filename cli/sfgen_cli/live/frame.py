@@ -14,8 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from sfgen_cli.live import candidates, sections
-from sfgen_cli.live.expected import next_of_choices
-from sfgen_cli.live.following import Following
+from sfgen_cli.live.following import expected_at, following_of
 from sfgen_cli.live.moment import Moment
 from sfgen_cli.live.rows import Row, columns, fitted_row
 
@@ -59,9 +58,7 @@ class Layout:
 
     def __init__(self, moment: Moment, *, patient: bool) -> None:
         self._moment = moment
-        pattern = moment.scene.pattern
-        is_whole = pattern is not None and moment.scene.when is None
-        self._following = Following(pattern, patient=patient) if is_whole and pattern is not None else None
+        self._following = following_of(moment.scene, patient=patient)
         self._size = (0, 0)
         self._most: dict[str, int] = {}  # rows that a section had at this size
 
@@ -102,7 +99,7 @@ class Layout:
             yield Section("part", 6, sections.part(moment, scene.after, width))
         text_rows = max(_FEWEST_TEXT_ROWS, min(_MOST_TEXT_ROWS, room // 3))
         yield Section("text", 0, sections.text(moment, width, text_rows), keeps_last=True)
-        yield Section("step", 2, sections.step(moment, width, self._expected()))
+        yield Section("step", 2, sections.step(moment, width, expected_at(moment, self._following)))
         if scene.tells_where and moment.states:
             yield Section("where", 2, sections.where(moment, width))
         elif moment.states and (scene.is_guided or moment.has_states):
@@ -119,14 +116,6 @@ class Layout:
         yield Section("", 2, sections.figures(moment, width))
         if hint:
             yield Section("", 1, [fitted_row([(hint, "reverse")], width)])
-
-    def _expected(self) -> str:
-        """What can be read in the present state; empty if that is not known."""
-        if self._moment.start is None:
-            return ""
-        if self._following is not None:
-            return self._following.expected(self._moment.text_tokens)
-        return next_of_choices(self._moment)
 
     def _steady(self, section: Section) -> Section:
         """The section with as many rows as it ever had."""

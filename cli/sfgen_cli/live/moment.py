@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field, replace
 
@@ -124,6 +125,7 @@ class Moment:
     forced: int = 0
     forward_passes: int = 0
     scored: PrefixScored | None = None
+    _states_beside_0: int = 0
     _crossing: tuple[Token, Token] | None = (
         None  # a token that holds the end of the marker, and what the text has of it
     )
@@ -157,6 +159,12 @@ class Moment:
         """The text so far."""
         return b"".join(token.data for token in self.tokens)
 
+    def data_from(self, begin: int) -> bytes:
+        """The text so far from a byte on."""
+        first = max(0, bisect_right(self.tokens, begin, key=lambda token: token.offset) - 1)
+        rest = b"".join(token.data for token in self.tokens[first:])
+        return rest[begin - self.offset(first) :]
+
     @property
     def length(self) -> int:
         """Bytes of the text so far."""
@@ -173,6 +181,10 @@ class Moment:
         """The forward pass whose candidates are looked at."""
         return self.coming or self.asked
 
+    def is_at(self, asked: Asked) -> bool:
+        """Whether the last step is the token of a forward pass."""
+        return asked.position == len(self.tokens) - 1 and isinstance(self.last, TokenChosen)
+
     @property
     def is_forced(self) -> bool:
         """Whether the last step was a forced token."""
@@ -181,7 +193,7 @@ class Moment:
     @property
     def has_states(self) -> bool:
         """Whether the guide's position changes; that of free text is always 0."""
-        return any(state != "0" for state in self.states)
+        return self._states_beside_0 > 0
 
     @property
     def held_from(self) -> int:
@@ -230,8 +242,9 @@ class Moment:
     def _chosen(self, event: TokenChosen) -> None:
         self._cut(event.position)
         self.tokens.append(Token(event.token_id, event.data, self.length, event.forced))
-        self.states = self.states or [str(event.state)]
-        self.states.append(str(event.next_state) if event.described is None else event.described)
+        if not self.states:
+            self._add_state(str(event.state))
+        self._add_state(str(event.next_state) if event.described is None else event.described)
         self.forced += event.forced
         self.forward_passes = max(self.forward_passes, event.forward_passes)
         self.last, self.watch = event, event.watch
@@ -263,4 +276,9 @@ class Moment:
         for later in [place for place in self.tried if place > position]:
             del self.tried[later]
         self.closed = min(self.closed, position)
+        self._states_beside_0 -= sum(state != "0" for state in self.states[position + 1 :])
         del self.states[position + 1 :]
+
+    def _add_state(self, state: str) -> None:
+        self.states.append(state)
+        self._states_beside_0 += state != "0"

@@ -204,7 +204,7 @@ def ban(moment: Moment, width: int) -> list[Row]:
     watch = moment.watch
     held = 0 if moment.finish_reason is not None else len(moment.tokens) - moment.closed
     if watch is not None and watch.open_from is not None:
-        begun = moment.data[max(0, watch.open_from) :]
+        begun = moment.data_from(max(0, watch.open_from))
         shown = fitted(quoted(begun), width // 3)
         before = f"{CUT} " if watch.open_from < 0 else ""  # it begins in the prompt
         words = ", ".join(on_one_line(word) for word in watch.words[:_WORDS_SHOWN])

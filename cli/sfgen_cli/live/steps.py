@@ -14,7 +14,7 @@ def is_step(event: Event) -> bool:
 
 
 def step_ends(events: Sequence[Event]) -> list[int]:
-    """Count the events until the end of each step.
+    """Count the events until the end of each step; what stands before the first belongs to it.
 
     >>> from sfgen.decoding import BlockMoved
     >>> step_ends([BlockMoved(3, 40), BlockClosed(3), TextReleased("a"), BlockMoved(4, 40)])
