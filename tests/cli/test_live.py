@@ -55,8 +55,8 @@ def test_a_rollback_is_shown() -> None:
     shown = plain(seen.raw)
     assert re.search(r"↶ \d+ took back '(talk|listen)", shown)
     assert "is banned" in shown
-    assert re.search(r"\d tokens? from place \d+", shown)
-    assert re.search(r"'[^']*'( and [\d,]+ more)? forbidden (there|at place \d+)", shown)
+    assert re.search(r"\d tokens? from position \d+", shown)
+    assert re.search(r"'[^']*'( and [\d,]+ more)? forbidden (there|at position \d+)", shown)
     assert "held back" in shown
     assert re.search("may become (talk|listen)", shown)
     assert re.search(r"\x1b\[9;31m↶ ?(talk|listen)", seen.raw)
@@ -73,7 +73,7 @@ def test_what_the_mask_does_is_shown() -> None:
     assert re.search("after the mask, which took [0-9.]+ %", shown)
     assert re.search("✗ +[0-9.]+ % ░", shown)  # forbidden
     assert re.search("▸ +[0-9.]+ % [█▏▎▍▌▋▊▉]", shown)  # chosen
-    assert re.search(r"[1-9] questions? to the model, [1-9] saved", shown)
+    assert re.search(r"[1-9] forward pass(es)?, [1-9] saved", shown)
     assert re.search("x, *1 of|forced, 1 of", shown)
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", seen.raw)  # no colour, and still each is told from the others:
     for attributes in ("1m", "3m", "4m", "7m", "9m"):

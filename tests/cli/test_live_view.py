@@ -41,7 +41,7 @@ from sfgen_cli.live.following import Following
 from sfgen_cli.live.moment import Moment, Token
 from sfgen_cli.live.rows import columns, decoded, visible
 from sfgen_cli.live.screen import rows_more
-from sfgen_cli.live.view import STEP_KEYS, LiveView
+from sfgen_cli.live.view import STEP_KEYS, LiveView, Paced
 
 _PARTS = ["a", " talk", "e", "…", "'", '"', "x" * 90, "[bold]", "[/]", "日本", "👍🏽", "👩\u200d👧", "שלום", "سلام",
           "\n", "\t", "\x07", "\x1b[2J", "\x9b", "\u0301", "\u0e31", "\u200b", "\u200d", "\u2028", "\u202e", "\u2066",
@@ -195,10 +195,10 @@ def test_what_is_held_back_is_dimmed() -> None:
     view.show(RolledBack(2, "talk", (2, 3, 4), b" or tal", 0, 0.25, 3, 2), 0)
     shown = plain_of(view)
     assert "We sing↶ or tal" in shown
-    assert "took back ' or tal' · 'talk' is banned · 3 tokens from place 2" in shown
-    assert "' ta' and 1 more forbidden at place 3" in shown
+    assert "took back ' or tal' · 'talk' is banned · 3 tokens from position 2" in shown
+    assert "' ta' and 1 more forbidden at position 3" in shown
     view.show(BlockMoved(2, 40), 0)
-    assert "40 tokens were too many to hold back: kept up to place 2" in plain_of(view)
+    assert "40 tokens were too many to hold back: kept up to position 2" in plain_of(view)
     view.show(RolledBack(1, None, (1,), b" sing", 0, None, 1, 1), 0)  # what was kept is taken back after all
     view.show(TokenChosen(1, 1, b" hum", 0, 0, 9, False, None), 0)
     view.show(TokenChosen(2, 1, b" it", 0, 0, 9, False, None), 0)
@@ -230,11 +230,117 @@ def test_the_bars() -> None:
     assert re.search("✗  50.0 % ░{6} +'no' +▸  62.5 % █{8}▏ +'yes'", wide)
     assert re.search("▸  25.0 % █{3}▎ +'yes' + 37.5 % █{4}▉ +⟨end⟩", wide)
     assert "after the mask, which took 60.0 %" in wide
-    assert narrow.index("▸  62.5 %") < narrow.index("✗  50.0 %")
-    assert "1 token in 2.0 s, 0.5 a second · 1 question to the model, 0 saved" in wide
+    assert narrow.index("✗  50.0 %") < narrow.index("▸  62.5 %")  # before stands above after
+    assert narrow.index("before the mask") < narrow.index("after the mask") < narrow.index("▸  62.5 %")
+    assert "1 token in 2.0 s, 0.5 a second · 1 forward pass, 0 saved" in wide
     view.show(TokenChosen(1, 2, b"yes", 1, 1, 1, True, None, 1), 4)
     assert "forced, 1 of 9 allowed" in plain_of(view)
-    assert "2 tokens in 4.0 s, 0.5 a second · 1 question to the model, 1 saved" in plain_of(view)
+    assert "2 tokens in 4.0 s, 0.5 a second · 1 forward pass, 1 saved" in plain_of(view)
+
+
+LISTEN = Outlook(
+    (Candidate(1, b" listen", False, 0.6, 0.6), Candidate(2, b" help", False, 0.2, 0.2)),
+    (Candidate(1, b" listen", False, 0.6, 0.6), Candidate(2, b" help", False, 0.2, 0.2)),
+    0.0,
+)
+
+
+def test_why_a_banned_word_stays_allowed() -> None:
+    """It is the likeliest after the mask, and another token is chosen: one line says why, before and after it was tried."""
+    view = LiveView(Scene("I am here to", "m", 9, words=("listen",)))
+    view.show(TokenChosen(0, 2, b" help", 0, 0, 9, False, None, 1, LISTEN), 0)
+    assert "' listen' stays allowed: it is taken back only if the banned word 'listen' ends there" in plain_of(view)
+    view = LiveView(Scene("I am here to", "m", 9, words=("listen",)))
+    view.show(TokenChosen(0, 1, b" listen", 0, 0, 9, False, None, 1, LISTEN), 0)
+    assert "stays allowed" not in plain_of(view)  # it is chosen
+    view.show(TokenChosen(1, 3, b".", 0, 0, 9, False, None, 2), 0)
+    view.show(RolledBack(0, "listen", (1, 3), b" listen.", 0, 0.6, 1, 2085), 0)
+    view.show(TokenChosen(0, 2, b" help", 0, 0, 9, False, None, 2, LISTEN), 0)
+    shown = plain_of(view, 120)
+    assert "' listen' stays allowed: it may still become a longer word" in shown
+    assert "2,085 tokens that would end it are forbidden behind it" in shown
+    view.show(TokenChosen(1, 2, b" listen", 0, 0, 9, False, None, 3, LISTEN), 0)  # elsewhere nothing was tried
+    assert "2,085" not in plain_of(view, 120).partition("pos 1")[2].partition("undone")[0]
+
+
+def test_what_is_taken_back_at_once_is_no_riddle() -> None:
+    """Neither what is no banned word, nor what the mask forbids."""
+    view = LiveView(Scene("We", "m", 9, words=("listen", "help me")))
+    other = (Candidate(1, b" listening", False, 0.6, 0.6), Candidate(4, b" listen", False, 0.2, 0.0))
+    view.show(TokenChosen(0, 2, b" help", 0, 0, 9, False, None, 1, Outlook(other, other, 0.2)), 0)
+    assert "stays allowed" not in plain_of(view)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [([], ""), ([b"2"], "expects [0-9] or -"), ([b"2", b"-"], "expects x"), ([b"2", b"-", b"x"], "expects x or the end")],
+)
+def test_a_state_comes_with_what_is_expected_there(pieces: list[bytes], expected: str) -> None:
+    view = LiveView(Scene("", "m", 9, pattern="[0-9]+-x+"))
+    for position, piece in enumerate(pieces):
+        view.show(TokenChosen(position, 0, piece, position, position + 1, 1, False, None), 0)
+    assert [part for part in re.findall("expects [^·\n]*", plain_of(view)) if part.strip() != expected] == []
+    assert (f"state {len(pieces) - 1} → {len(pieces)} · {expected}" in plain_of(view)) == bool(pieces)
+    if len(pieces) == 3:
+        view.show(RolledBack(1, None, (0, 0), b"-x", 1, None, 1, 1), 0)
+        assert "state 1 · expects [0-9] or -" in plain_of(view)
+        view.show(Finished(Result("", (), "complete", 0, 0, 0)), 0)
+        assert "expects" not in plain_of(view)
+
+
+def test_the_states_of_choices_come_with_what_is_expected_there() -> None:
+    view = LiveView(Scene("", "m", 9, choices=("hot", "hotel", "cold")))
+    for position, (piece, expected) in enumerate([(b"ho", "t"), (b"t", "e or the end")]):
+        view.show(TokenChosen(position, 0, piece, position, position + 1, 1, False, None), 0)
+        assert f"state {position} → {position + 1} · expects {expected} ·" in plain_of(view)
+
+
+def test_after_forced_tokens_the_table_moves_on() -> None:
+    """To the candidates of the next position where they are known; the old ones are shown no more."""
+    old = (Candidate(1, b"old", False, 0.5, 0.5),)
+    new = (Candidate(2, b"new", False, 0.5, 1.0), Candidate(3, b"other", False, 0.3, 0.0))
+    following = TokenChosen(2, 2, b"new", 2, 3, 1, False, None, 2, Outlook(new, new[:1], 0.5))
+    view = LiveView(Scene("", "m", 9, pattern="old-new"))
+    view.show(TokenChosen(0, 1, b"old", 0, 1, 9, False, None, 1, Outlook(old, old, 0)), 0)
+    assert "'old'" in plain_of(view).partition("pos 0")[2]
+    view.show(TokenChosen(1, 7, b"-", 1, 2, 1, True, None, 1), 0)
+    table = plain_of(view).partition("pos 1")[2]
+    assert "forced: nothing else could stand here, so the model is not asked" in table
+    assert "'old'" not in table
+    version = view.version
+    view.expect(following)
+    assert view.version != version  # so that it is drawn
+    table = plain_of(view).partition("pos 2")[2]
+    assert "  100 %" in table
+    assert "✗  30.0 %" in table
+    assert "▸" not in table  # it is not chosen yet
+    assert "'old'" not in table
+    view.show(following, 0)
+    assert "▸   100 %" in plain_of(view).partition("pos 2")[2]
+
+
+def test_a_paced_view_shows_the_next_candidates_behind_a_forced_token() -> None:
+    """The next step is there when it rests, and its candidates are shown though it is not."""
+    new = (Candidate(2, b"new", False, 0.5, 1.0),)
+    view = LiveView(Scene("", "m", 9, pattern="-new"))
+    rests: list[str] = []
+    paced = Paced(view, lambda: None, lambda: rests.append(plain_of(view)))
+    paced.show(TokenChosen(0, 7, b"-", 0, 1, 1, True, None, 0), 0)
+    paced.show(TokenChosen(1, 2, b"new", 1, 2, 1, False, None, 1, Outlook(new, new, 0.5)), 0)
+    paced.show(Finished(Result("", (), "complete", 0, 0, 0)), 0)
+    assert len(rests) == 3
+    assert "1 token in" in rests[0]
+    assert "'new'" in rests[0].partition("pos 1")[2]
+
+
+def test_at_60_columns_before_stands_above_after() -> None:
+    best = (Candidate(1, b"yes", False, 0.5, 0.5),)
+    view = LiveView(Scene("", "m", 9, pattern="(yes)+"))
+    view.show(TokenChosen(0, 1, b"yes", 0, 1, 2, False, None, 1, Outlook(best, best, 0.5)), 2)
+    rows = plain_of(view, 60).split("\n")
+    (before,) = [number for number, row in enumerate(rows) if "before the mask" in row]
+    (after,) = [number for number, row in enumerate(rows) if "after the mask" in row]
+    assert before < after
 
 
 @pytest.mark.parametrize("height", range(4, 30))

@@ -5,19 +5,35 @@ from __future__ import annotations
 import codecs
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sfgen.automata.label import CUT
 from sfgen.errors import SfgenError
+from sfgen_cli.live.expected import next_of_choices, one_of
 from sfgen_cli.live.marked import marked_pieces
-from sfgen_cli.live.moment import Token
+from sfgen_cli.live.moment import Moment, Token
 from sfgen_cli.live.rows import Row, visible, wrapped
 
 if TYPE_CHECKING:
-    from sfgen.regex.position_automaton import PatternPlaces, Place
+    from sfgen.regex.position_automaton import PatternPlaces, Place, Span
+    from sfgen.trace.scene import Scene
 
 _AT_FIRST = 0.1  # seconds that the steps through the pattern may take,
 _SHARE = 0.02  # and the share of all time that they may take from then on
+
+
+class Marks(NamedTuple):
+    """Where in a pattern a text stands.
+
+    Attributes:
+        last_read: The pieces that may have read the last character: first character, and the one past the end.
+        next: The pieces that may read the next one.
+        may_end: Whether the text may end.
+    """
+
+    last_read: tuple[Span, ...]
+    next: tuple[Span, ...]
+    may_end: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,30 @@ class _Reached:
     token: Token | None
     place: Place
     half: bytes
+
+
+def following_of(scene: Scene, *, patient: bool) -> Following | None:
+    """Follow the pattern of a run; ``None`` if it has none, or if the pattern is only a part of the text's.
+
+    Args:
+        scene: What is known of the run.
+        patient: As ``Following`` takes it.
+    """
+    if scene.pattern is None or scene.when is not None:
+        return None
+    return Following(scene.pattern, patient=patient)
+
+
+def expected_at(moment: Moment, following: Following | None) -> str:
+    """Say what can be read in the present state; empty if that is not known.
+
+    Args:
+        moment: The run at one moment.
+        following: Of its pattern.
+    """
+    if moment.start is None:
+        return ""
+    return next_of_choices(moment) if following is None else following.expected(moment.text_tokens)
 
 
 class Following:
@@ -66,12 +106,34 @@ class Following:
         rows = wrapped(_on_one_line(_around_the_mark(pieces, width * most)), width)
         return rows[:most]
 
-    def _pieces(self, tokens: list[Token]) -> Row:
+    def marks(self, tokens: list[Token]) -> Marks | None:
+        """Find the pieces of the pattern that the text has come to; ``None`` if it cannot be followed, or not in time.
+
+        Args:
+            tokens: The text so far.
+        """
         reached = self._reached(tokens)
         if reached is None or self._places is None:
-            return [(self._pattern, "")]
+            return None
         place = reached.place
-        return marked_pieces(self._pattern, self._places.last_read(place), self._places.next(place))
+        return Marks(self._places.last_read(place), self._places.next(place), self._places.may_end(place))
+
+    def expected(self, tokens: list[Token]) -> str:
+        """Say what can be read next, as the pattern writes it; empty if that is not known.
+
+        Args:
+            tokens: The text so far.
+        """
+        marks = self.marks(tokens)
+        if marks is None:
+            return ""
+        return one_of([self._pattern[start:end] for start, end in marks.next], may_end=marks.may_end)
+
+    def _pieces(self, tokens: list[Token]) -> Row:
+        marks = self.marks(tokens)
+        if marks is None:
+            return [(self._pattern, "")]
+        return marked_pieces(self._pattern, marks.last_read, marks.next)
 
     def _reached(self, tokens: list[Token]) -> _Reached | None:
         """How far the text has come; ``None`` if the pattern cannot be followed, or not in time."""

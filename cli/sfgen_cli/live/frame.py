@@ -13,8 +13,8 @@ from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 from rich.style import Style
 
-from sfgen_cli.live import sections
-from sfgen_cli.live.following import Following
+from sfgen_cli.live import candidates, sections
+from sfgen_cli.live.following import expected_at, following_of
 from sfgen_cli.live.moment import Moment
 from sfgen_cli.live.rows import Row, columns, fitted_row
 
@@ -58,9 +58,7 @@ class Layout:
 
     def __init__(self, moment: Moment, *, patient: bool) -> None:
         self._moment = moment
-        pattern = moment.scene.pattern
-        is_whole = pattern is not None and moment.scene.when is None
-        self._following = Following(pattern, patient=patient) if is_whole and pattern is not None else None
+        self._following = following_of(moment.scene, patient=patient)
         self._size = (0, 0)
         self._most: dict[str, int] = {}  # rows that a section had at this size
 
@@ -101,17 +99,17 @@ class Layout:
             yield Section("part", 6, sections.part(moment, scene.after, width))
         text_rows = max(_FEWEST_TEXT_ROWS, min(_MOST_TEXT_ROWS, room // 3))
         yield Section("text", 0, sections.text(moment, width, text_rows), keeps_last=True)
-        yield Section("step", 2, sections.step(moment, width))
+        yield Section("step", 2, sections.step(moment, width, expected_at(moment, self._following)))
         if scene.tells_where and moment.states:
             yield Section("where", 2, sections.where(moment, width))
         elif moment.states and (scene.is_guided or moment.has_states):
             yield Section("states", 7, sections.trail(moment, width))
         if moment.scored is not None:
             yield Section("search", 4, sections.search(moment.scored, width))
-        if moment.asked is not None:
-            side_by_side = width >= _SIDE_BY_SIDE
-            rows = sections.likely(moment, moment.asked, width, side_by_side=side_by_side)
-            yield Section(f"place {moment.asked.position}", 5, rows, least=2)
+        if moment.shown is not None or moment.is_forced:
+            position = len(moment.tokens) - 1 if moment.shown is None else moment.shown.position
+            rows = candidates.likely(moment, width, side_by_side=width >= _SIDE_BY_SIDE)
+            yield Section(f"pos {position}", 5, rows, least=min(2, len(rows)))
         if scene.is_ban:
             yield Section("ban", 3, sections.ban(moment, width) or [[]])
             yield Section("undone", 4, sections.history(moment, width, _HISTORY_ROWS))

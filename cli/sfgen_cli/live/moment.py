@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field, replace
 
@@ -50,8 +51,21 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True)
+class Tried:
+    """A token that was taken back for what came behind it.
+
+    Attributes:
+        event: The rollback.
+        kept: The bytes from the token on behind which tokens were ruled out; they may stand there again.
+    """
+
+    event: RolledBack
+    kept: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """The last time that the model was asked.
+    """A forward pass with what the model found likely.
 
     Attributes:
         position: Index of the token that it was asked for.
@@ -76,7 +90,9 @@ class Moment:
         states: What the guide says of its position before the first token, after it, after the second …
         last: The last event that changed the text.
         finish_reason: Why it has ended; ``None`` if it has not.
-        asked: The last question to the model that is known.
+        asked: The last forward pass whose candidates are known; ``None`` after a forced token, which had none.
+        coming: The forward pass of the position that comes next, where a forced token stands before it and it is known.
+        tried: By position and token, what was taken back for what came behind it, while the tokens before it stand.
         watch: What the ban has under way after the last token.
         closed: So many tokens stay.
         released: So many bytes were let go in a stream.
@@ -97,6 +113,8 @@ class Moment:
     last: TokenChosen | RolledBack | None = None
     finish_reason: FinishReason | None = None
     asked: Asked | None = None
+    coming: Asked | None = None
+    tried: dict[int, dict[int, Tried]] = field(default_factory=dict)
     watch: Watch | None = None
     closed: int = 0
     released: int = 0
@@ -107,6 +125,7 @@ class Moment:
     forced: int = 0
     forward_passes: int = 0
     scored: PrefixScored | None = None
+    _states_beside_0: int = 0
     _crossing: tuple[Token, Token] | None = (
         None  # a token that holds the end of the marker, and what the text has of it
     )
@@ -140,6 +159,12 @@ class Moment:
         """The text so far."""
         return b"".join(token.data for token in self.tokens)
 
+    def data_from(self, begin: int) -> bytes:
+        """The text so far from a byte on."""
+        first = max(0, bisect_right(self.tokens, begin, key=lambda token: token.offset) - 1)
+        rest = b"".join(token.data for token in self.tokens[first:])
+        return rest[begin - self.offset(first) :]
+
     @property
     def length(self) -> int:
         """Bytes of the text so far."""
@@ -152,9 +177,23 @@ class Moment:
         return self.tokens[-1].offset + len(self.tokens[-1].data) if self.tokens else 0
 
     @property
+    def shown(self) -> Asked | None:
+        """The forward pass whose candidates are looked at."""
+        return self.coming or self.asked
+
+    def is_at(self, asked: Asked) -> bool:
+        """Whether the last step is the token of a forward pass."""
+        return asked.position == len(self.tokens) - 1 and isinstance(self.last, TokenChosen)
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether the last step was a forced token."""
+        return isinstance(self.last, TokenChosen) and self.last.forced
+
+    @property
     def has_states(self) -> bool:
         """Whether the guide's position changes; that of free text is always 0."""
-        return any(state != "0" for state in self.states)
+        return self._states_beside_0 > 0
 
     @property
     def held_from(self) -> int:
@@ -165,9 +204,15 @@ class Moment:
             return max(self.offset(self.closed), self.released)
         return self.released or self.length  # only a stream that ends at a stop string holds text back
 
+    def expect(self, event: Event) -> None:
+        """Take note of the event that comes next: behind a forced token its candidates are those to look at."""
+        if isinstance(event, TokenChosen) and event.outlook is not None and self.is_forced:
+            self.coming = Asked(event.position, event.token_id, event.outlook)
+
     def take(self, event: Event, seconds: float) -> None:
         """Take note of one event."""
         self.events += 1
+        self.coming = None
         self.seconds = max(self.seconds, seconds)
         match event:
             case TokenChosen():
@@ -197,19 +242,25 @@ class Moment:
     def _chosen(self, event: TokenChosen) -> None:
         self._cut(event.position)
         self.tokens.append(Token(event.token_id, event.data, self.length, event.forced))
-        self.states = self.states or [str(event.state)]
-        self.states.append(str(event.next_state) if event.described is None else event.described)
+        if not self.states:
+            self._add_state(str(event.state))
+        self._add_state(str(event.next_state) if event.described is None else event.described)
         self.forced += event.forced
         self.forward_passes = max(self.forward_passes, event.forward_passes)
         self.last, self.watch = event, event.watch
         if event.outlook is not None:
             self.asked = Asked(event.position, event.token_id, event.outlook)
+        elif event.forced:
+            self.asked = None
         if self.struck is not None and event.position >= self.struck.position + STRUCK_FOR:
             self.struck = None
 
     def _rolled_back(self, event: RolledBack) -> None:
         there = self.tokens[event.place] if event.place < len(self.tokens) else None
         forbidden = there.data if there is not None and there.token_id == event.forbidden else None
+        if event.word is not None and event.place > event.position:
+            kept = b"".join(token.data for token in self.tokens[event.position : event.place])
+            self.tried.setdefault(event.position, {})[event.token_ids[0]] = Tried(event, kept)
         self._cut(event.position)
         self.rollbacks += 1
         self.undone += len(event.token_ids)
@@ -222,5 +273,12 @@ class Moment:
             self.released = min(self.released, self.tokens[position].offset)
             self.forced -= sum(token.forced for token in self.tokens[position:])
             del self.tokens[position:]
+        for later in [place for place in self.tried if place > position]:
+            del self.tried[later]
         self.closed = min(self.closed, position)
+        self._states_beside_0 -= sum(state != "0" for state in self.states[position + 1 :])
         del self.states[position + 1 :]
+
+    def _add_state(self, state: str) -> None:
+        self.states.append(state)
+        self._states_beside_0 += state != "0"

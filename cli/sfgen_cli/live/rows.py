@@ -23,6 +23,10 @@ Piece: TypeAlias = tuple[str, str]
 Row: TypeAlias = list[Piece]
 
 NEWLINE = "↵"
+
+STRUCK = "strike red"
+"""The style of what was taken back, or may not be written."""
+
 _LEFT_TO_RIGHT = "\u200e"
 """Takes no room. Beside text that is written from right to left it keeps what follows from joining in."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sfgen import RolledBack, TokenChosen
 from sfgen.automata.label import CUT
-from sfgen.decoding import BlockMoved, Candidate, PrefixScored
+from sfgen.decoding import BlockMoved, PrefixScored
 from sfgen.decoding.events import FinishReason
-from sfgen_cli.live.moment import Asked, Moment, Undone
+from sfgen_cli.live.candidates import percent
+from sfgen_cli.live.moment import Moment, Undone
 from sfgen_cli.live.rows import (
+    STRUCK,
     Piece,
     Row,
     columns,
@@ -28,9 +28,7 @@ FORCED = "italic green"
 CHOSEN = ("bold", "cyan")  # one token after the other
 HELD = "dim"
 OPEN = "underline yellow"
-STRUCK = "strike red"
 BACK = "red"
-_FORBIDDEN = "red"
 _CURSOR = ("▏", "bold")
 _UNDO = "↶"
 
@@ -141,26 +139,23 @@ def _text_of(data: bytes) -> str:
     return on_one_line("".join(piece for piece, _ in decoded([(data, "")])))
 
 
-def step(moment: Moment, width: int) -> list[Row]:
-    """What happened last."""
+def step(moment: Moment, width: int, expected: str = "") -> list[Row]:
+    """Say what happened last.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+        expected: What can be read in the present state; empty: it is not known.
+    """
     event = moment.last
+    tells_states = moment.has_states and not moment.scene.tells_where
+    is_open = tells_states and expected and moment.finish_reason is None
+    expects: list[Row] = [[(f"expects {fitted(expected, width * 2 // 3)}", "green")]] if is_open else []
     parts: list[Row]
     match event:
         case TokenChosen():
-            parts = (
-                [
-                    [
-                        (
-                            fitted(
-                                f"state {' → '.join(moment.states[event.position : event.position + 2])}", width // 2
-                            ),
-                            "green",
-                        )
-                    ]
-                ]
-                if moment.has_states and not moment.scene.tells_where
-                else []
-            )
+            way = " → ".join(moment.states[event.position : event.position + 2])
+            parts = [[(fitted(f"state {way}", width // 2), "green")], *expects] if tells_states else []
             token = [
                 (f"token {event.token_id} ", "green"),
                 (fitted(quoted(event.healed + event.data), width // 2), "bold"),
@@ -171,11 +166,11 @@ def step(moment: Moment, width: int) -> list[Row]:
             else:
                 parts += [token, [(allowed, "green")]]
             if event.probability is not None:
-                parts.append([(f"drawn with {_percent(event.probability)}", "green")])
+                parts.append([(f"drawn with {percent(event.probability)}", "green")])
         case RolledBack():
-            parts = [[(f"{_UNDO} back to place {event.position}", BACK)]]
-            if moment.has_states and not moment.scene.tells_where:
-                parts.append([(f"state {event.state}", BACK)])
+            parts = [[(f"{_UNDO} back to position {event.position}", BACK)]]
+            if tells_states:
+                parts += [[(f"state {event.state}", BACK)], *expects]
         case None:
             parts = [] if moment.finish_reason else [[("waiting for the model", "green")]]
     if moment.finish_reason is not None:
@@ -200,100 +195,23 @@ def trail(moment: Moment, width: int) -> list[Row]:
     return [fitted_row([(" → ".join(shown), "dim")], width)]
 
 
-# ---- what the model finds likely -------------------------------------------------------------------------------------
-
-
-def likely(moment: Moment, asked: Asked, width: int, *, side_by_side: bool) -> list[Row]:
-    """The likeliest tokens with bars, before and after the mask; dimmed if that was a question before the last step."""
-    outlook = asked.outlook
-    is_past = asked.position != len(moment.tokens) - 1 or not isinstance(moment.last, TokenChosen)
-    took = f"after the mask, which took {_percent(outlook.removed)}"
-    if not moment.scene.is_constrained:
-        rows = _column("the model's best", outlook.before, asked.token_id, width)
-    elif side_by_side:
-        half = (width - 2) // 2
-        before = _column("before the mask", outlook.before, asked.token_id, half)
-        after = _column(took, outlook.after, asked.token_id, half)
-        rows = [_padded(left, half + 2) + right for left, right in zip(before, after, strict=True)]
-    else:
-        rows = _column(took, outlook.after, asked.token_id, width)
-        rows += _column("before the mask", outlook.before, asked.token_id, width)
-    return [[(part, f"{style} dim") for part, style in row] for row in rows] if is_past else rows
-
-
-_BEST = 5
-
-
-def _column(heading: str, candidates: Sequence[Candidate], chosen: int, width: int) -> list[Row]:
-    rows: list[Row] = [fitted_row([(heading, "dim")], width)]
-    is_after = heading.startswith("after")
-    bar = max(4, min(24, (width - 10) * 2 // 5))
-    for candidate in candidates[:_BEST]:
-        share = candidate.after if is_after else candidate.before
-        is_forbidden = not is_after and not candidate.after > 0
-        sign, style = (
-            ("✗", _FORBIDDEN) if is_forbidden else ("▸", "bold") if candidate.token_id == chosen else (" ", "")
-        )
-        colour = _FORBIDDEN if is_forbidden else "green" if is_after else "cyan"
-        rows.append(
-            [
-                (f"{sign} {_percent(share):>7} ", style),
-                (_bar(share, bar, "░" if is_forbidden else "█"), colour),
-                (" " + fitted(_name(candidate), max(1, width - 11 - bar)), STRUCK if is_forbidden else style),
-            ]
-        )
-    return rows + [[]] * (1 + _BEST - len(rows))
-
-
-def _padded(row: Row, width: int) -> Row:
-    return [*row, (" " * (width - sum(columns(part) for part, _ in row)), "")]
-
-
-def _name(candidate: Candidate) -> str:
-    if candidate.is_end:
-        return "⟨end⟩"
-    return f"⟨token {candidate.token_id}⟩" if candidate.data is None else quoted(candidate.data)
-
-
-def _bar(share: float, width: int, full: str) -> str:
-    """A bar with eighths of a column, in ``width`` columns; something is seen of all that is above nothing."""
-    eighths = round(min(1.0, share) * width * 8) if share > 0 else 0
-    if full != "█":
-        return (full * max(share > 0, round(eighths / 8))).ljust(width)
-    eighths = max(share > 0, eighths)
-    return (full * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()).ljust(width)
-
-
-def _percent(share: float) -> str:
-    """A share for people.
-
-    >>> [_percent(share) for share in (0, 0.00001, 0.4567, 1, float("nan"))]
-    ['0 %', '<0.1 %', '45.7 %', '100 %', '?']
-    """
-    if not share >= 0:
-        return "?"
-    if share == 0 or share >= 1:
-        return "100 %" if share else "0 %"
-    return f"{100 * share:.1f} %" if share >= 0.0005 else "<0.1 %"
-
-
 # ---- the ban ---------------------------------------------------------------------------------------------------------
 
 
 def ban(moment: Moment, width: int) -> list[Row]:
-    """What the matcher has under way, and how much is held back."""
+    """Tell the partial match of a banned word, and how much is held back."""
     parts: list[Row] = []
     watch = moment.watch
     held = 0 if moment.finish_reason is not None else len(moment.tokens) - moment.closed
     if watch is not None and watch.open_from is not None:
-        begun = moment.data[max(0, watch.open_from) :]
+        begun = moment.data_from(max(0, watch.open_from))
         shown = fitted(quoted(begun), width // 3)
         before = f"{CUT} " if watch.open_from < 0 else ""  # it begins in the prompt
         words = ", ".join(on_one_line(word) for word in watch.words[:_WORDS_SHOWN])
         may = [(f"{before}{shown}", OPEN), (" may become ", ""), (words or "banned text", "bold")]
         parts.append(fitted_row(may, width))
     elif watch is not None and not held:  # else a match may just be complete
-        parts.append([("nothing banned is under way", "green")])
+        parts.append([("no partial match of a banned word", "green")])
     if held > 0:
         parts.append([(f"{_counted(held, 'token')} held back", HELD)])
     return flowed(parts, width)
@@ -303,12 +221,16 @@ def history(moment: Moment, width: int, most: int) -> list[Row]:
     """The last rollbacks, the latest first and in full."""
     rows: list[Row] = []
     for past in moment.history:
-        parts = _undone(past, width) if isinstance(past, Undone) else _moved(past)
-        shown = flowed(parts, width)
+        shown = change(past, width)
         if rows:
             shown = shown[:1]
         rows += shown
     return rows[:most]
+
+
+def change(past: Undone | BlockMoved, width: int) -> list[Row]:
+    """Say what a rollback took back, or how far a block moved."""
+    return flowed(_undone(past, width) if isinstance(past, Undone) else _moved(past), width)
 
 
 def _undone(past: Undone, width: int) -> list[Row]:
@@ -321,18 +243,18 @@ def _undone(past: Undone, width: int) -> list[Row]:
     else:
         forbidden = fitted(quoted(past.forbidden), width // 3)
     others = f" and {event.ruled_out - 1:,} more" if event.ruled_out > 1 else ""
-    place = "there" if event.place == event.position else f"at place {event.place}"
+    place = "there" if event.place == event.position else f"at position {event.place}"
     return [
         [(f"{_UNDO} {past.number} took back ", BACK), (fitted(quoted(event.data), width // 3), STRUCK)],
         [(why, BACK)],
-        [(f"{_counted(len(event.token_ids), 'token')} from place {event.position}", BACK)],
+        [(f"{_counted(len(event.token_ids), 'token')} from position {event.position}", BACK)],
         [(f"{forbidden}{others} forbidden {place}", BACK)],
     ]
 
 
 def _moved(event: BlockMoved) -> list[Row]:
     return [
-        [(f"⇥ {_counted(event.tokens, 'token')} were too many to hold back: kept up to place {event.position}", "")]
+        [(f"⇥ {_counted(event.tokens, 'token')} were too many to hold back: kept up to position {event.position}", "")]
     ]
 
 
@@ -348,8 +270,8 @@ def search(scored: PrefixScored, width: int) -> list[Row]:
     """Where the search for a whole text is, and how much of the model's probability it knows."""
     parts: list[Row] = [
         [("at ", ""), (fitted(quoted(scored.data), width // 2), OPEN)],
-        [(f"written with {_percent(scored.probability)}", "")],
-        [(f"{_percent(scored.known)} is known to be allowed, {_percent(scored.unknown)} is unknown", "")],
+        [(f"written with {percent(scored.probability)}", "")],
+        [(f"{percent(scored.known)} is known to be allowed, {percent(scored.unknown)} is unknown", "")],
     ]
     return flowed(parts, width)
 
@@ -358,15 +280,15 @@ def search(scored: PrefixScored, width: int) -> list[Row]:
 
 
 def figures(moment: Moment, width: int) -> list[Row]:
-    """Tokens, time, and how often the model was asked."""
+    """Tokens, time, and forward passes."""
     count, seconds = len(moment.tokens), moment.seconds
     rate = f", {count / seconds:,.1f} a second" if seconds >= 0.05 and count else ""
     parts: list[Row] = [[(f"{_counted(count, 'token')} in {seconds:,.1f} s{rate}", "")]]
     asked: Row = []
     if moment.forward_passes:
-        asked.append((f"{_counted(moment.forward_passes, 'question')} to the model", ""))
+        asked.append((_counted(moment.forward_passes, "forward pass"), ""))
     if moment.forced or moment.scene.is_guided:
-        saved = f"{moment.forced} saved" if asked else f"{_counted(moment.forced, 'question')} saved"
+        saved = f"{moment.forced} saved" if asked else f"{_counted(moment.forced, 'forward pass')} saved"
         asked += [(", " if asked else "", ""), (saved, FORCED)]
     if asked:
         parts.append(asked)
@@ -377,4 +299,5 @@ def figures(moment: Moment, width: int) -> list[Row]:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    plural = "es" if what.endswith("s") else "s"
+    return f"{number:,} {what}{'' if number == 1 else plural}"

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from sfgen import TextReleased
-from sfgen.decoding import BlockClosed, Finished
+from sfgen.decoding import Finished
 from sfgen_cli.live.frame import Frame, Layout
 from sfgen_cli.live.moment import Moment
+from sfgen_cli.live.steps import is_step
 from sfgen_cli.shell.keyboard import quiet_terminal
 
 if TYPE_CHECKING:
@@ -47,14 +47,19 @@ class LiveView:
         with self._lock:
             self.moment.take(event, seconds)
 
+    def expect(self, event: Event) -> None:
+        """Take note of the event that comes next, where it is there already."""
+        with self._lock:
+            self.moment.expect(event)
+
     def __rich__(self) -> Frame:
         """The picture of the present moment."""
         return Frame(self._draw)
 
     @property
-    def version(self) -> tuple[int, str]:
+    def version(self) -> tuple[int, bool, str]:
         """Changes when the picture may have changed."""
-        return self.moment.events, self.hint
+        return self.moment.events, self.moment.coming is not None, self.hint
 
     def _draw(self, width: int, height: int) -> list[list[tuple[str, str]]]:
         with self._lock:
@@ -72,13 +77,14 @@ class Paced:
         rest: Returns when the next step may be shown.
     """
 
-    def __init__(self, view: View, refresh: Callable[[], None], rest: Callable[[], None]) -> None:
+    def __init__(self, view: LiveView, refresh: Callable[[], None], rest: Callable[[], None]) -> None:
         self._view, self._refresh, self._rest = view, refresh, rest
         self._is_shown = False  # whether there is a step that was not rested at
 
     def show(self, event: Event, seconds: float) -> None:
         """Rest at the step before, if this is the next, and take note of it."""
-        if not isinstance(event, TextReleased | BlockClosed):
+        if is_step(event):
+            self._view.expect(event)
             self.rest()
             self._is_shown = True
         self._view.show(event, seconds)

@@ -1,0 +1,390 @@
+// One sample: what is known of it at a step. Texts come into the page as text alone, never as HTML.
+
+const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/u;
+const STATES_SHOWN = 12;
+
+function make(tag, className = "", text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text) element.append(...visible(text));
+  return element;
+}
+
+// The text with what cannot be seen, or turns the direction of text around, as escapes.
+function visible(text) {
+  if (!UNSEEN.test(text)) return [text];
+  return Array.from(text, (character) => {
+    if (!UNSEEN.test(character)) return character;
+    const escape = document.createElement("span");
+    escape.className = "unseen";
+    escape.textContent = "\\u" + character.codePointAt(0).toString(16).padStart(4, "0");
+    return escape;
+  });
+}
+
+function percent(share) {
+  if (share === 0 || share >= 1) return share ? "100 %" : "0 %";
+  return share >= 0.0005 ? (100 * share).toFixed(1) + " %" : "<0.1 %";
+}
+
+function counted(number, what, plural = what + "s") {
+  return number.toLocaleString("en") + " " + (number === 1 ? what : plural);
+}
+
+class Panel {
+  constructor(sample, goTo) {
+    this.sample = sample;
+    this.steps = sample.steps;
+    this.last = this.steps.kind.length - 1;
+    this.goTo = goTo;
+    this.step = -1;
+    this.shown = []; // the tokens that stand, each with its node, the step that wrote it, and its element
+    this.held = 0;
+    this.visits = sample.tried.parents.map(() => []); // the steps that wrote each node
+    this.steps.kind.forEach((kind, step) => {
+      if (kind === "token" || kind === "forced") this.visits[this.steps.node[step]].push(step);
+    });
+    this.build();
+  }
+
+  text(number) {
+    return this.sample.strings[number];
+  }
+
+  build() {
+    const { sample } = this;
+    this.element = make("article", "sample");
+    this.element.setAttribute("aria-label", "Sample " + sample.number);
+    this.element.append(make("h2", "prompt", sample.prompt || "(empty prompt)"), make("p", "facts", sample.about.join(" · ")));
+    this.buildRules();
+    this.textBox = make("div", "text");
+    this.textBox.setAttribute("role", "group");
+    this.textBox.setAttribute("aria-label", "Text, token by token");
+    this.textBox.tabIndex = 0;
+    this.textBox.addEventListener("click", (event) => {
+      const token = event.target.closest("[data-step]");
+      if (token) this.goTo(Number(token.dataset.step));
+    });
+    this.cursor = make("span", "cursor");
+    this.cursor.setAttribute("aria-hidden", "true");
+    this.textBox.append(this.cursor);
+    this.said = make("p", "said");
+    this.ban = make("p", "ban");
+    this.where = make("p", "where");
+    this.figures = make("dl", "figures");
+    this.figure = {};
+    for (const name of ["tokens", "forward passes", "saved", "rollbacks", "seconds"]) {
+      const box = make("div");
+      this.figure[name] = make("dd");
+      box.append(make("dt", "", name), this.figure[name]);
+      this.figures.append(box);
+    }
+    this.candidates = make("section", "candidates");
+    this.candidates.setAttribute("aria-label", "Candidates");
+    this.end = make("section", "end");
+    this.tree = sample.rollbacks.length ? new Tree(this) : null;
+    const left = make("div", "column");
+    left.append(this.said, this.textBox, this.ban, this.where, this.end);
+    const right = make("div", "column");
+    right.append(this.figures, this.candidates);
+    this.element.append(left, right);
+    if (this.tree) this.element.append(this.tree.element);
+  }
+
+  // What the text must match, and must not contain.
+  buildRules() {
+    const { constraint, banned, after, when } = this.sample;
+    const rules = make("dl", "rules");
+    const add = (name, ...parts) => {
+      const description = make("dd");
+      description.append(...parts);
+      rules.append(make("dt", "", name), description);
+    };
+    if (constraint && constraint.kind === "pattern") {
+      this.pattern = make("code", "pattern");
+      this.pattern.append(...visible(constraint.text));
+      this.patternCharacters = Array.from(constraint.text);
+      add("pattern", this.pattern);
+    } else if (constraint && constraint.kind === "choices") {
+      this.choices = constraint.choices.map((choice) => make("span", "choice", choice || "(empty)"));
+      add("choices", ...this.choices, constraint.more ? "… " + constraint.more.toLocaleString("en") + " more" : "");
+    } else if (constraint) {
+      add(constraint.kind, make("code", "", constraint.text));
+      if (constraint.source && constraint.source.trim() !== constraint.text.trim()) {
+        const details = make("details");
+        const source = make("pre", "", constraint.source);
+        source.tabIndex = 0;
+        details.append(make("summary", "", "its text"), source);
+        rules.lastChild.append(details);
+      }
+    }
+    if (banned.length) add("banned", ...banned.flatMap((word, index) => [index ? ", " : "", make("b", "banned", word)]));
+    if (when) add("calls behind", make("code", "", when));
+    if (after) add("text behind", make("code", "", after));
+    if (rules.childElementCount) this.element.append(rules);
+  }
+
+  show(wanted) {
+    const step = Math.min(wanted, this.last);
+    if (step === this.step) return;
+    this.step = step;
+    this.showText(step);
+    this.said.replaceChildren(...visible(this.sentence(step)));
+    this.said.dataset.kind = this.steps.kind[step];
+    this.ban.replaceChildren(...visible(this.text(this.steps.ban[step])));
+    this.showWhere(step);
+    this.showFigures(step);
+    this.showCandidates(step);
+    this.showEnd(step);
+    if (this.tree) this.tree.show(step);
+  }
+
+  sentence(step) {
+    return this.text(this.steps.says[step]);
+  }
+
+  // The nodes from the first token to the last one that stands after a step.
+  path(step) {
+    const { parents } = this.sample.tried;
+    const nodes = [];
+    for (let node = this.steps.node[step]; node; node = parents[node]) nodes.push(node);
+    return nodes.reverse();
+  }
+
+  // The step, up to this one, that wrote a node.
+  visit(node, step) {
+    const visits = this.visits[node];
+    let index = visits.length - 1;
+    while (index > 0 && visits[index] > step) index -= 1;
+    return visits[index];
+  }
+
+  // ---- the text: only what differs from the step before is drawn ----
+
+  showText(step) {
+    this.clearMarks();
+    const nodes = this.path(step);
+    let same = 0;
+    while (same < nodes.length && same < this.shown.length) {
+      const token = this.shown[same];
+      if (token.node !== nodes[same] || token.visit !== this.visit(nodes[same], step)) break;
+      same += 1;
+    }
+    for (const token of this.shown.splice(same)) token.element.remove();
+    const added = document.createDocumentFragment();
+    for (const node of nodes.slice(same)) {
+      const token = this.makeToken(node, this.visit(node, step), this.shown.length);
+      this.shown.push(token);
+      added.append(token.element);
+    }
+    this.textBox.insertBefore(added, this.cursor);
+    this.held = Math.min(this.held, same);
+    this.showMarks(step);
+    this.showTip();
+  }
+
+  makeToken(node, visit, position) {
+    const piece = this.sample.tried.pieces[node];
+    const element = make("span", "token");
+    if (position % 2) element.classList.add("odd");
+    if (this.steps.kind[visit] === "forced") element.classList.add("forced");
+    element.dataset.step = visit;
+    element.title = "token " + this.sample.tried.tokenIds[node] + ", step " + visit;
+    element.append(...visible(piece));
+    return { node, visit, element, piece };
+  }
+
+  clearMarks() {
+    if (this.now) this.now.element.classList.remove("now");
+    for (const token of this.open || []) token.element.replaceChildren(...visible(token.piece));
+    if (this.struck) this.struck.remove();
+    if (this.half) this.half.remove();
+    this.now = this.struck = this.half = null;
+    this.open = [];
+  }
+
+  showMarks(step) {
+    const { kind, held, open, struck, thought } = this.steps;
+    const tip = this.shown[this.shown.length - 1];
+    if (tip && tip.visit === step) {
+      this.now = tip;
+      tip.element.classList.add("now");
+    }
+    // From ``held`` on the text may still be taken back.
+    for (let at = Math.min(this.held, held[step]); at < Math.max(this.held, held[step]); at += 1)
+      if (this.shown[at]) this.shown[at].element.classList.remove("held");
+    for (let at = held[step]; at < this.shown.length; at += 1) this.shown[at].element.classList.add("held");
+    this.held = held[step];
+    if (open[step]) this.showOpen(...open[step]);
+    if (struck[step]) {
+      const [position, text] = struck[step];
+      this.struck = make("s", "struck");
+      this.struck.append("↶", ...visible(this.text(text)));
+      this.textBox.insertBefore(this.struck, this.shown[position] ? this.shown[position].element : this.cursor);
+    }
+    const half = tip && this.sample.tried.halves[tip.node];
+    if (half) {
+      this.half = make("span", "unseen", half);
+      this.textBox.insertBefore(this.half, this.cursor);
+    }
+    const finished = kind[step] === "end" && this.sample.end.kind === "finished";
+    this.showOutside(thought[step] < 0 ? Infinity : thought[step], finished ? this.sample.end.to : Infinity);
+  }
+
+  // A partial match of a banned word is underlined.
+  showOpen(first, characters) {
+    this.open = this.shown.slice(first);
+    this.open.forEach((token, index) => {
+      const all = Array.from(token.piece);
+      const from = index ? 0 : characters;
+      token.element.replaceChildren(...visible(all.slice(0, from).join("")), make("u", "open", all.slice(from).join("")));
+    });
+  }
+
+  // Tokens of a thought before the text, and behind a stop string, are no part of it.
+  showOutside(from, to) {
+    if (from === 0 && to === Infinity && !this.hasOutside) return;
+    this.hasOutside = false;
+    let offset = 0;
+    for (const { element, piece } of this.shown) {
+      const outside = offset + piece.length <= from ? from > 0 : offset >= to;
+      element.classList.toggle("outside", outside);
+      this.hasOutside ||= outside;
+      offset += piece.length;
+    }
+  }
+
+  // Scroll the box of the text, and not the page, to its end.
+  showTip() {
+    const box = this.textBox;
+    if (box.scrollHeight > box.clientHeight) {
+      const target = this.cursor.offsetTop - box.clientHeight + 48;
+      box.scrollTop = Math.max(0, target);
+    }
+  }
+
+  // ---- where the text stands ----
+
+  showWhere(step) {
+    const { state, expected, marks } = this.steps;
+    const parts = [];
+    if (this.sample.hasStates) {
+      const trail = this.shown.map((token) => this.text(state[token.visit])).slice(-STATES_SHOWN);
+      if (this.shown.length < STATES_SHOWN) trail.unshift("0");
+      else trail.unshift("…");
+      if (this.steps.kind[step] === "end") trail.push("end");
+      parts.push(make("span", "label", "states"), make("span", "trail", trail.join(" → ")));
+    } else if (state[step]) {
+      parts.push(make("span", "label", "at"), make("b", "", this.text(state[step])));
+    }
+    if (expected[step]) parts.push(make("span", "label", "expects"), make("code", "expected", this.text(expected[step])));
+    this.where.replaceChildren(...parts);
+    if (this.pattern) this.showPattern(marks[step]);
+    if (this.choices) this.showChoices(step);
+  }
+
+  // The pieces of the pattern that read the last character, and those that may read the next one.
+  showPattern(number) {
+    if (number === this.mark) return;
+    this.mark = number;
+    if (number === null) {
+      this.pattern.replaceChildren(...visible(this.sample.constraint.text));
+      return;
+    }
+    const styles = this.patternCharacters.map(() => "");
+    this.sample.marks[number].forEach((spans, kind) => {
+      for (const [start, end] of spans)
+        for (let at = start; at < end; at += 1) styles[at] = (styles[at] + " " + (kind ? "next" : "read")).trim();
+    });
+    const parts = [];
+    for (let start = 0, at = 1; at <= styles.length; at += 1) {
+      if (at < styles.length && styles[at] === styles[start]) continue;
+      const piece = this.patternCharacters.slice(start, at).join("");
+      parts.push(...(styles[start] ? [make("mark", styles[start], piece)] : visible(piece)));
+      start = at;
+    }
+    this.pattern.replaceChildren(...parts);
+  }
+
+  showChoices(step) {
+    const behind = Math.max(0, this.steps.thought[step]);
+    const written = this.shown.map((token) => token.piece).join("").slice(behind);
+    this.sample.constraint.choices.forEach((choice, index) => {
+      this.choices[index].classList.toggle("gone", !choice.startsWith(written));
+    });
+  }
+
+  showFigures(step) {
+    const { passes, saved, rollbacks, undone, seconds } = this.steps;
+    this.figure.tokens.textContent = this.shown.length.toLocaleString("en");
+    this.figure["forward passes"].textContent = passes[step].toLocaleString("en");
+    this.figure.saved.textContent = saved[step].toLocaleString("en");
+    const tokens = undone[step] ? " (" + counted(undone[step], "token") + ")" : "";
+    this.figure.rollbacks.textContent = rollbacks[step].toLocaleString("en") + tokens;
+    this.figure.seconds.textContent = seconds[step].toFixed(2);
+  }
+
+  // ---- what the model found likely ----
+
+  showCandidates(step) {
+    const { table, chosen, past, why, kind } = this.steps;
+    this.candidates.classList.toggle("past", past[step]);
+    if (table[step] === null) {
+      const forced = kind[step] === "forced" || (kind[step] === "end" && step && kind[step - 1] === "forced");
+      const said = forced ? "Forced: nothing else could stand here, so the model was not asked." : "";
+      this.candidates.replaceChildren(...(said ? [make("h3", "", "Candidates"), make("p", "note", said)] : []));
+      return;
+    }
+    const found = this.sample.tables[table[step]];
+    const parts = [make("h3", "", "Candidates at position " + found.position)];
+    const tables = make("div", "tables");
+    if (this.sample.isConstrained) {
+      tables.append(this.makeTable("before the mask", found, found.before, 1, chosen[step]));
+      tables.append(this.makeTable(this.text(found.took), found, found.after, 2, chosen[step]));
+    } else {
+      tables.append(this.makeTable("the model's best", found, found.before, 1, chosen[step]));
+    }
+    parts.push(tables);
+    if (why[step]) parts.push(make("p", "note", this.text(why[step])));
+    this.candidates.replaceChildren(...parts);
+  }
+
+  makeTable(caption, found, numbers, share, chosen) {
+    const table = make("table");
+    table.append(make("caption", "", caption));
+    for (const number of numbers) {
+      const row = found.rows[number];
+      const forbidden = share === 1 && !(row[2] > 0);
+      const line = make("tr", forbidden ? "forbidden" : number === chosen ? "chosen" : "");
+      const name = make("th");
+      name.scope = "row";
+      name.append(make(forbidden ? "s" : "span", "name", this.text(row[0])));
+      const sign = make("td", "sign", forbidden ? "✗" : number === chosen ? "▸" : "");
+      if (forbidden || number === chosen) sign.setAttribute("aria-label", forbidden ? "forbidden" : "chosen");
+      const bar = make("td", "bar");
+      const fill = make("span");
+      fill.style.width = Math.min(100, 100 * row[share]) + "%";
+      bar.append(fill);
+      line.append(sign, name, bar, make("td", "share", percent(row[share])));
+      table.append(line);
+    }
+    return table;
+  }
+
+  // ---- how it ended ----
+
+  showEnd(step) {
+    const { end } = this.sample;
+    const isLast = step === this.last;
+    if (!isLast || (end.kind === "finished" && end.text === this.shown.map((token) => token.piece).join(""))) {
+      this.end.replaceChildren();
+      return;
+    }
+    const heads = { finished: "The text that came out", failed: "The run failed", killed: "The run was killed" };
+    const parts = [make("h3", "", heads[end.kind])];
+    if (end.kind === "failed")
+      parts.push(make("p", "error", end.message), make("pre", "", [...end.details, end.hint].filter(Boolean).join("\n")));
+    else parts.push(make("pre", "", end.text));
+    this.end.replaceChildren(...parts);
+  }
+}
