@@ -18,6 +18,7 @@ MARKERS = {
     "published": "reads tokenizers and schemas of other people, which are large",
     "bench": "tries the benchmarks",
     "program": "runs a program of other people, such as Graphviz and zsh",
+    "long": "takes seconds for each test: statistics, whole corpora, all sources of the project",
 }
 
 _FOLDERS = {
@@ -26,6 +27,15 @@ _FOLDERS = {
     "tests/integrations/*": {"torch"},
     "tests/test_*_bench.py": {"bench"},
     "tests/schema/test_real_schemas.py": {"published"},
+    **dict.fromkeys(
+        (
+            *("tests/automata/test_corpus.py", "tests/decoding/test_quality.py", "tests/jobs/test_gzip.py"),
+            *("tests/models/test_tiny_pairs.py", "tests/models/test_tiny_weights.py"),
+            *("tests/reference/test_engines.py", "tests/regex/test_places_random.py"),
+            *("tests/test_docstrings.py", "tests/test_foreign_names.py", "tests/test_imports.py"),
+        ),
+        {"long"},
+    ),
 }
 """By pattern of the path: the markers of all that is there."""
 
