@@ -15,7 +15,9 @@ _NOT_ASKED = "forced: nothing else could stand here, so the model is not asked"
 
 
 def likely(moment: Moment, width: int, *, side_by_side: bool) -> list[Row]:
-    """Draw the likeliest tokens with bars, before and after the mask; dimmed if the last step was another one.
+    """Draw the likeliest tokens with bars, before and after the mask.
+
+    They are dimmed if the last step was another one.
 
     Args:
         moment: The run at one moment.

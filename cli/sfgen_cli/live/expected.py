@@ -32,11 +32,16 @@ def one_of(pieces: Iterable[str], *, may_end: bool) -> str:
 
 
 def next_of_choices(moment: Moment) -> str:
-    """List what can come next in the choices that begin with the text so far; empty if there are none, or too many."""
+    """List what can come next in the choices still possible.
+
+    Empty if there are none, or too many.
+    """
     choices = moment.scene.choices
     if choices is None or len(choices) > _MOST_CHOICES or moment.scene.when is not None:
         return ""
     written = b"".join(token.data for token in moment.text_tokens)
-    rest = [data[len(written) :] for choice in choices if (data := choice.encode("utf-8", "replace")).startswith(written)]
+    rest = [
+        data[len(written) :] for choice in choices if (data := choice.encode("utf-8", "replace")).startswith(written)
+    ]
     following = [text[0] for data in rest if (text := data.decode("utf-8", "ignore"))]
     return one_of(following, may_end=b"" in rest)

@@ -52,7 +52,9 @@ class _Reached:
 
 
 def following_of(scene: Scene, *, patient: bool) -> Following | None:
-    """Follow the pattern of a run; ``None`` if it has none, or if the pattern is only a part of the text's.
+    """Follow the pattern of a run.
+
+    ``None`` if it has none, or if the pattern is only a part of the text's.
 
     Args:
         scene: What is known of the run.
@@ -64,7 +66,7 @@ def following_of(scene: Scene, *, patient: bool) -> Following | None:
 
 
 def expected_at(moment: Moment, following: Following | None) -> str:
-    """Say what can be read in the present state; empty if that is not known.
+    """Say what can be read next; empty if that is not known.
 
     Args:
         moment: The run at one moment.
@@ -80,8 +82,8 @@ class Following:
 
     Args:
         pattern: The pattern.
-        patient: Follow the whole text, however long it takes. Otherwise there is no mark where a pattern has so many
-            possibilities that to count them would hold up the text.
+        patient: Follow the whole text, however long it takes. Otherwise there is no mark where a pattern has too many
+            possibilities to count them without holding up the text.
     """
 
     def __init__(self, pattern: str, *, patient: bool) -> None:
@@ -92,7 +94,7 @@ class Following:
         self._spent = 0.0
 
     def rows(self, tokens: list[Token], width: int, most: int) -> list[Row]:
-        """The pattern in at most ``most`` rows; of a long one what is around the mark.
+        """Write the pattern; of a long one what is around the mark.
 
         Args:
             tokens: The text so far.
@@ -107,7 +109,9 @@ class Following:
         return rows[:most]
 
     def marks(self, tokens: list[Token]) -> Marks | None:
-        """Find the pieces of the pattern that the text has come to; ``None`` if it cannot be followed, or not in time.
+        """Find the pieces of the pattern that the text has come to.
+
+        ``None`` if it cannot be followed, or not in time.
 
         Args:
             tokens: The text so far.
@@ -119,7 +123,9 @@ class Following:
         return Marks(self._places.last_read(place), self._places.next(place), self._places.may_end(place))
 
     def expected(self, tokens: list[Token]) -> str:
-        """Say what can be read next, as the pattern writes it; empty if that is not known.
+        """Say what can be read next, as the pattern writes it.
+
+        Empty if that is not known.
 
         Args:
             tokens: The text so far.

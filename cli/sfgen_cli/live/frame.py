@@ -1,7 +1,7 @@
 """The picture of a moment: which sections there is room for, and where each stands.
 
-It is never taller than the terminal, and no row reaches its last column. A section that had so many rows once keeps
-them while the size stays, so that nothing below it jumps.
+It is never taller than the terminal, and no row reaches its last column. A section never has fewer rows than
+once before while the size stays, so that nothing below it jumps.
 """
 
 from __future__ import annotations
@@ -63,7 +63,13 @@ class Layout:
         self._most: dict[str, int] = {}  # rows that a section had at this size
 
     def rows(self, width: int, height: int, hint: str) -> list[Row]:
-        """The picture's rows, in a terminal of ``width`` columns and ``height`` rows."""
+        """Draw the picture's rows.
+
+        Args:
+            width: Columns of the terminal.
+            height: Rows of the terminal.
+            hint: What a person can do now; may be empty.
+        """
         if (width, height) != self._size:
             self._size, self._most = (width, height), {}
         room = max(1, height - 1)
@@ -160,7 +166,7 @@ class Frame:
     """A picture for Rich to print.
 
     Args:
-        draw: Gives the rows for so many columns and rows.
+        draw: Gives the rows for a width and a height, in columns and rows.
     """
 
     def __init__(self, draw: Callable[[int, int], list[Row]]) -> None:

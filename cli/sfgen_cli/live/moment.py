@@ -20,7 +20,9 @@ STRUCK_FOR = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Token:
-    """A token of the text. Two are never equal, so that a token that is still there says the same of all before it.
+    """A token of the text.
+
+    Two are never equal, so that a token that is still there says the same of all before it.
 
     Attributes:
         token_id: The token.
@@ -93,9 +95,9 @@ class Moment:
         asked: The last forward pass whose candidates are known; ``None`` after a forced token, which had none.
         coming: The forward pass of the position that comes next, where a forced token stands before it and it is known.
         tried: By position and token, what was taken back for what came behind it, while the tokens before it stand.
-        watch: What the ban has under way after the last token.
-        closed: So many tokens stay.
-        released: So many bytes were let go in a stream.
+        watch: The partial matches of the ban after the last token.
+        closed: The number of tokens that stay.
+        released: The number of bytes that were emitted in a stream.
         struck: The last rollback, while its text is still shown.
         history: The last rollbacks and moved blocks, the latest first.
         rollbacks: How many there were.
@@ -132,7 +134,7 @@ class Moment:
 
     @property
     def start(self) -> int | None:
-        """Where the text begins behind a thought, in bytes; ``None``: it has not begun."""
+        """The byte at which the text begins; ``None``: not yet."""
         if self.scene.after is None:
             return 0
         marker = self.scene.after.encode("utf-8", "replace")
@@ -141,7 +143,10 @@ class Moment:
 
     @property
     def text_tokens(self) -> list[Token]:
-        """The tokens that write some of the text; of the first only what it writes there."""
+        """The tokens of the text, without those of the thought.
+
+        Of the first only what it writes of the text.
+        """
         start = self.start
         if start is None:
             return []
@@ -160,7 +165,7 @@ class Moment:
         return b"".join(token.data for token in self.tokens)
 
     def data_from(self, begin: int) -> bytes:
-        """The text so far from a byte on."""
+        """Cut the text so far, from a byte on."""
         first = max(0, bisect_right(self.tokens, begin, key=lambda token: token.offset) - 1)
         rest = b"".join(token.data for token in self.tokens[first:])
         return rest[begin - self.offset(first) :]
@@ -171,7 +176,10 @@ class Moment:
         return self.offset(len(self.tokens))
 
     def offset(self, position: int) -> int:
-        """Bytes of the text before a token; of all of it if the text does not reach so far."""
+        """Count the bytes of the text before a token.
+
+        Of all of it if the text does not reach so far.
+        """
         if position < len(self.tokens):
             return self.tokens[position].offset
         return self.tokens[-1].offset + len(self.tokens[-1].data) if self.tokens else 0
@@ -182,7 +190,7 @@ class Moment:
         return self.coming or self.asked
 
     def is_at(self, asked: Asked) -> bool:
-        """Whether the last step is the token of a forward pass."""
+        """Tell whether the last step is the token of a forward pass."""
         return asked.position == len(self.tokens) - 1 and isinstance(self.last, TokenChosen)
 
     @property
@@ -205,12 +213,20 @@ class Moment:
         return self.released or self.length  # only a stream that ends at a stop string holds text back
 
     def expect(self, event: Event) -> None:
-        """Take note of the event that comes next: behind a forced token its candidates are those to look at."""
+        """Take note of the event that comes next.
+
+        Behind a jump-forward token its candidates are those to be shown.
+        """
         if isinstance(event, TokenChosen) and event.outlook is not None and self.is_forced:
             self.coming = Asked(event.position, event.token_id, event.outlook)
 
     def take(self, event: Event, seconds: float) -> None:
-        """Take note of one event."""
+        """Take note of one event.
+
+        Args:
+            event: What has happened.
+            seconds: When, since the beginning.
+        """
         self.events += 1
         self.coming = None
         self.seconds = max(self.seconds, seconds)

@@ -36,7 +36,7 @@ _MOST_MARKS = 4  # on one letter: more would paint over the rows around
 
 
 def columns(text: str) -> int:
-    """The columns that a text takes, at most."""
+    """Count the columns that a text takes, at most."""
     return len(text) if text.isascii() else _columns_of(text)
 
 
@@ -57,7 +57,7 @@ def decoded(parts: Iterable[tuple[bytes, str]]) -> list[Piece]:
 
 
 def visible(pieces: list[Piece]) -> list[Piece]:
-    r"""The same with escapes for all that cannot be seen; a newline as ``↵`` and a newline.
+    r"""Escape all that cannot be seen; a newline becomes ``↵`` and a newline.
 
     >>> visible([("a\x1b", "red"), ("\n", "")])
     [('a\\x1b', 'red'), ('↵\n', '')]
@@ -90,12 +90,12 @@ def _written(text: str) -> Iterator[str]:
 
 
 def on_one_line(text: str) -> str:
-    """What ``visible`` makes of one text, on one line."""
+    """Escape as ``visible`` does, on one line."""
     return visible([(text, "")])[0][0].replace(f"{NEWLINE}\n", NEWLINE) if text else ""
 
 
 def quoted(data: bytes) -> str:
-    """A token's bytes as text in quotes, so that spaces are seen."""
+    """Put a token's bytes in quotes, so that spaces are seen."""
     text = decoded([(data, "")])
     shown = "".join(piece for piece, _ in text).replace("\n", "\\n")
     shown = on_one_line(shown)
@@ -106,7 +106,12 @@ def quoted(data: bytes) -> str:
 
 
 def fitted(text: str, width: int) -> str:
-    """The text, cut with ``…`` if it takes more columns; a quote at its end stays."""
+    """Cut a text with ``…`` if it takes more columns.
+
+    Args:
+        text: What is cut; a quote at its end stays.
+        width: The most columns.
+    """
     if columns(text) <= width:
         return text
     closing = text[-1] if text[0] in "'\"" and text[-1] == text[0] and width > 2 else ""
@@ -128,7 +133,12 @@ def _beginning(text: str, width: int) -> str:
 
 
 def fitted_row(row: Row, width: int) -> Row:
-    """The row, cut with ``…`` if it takes more columns."""
+    """Cut a row with ``…`` if it takes more columns.
+
+    Args:
+        row: What is cut.
+        width: The most columns.
+    """
     if sum(columns(text) for text, _ in row) <= width:
         return row
     left = width - len(CUT)
@@ -144,7 +154,12 @@ def fitted_row(row: Row, width: int) -> Row:
 
 
 def flowed(parts: Iterable[Row], width: int) -> list[Row]:
-    """The parts one after the other, with dots between them, in as many rows as they take."""
+    """Put parts one after the other, with dots between them.
+
+    Args:
+        parts: What is put there; each stays on one row.
+        width: Columns of a row.
+    """
     rows: list[Row] = []
     left = 0
     for part in parts:
@@ -160,7 +175,12 @@ def flowed(parts: Iterable[Row], width: int) -> list[Row]:
 
 
 def wrapped(pieces: Iterable[Piece], width: int) -> list[Row]:
-    """The pieces in rows: a new one after each newline, and wherever one is full."""
+    """Break pieces into rows, at newlines and where one is full.
+
+    Args:
+        pieces: Text with styles.
+        width: Columns of a row.
+    """
     rows: list[Row] = [[]]
     left = width
     for text, style in pieces:
@@ -185,7 +205,7 @@ def wrapped(pieces: Iterable[Piece], width: int) -> list[Row]:
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether some of the text is written from right to left."""
+    """Tell whether some of the text is written from right to left."""
     return not text.isascii() and _is_right_to_left(text)
 
 

@@ -44,7 +44,12 @@ _ENDS: dict[FinishReason, str] = {
 
 
 def title(moment: Moment, width: int) -> list[Row]:
-    """What runs."""
+    """Name what runs.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+    """
     scene = moment.scene
     parts = [on_one_line(scene.model), f"{scene.vocabulary_size:,} tokens in the vocabulary"]
     if scene.seed is not None:
@@ -53,19 +58,36 @@ def title(moment: Moment, width: int) -> list[Row]:
 
 
 def choices(moment: Moment, width: int) -> list[Row]:
-    """The texts that it is one of."""
+    """List the texts of which one is written.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+    """
     several = moment.scene.choices or ()
     shown = " | ".join(on_one_line(choice) for choice in several[: width // 2])
     return [fitted_row([(shown + (f" | {CUT}" if len(several) > width // 2 else ""), "")], width)]
 
 
 def named(name: str, width: int) -> list[Row]:
-    """The schema, the grammar or the template that the text is written by."""
+    """Name the schema, the grammar or the template.
+
+    Args:
+        name: What it is called.
+        width: Columns of a row.
+    """
     return [fitted_row([(on_one_line(name), "")], width)]
 
 
 def where(moment: Moment, width: int) -> list[Row]:
-    """Where in the document or in rules the text stands, and what is expected or written there."""
+    """Say where in the document or the rules the text stands.
+
+    Besides, what is expected or written there.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+    """
     if moment.finish_reason is not None:
         what = "document" if moment.scene.schema is not None else "text"
         return [fitted_row([(f"the {what} is complete", "dim")], width)]
@@ -79,20 +101,39 @@ def where(moment: Moment, width: int) -> list[Row]:
 
 
 def banned(moment: Moment, width: int) -> list[Row]:
-    """What the text must not contain."""
+    """List what the text must not contain.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+    """
     several = (*moment.scene.words, *moment.scene.banned_patterns)
     shown = ", ".join(on_one_line(word) for word in several[: width // 2])
     return [fitted_row([(shown, "")], width)]
 
 
 def part(moment: Moment, after: str, width: int) -> list[Row]:
-    """Whether the thought is written, or the text behind it."""
+    """Say whether the thought is written, or the text behind it.
+
+    Args:
+        moment: The run at one moment.
+        after: The marker between the two.
+        width: Columns of a row.
+    """
     which = "the thought, until" if moment.start is None else "the text, behind"
     return [fitted_row([(f"{which} ", "dim"), (on_one_line(after), "bold")], width)]
 
 
 def text(moment: Moment, width: int, most: int) -> list[Row]:
-    """The end of the prompt and the text so far, token by token; what may still be taken back is dimmed."""
+    """Write the end of the prompt and the text so far.
+
+    Token by token; what may still be taken back is dimmed.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+        most: The most rows.
+    """
     first = _first_shown(moment, width * most)
     pieces: list[Piece] = []
     if first == 0 and moment.scene.prompt:
@@ -179,7 +220,12 @@ def step(moment: Moment, width: int, expected: str = "") -> list[Row]:
 
 
 def trail(moment: Moment, width: int) -> list[Row]:
-    """The last states, as many as there is room for."""
+    """Name the last states, as many as there is room for.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+    """
     names = [on_one_line(state) for state in moment.states[-_STATES_SHOWN:]]
     if moment.finish_reason is not None:
         names.append("end")
@@ -199,7 +245,12 @@ def trail(moment: Moment, width: int) -> list[Row]:
 
 
 def ban(moment: Moment, width: int) -> list[Row]:
-    """Tell the partial match of a banned word, and how much is held back."""
+    """Tell the partial match of a ban, and what is held back.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+    """
     parts: list[Row] = []
     watch = moment.watch
     held = 0 if moment.finish_reason is not None else len(moment.tokens) - moment.closed
@@ -218,7 +269,13 @@ def ban(moment: Moment, width: int) -> list[Row]:
 
 
 def history(moment: Moment, width: int, most: int) -> list[Row]:
-    """The last rollbacks, the latest first and in full."""
+    """List the last rollbacks, the latest first and in full.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+        most: The most rows.
+    """
     rows: list[Row] = []
     for past in moment.history:
         shown = change(past, width)
@@ -229,7 +286,12 @@ def history(moment: Moment, width: int, most: int) -> list[Row]:
 
 
 def change(past: Undone | BlockMoved, width: int) -> list[Row]:
-    """Say what a rollback took back, or how far a block moved."""
+    """Say what a rollback took back, or how far a block moved.
+
+    Args:
+        past: The rollback, or the block.
+        width: Columns of a row.
+    """
     return flowed(_undone(past, width) if isinstance(past, Undone) else _moved(past), width)
 
 
@@ -259,7 +321,7 @@ def _moved(event: BlockMoved) -> list[Row]:
 
 
 def repr_of(word: str) -> str:
-    """A word in quotes."""
+    """Put a word in quotes."""
     return quoted(word.encode("utf-8", "surrogatepass"))
 
 
@@ -267,7 +329,14 @@ def repr_of(word: str) -> str:
 
 
 def search(scored: PrefixScored, width: int) -> list[Row]:
-    """Where the search for a whole text is, and how much of the model's probability it knows."""
+    """Say where the search for a whole text is.
+
+    Besides, how much of the model's probability it knows.
+
+    Args:
+        scored: The prefix that was scored last.
+        width: Columns of a row.
+    """
     parts: list[Row] = [
         [("at ", ""), (fitted(quoted(scored.data), width // 2), OPEN)],
         [(f"written with {percent(scored.probability)}", "")],
@@ -280,7 +349,12 @@ def search(scored: PrefixScored, width: int) -> list[Row]:
 
 
 def figures(moment: Moment, width: int) -> list[Row]:
-    """Tokens, time, and forward passes."""
+    """Count tokens, time, and forward passes.
+
+    Args:
+        moment: The run at one moment.
+        width: Columns of a row.
+    """
     count, seconds = len(moment.tokens), moment.seconds
     rate = f", {count / seconds:,.1f} a second" if seconds >= 0.05 and count else ""
     parts: list[Row] = [[(f"{_counted(count, 'token')} in {seconds:,.1f} s{rate}", "")]]

@@ -9,12 +9,17 @@ from sfgen.decoding import BlockClosed
 
 
 def is_step(event: Event) -> bool:
-    """Tell whether a step begins with an event; what is released or closed belongs to the step before."""
+    """Tell whether a step begins with an event.
+
+    What is released or closed belongs to the step before.
+    """
     return not isinstance(event, TextReleased | ThoughtReleased | BlockClosed)
 
 
 def step_ends(events: Sequence[Event]) -> list[int]:
-    """Count the events until the end of each step; what stands before the first belongs to it.
+    """Count the events until the end of each step.
+
+    What stands before the first belongs to it.
 
     >>> from sfgen.decoding import BlockMoved
     >>> step_ends([BlockMoved(3, 40), BlockClosed(3), TextReleased("a"), BlockMoved(4, 40)])

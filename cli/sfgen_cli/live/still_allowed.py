@@ -20,7 +20,9 @@ _LAST_WORD = re.compile(r"\w+\Z")
 
 
 def why_allowed(moment: Moment, asked: Asked) -> list[str]:
-    """Say why the likeliest candidate that is a banned word so far is still there; empty if there is none.
+    """Say why a candidate that is a banned word is still there.
+
+    Of the likeliest such candidate; empty if there is none.
 
     Args:
         moment: The run at one moment.

@@ -27,7 +27,7 @@ STEP_KEYS = "any key: step · c: go on · q: stop"
 
 
 class LiveView:
-    """What is known so far, as a picture that any Rich console can print.
+    """The picture of a run, which any Rich console can print.
 
     Args:
         scene: What is known of the run.
@@ -48,7 +48,7 @@ class LiveView:
             self.moment.take(event, seconds)
 
     def expect(self, event: Event) -> None:
-        """Take note of the event that comes next, where it is there already."""
+        """Take note of the event that comes next, if it is known."""
         with self._lock:
             self.moment.expect(event)
 
@@ -82,7 +82,7 @@ class Paced:
         self._is_shown = False  # whether there is a step that was not rested at
 
     def show(self, event: Event, seconds: float) -> None:
-        """Rest at the step before, if this is the next, and take note of it."""
+        """Rest at the step before, then take note of an event."""
         if is_step(event):
             self._view.expect(event)
             self.rest()
@@ -101,7 +101,7 @@ class Paced:
 
 @contextlib.contextmanager
 def live_view(scene: Scene, *, slow: int = 0, step: bool = False) -> Iterator[View]:
-    """The view of a run on the terminal at stderr; erased at the end.
+    """Show a run on the terminal at stderr; erase it at the end.
 
     Args:
         scene: What is known of the run.
