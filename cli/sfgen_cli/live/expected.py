@@ -1,4 +1,4 @@
-"""What is expected in a state: the pieces of a pattern that can read the next character, or the characters of choices."""
+"""What is expected in a state: pieces of a pattern that can read the next character, or characters of choices."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def next_of_choices(moment: Moment) -> str:
     if choices is None or len(choices) > _MOST_CHOICES or moment.scene.when is not None:
         return ""
     written = b"".join(token.data for token in moment.text_tokens)
-    rest = [data[len(written) :] for choice in choices if (data := choice.encode("utf-8", "replace")).startswith(written)]
+    rest = [
+        data[len(written) :] for choice in choices if (data := choice.encode("utf-8", "replace")).startswith(written)
+    ]
     following = [text[0] for data in rest if (text := data.decode("utf-8", "ignore"))]
     return one_of(following, may_end=b"" in rest)

@@ -78,7 +78,9 @@ class _Sample:
                 "parents": self._tried.parents,
                 "pieces": self._tried.pieces,
                 "tokenIds": self._tried.token_ids,
-                "halves": {node: "".join(f"\\x{byte:02x}" for byte in half) for node, half in self._tried.halves.items()},
+                "halves": {
+                    node: "".join(f"\\x{byte:02x}" for byte in half) for node, half in self._tried.halves.items()
+                },
             },
             "marks": [[marks.last_read, marks.next] for marks in self._marks.values],
             "tables": self._tables,
@@ -148,7 +150,7 @@ class _Sample:
         """The state, or the place in a document or in rules, and what is expected there."""
         moment = self._moment
         if moment.finish_reason is not None:
-            return "the end", ""
+            return ("the end" if moment.scene.is_guided else ""), ""
         if moment.scene.tells_where:
             way, _, expected = moment.states[-1].partition(": ") if moment.states else ("", "", "")
             return way, expected
@@ -201,7 +203,8 @@ class _Sample:
             "position": position,
             "took": self._number(took),
             "rows": [
-                [self._number(name_of(one)), float(f"{one.before:.4g}"), float(f"{one.after:.4g}")] for one in rows.values()
+                [self._number(name_of(one)), float(f"{one.before:.4g}"), float(f"{one.after:.4g}")]
+                for one in rows.values()
             ],
             "before": [token_ids.index(one.token_id) for one in outlook.before],
             "after": [token_ids.index(one.token_id) for one in outlook.after],
