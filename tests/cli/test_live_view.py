@@ -39,7 +39,7 @@ from sfgen.trace.scene import Scene
 from sfgen_cli.live import sections
 from sfgen_cli.live.following import Following
 from sfgen_cli.live.moment import Moment, Token
-from sfgen_cli.live.rows import columns, decoded, visible
+from sfgen_cli.live.rows import STRUCK, columns, decoded, visible
 from sfgen_cli.live.screen import rows_more
 from sfgen_cli.live.view import STEP_KEYS, LiveView, Paced
 
@@ -246,7 +246,7 @@ LISTEN = Outlook(
 
 
 def test_why_a_banned_word_stays_allowed() -> None:
-    """It is the likeliest after the mask, and another token is chosen: one line says why, before and after it was tried."""
+    """It is the likeliest after the mask, and another token is chosen: one line says why, also before it is tried."""
     view = LiveView(Scene("I am here to", "m", 9, words=("listen",)))
     view.show(TokenChosen(0, 2, b" help", 0, 0, 9, False, None, 1, LISTEN), 0)
     assert "' listen' stays allowed: it is taken back only if the banned word 'listen' ends there" in plain_of(view)
@@ -273,7 +273,12 @@ def test_what_is_taken_back_at_once_is_no_riddle() -> None:
 
 @pytest.mark.parametrize(
     ("pieces", "expected"),
-    [([], ""), ([b"2"], "expects [0-9] or -"), ([b"2", b"-"], "expects x"), ([b"2", b"-", b"x"], "expects x or the end")],
+    [
+        ([], ""),
+        ([b"2"], "expects [0-9] or -"),
+        ([b"2", b"-"], "expects x"),
+        ([b"2", b"-", b"x"], "expects x or the end"),
+    ],
 )
 def test_a_state_comes_with_what_is_expected_there(pieces: list[bytes], expected: str) -> None:
     view = LiveView(Scene("", "m", 9, pattern="[0-9]+-x+"))
@@ -367,7 +372,7 @@ def test_the_important_stays_where_there_is_little_room(height: int) -> None:
 
 def test_each_state_is_told_without_colour() -> None:
     held = [f"{style} {sections.HELD}" for style in (*sections.CHOSEN, sections.FORCED)]
-    styles = [*sections.CHOSEN, sections.FORCED, *held, f"{held[0]} {sections.OPEN}", sections.STRUCK]
+    styles = [*sections.CHOSEN, sections.FORCED, *held, f"{held[0]} {sections.OPEN}", STRUCK]
     looks = [str(Style.parse(style).without_color) for style in styles]
     assert len(set(looks)) == len(looks)
 

@@ -20,11 +20,17 @@ from sfgen_cli.live.picture import svg
 COLUMN = 12.04  # the width of a column in the font that librsvg finds, about
 
 
+TEXT = "{http://www.w3.org/2000/svg}text"
+CELL = 12.2  # the width of a column in the picture's units
+
+
 def rows(picture: str) -> list[list[str]]:
-    """The texts of a picture, without those that hold a line's end only."""
-    root = ElementTree.fromstring(picture)
-    texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    return [text.replace("\u00a0", " ").split("\n") for text in texts if text != "\n"]
+    """The texts of a picture, without those that hold a line's end only; with the blanks that its place stands for."""
+    found = []
+    for text in ElementTree.fromstring(picture).iter(TEXT):
+        blanks = " " * round(float(text.get("x", "0")) / CELL) if text.get("textLength") else ""
+        found.append(blanks + "".join(text.itertext()).replace("\u00a0", " "))
+    return [text.split("\n") for text in found if text.strip("\n ")]
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
@@ -44,13 +50,31 @@ def test_blanks_are_kept_as_xml_says() -> None:
     assert ["  a title"] in rows(picture)
 
 
+@given(st.lists(st.sampled_from(["a", " ", "聊", "é\u0301", "\t"]), max_size=12).map("".join))
+def test_readers_that_drop_blanks_show_the_same(text: str) -> None:
+    """No run begins or ends with a blank; each stands where the terminal has its first character."""
+    root = ElementTree.fromstring(svg(Text(text), ""))
+    runs = [run for run in root.iter(TEXT) if run.get("textLength")]
+    shown = text.expandtabs(8)
+    assert len(runs) == bool(shown.strip())
+    for run in runs:
+        written = "".join(run.itertext())
+        assert written == written.strip()
+        before = len(shown) - len(shown.lstrip())
+        assert float(run.get("x", "")) == pytest.approx(before * CELL)
+
+
 @needs("rsvg-convert")
 @pytest.mark.parametrize("indented", ["    x", " x", "  x  y", "│    x", "x    y"])
 def test_leading_blanks_are_shown_outside_of_browsers(indented: str) -> None:
-    """The last letter stands where it does if there are letters in place of the blanks."""
+    """The last letter stands where it does if there are letters in place of the blanks.
+
+    A run begins at its column; within a run librsvg goes on by the width of its font's letters, a little less.
+    """
+    begins = len(indented) - len(indented.lstrip())
     boxes = [rendered(svg(Text(text), "")) for text in (indented, indented.replace(" ", "-"))]
     assert len(boxes[0]) == len(boxes[1])
-    assert boxes[0][-1].right == pytest.approx(boxes[1][-1].right, abs=0.2)
+    assert boxes[0][-1].right == pytest.approx(boxes[1][-1].right + begins * (CELL - COLUMN), abs=0.2)
     assert boxes[0][-1].right > COLUMN * (len(indented) - 1)
 
 

@@ -30,7 +30,7 @@ def main() -> None:
     index = Index(Dfa.from_regex(RECORD), model.vocabulary)
     events = stream(model, "A person: ", index=index, observe=True)
     view = LiveView(Scene("A person: ", "tiny", size, pattern=RECORD))
-    show_until(view, events, lambda event: isinstance(event, TokenChosen) and event.position == 5)
+    show_until(view, events, lambda event: isinstance(event, TokenChosen) and event.position == 7)
     draw("gen", svg(view, "sfgen gen --regex … 'A person: '", name="gen"))
 
     banned = BannedWords(["talk", "listen"])

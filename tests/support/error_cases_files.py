@@ -149,6 +149,11 @@ TRACES = [
     Case("replay t --svg /no/such/folder/o", 1, "cannot write the picture /no/such/folder/o", _traced()),
     Case("replay t --svg o", 1, "o holds something else than a picture", both(_traced(), files(o="a letter"))),
     Case("replay t", 1, "not valid JSON", _traced("what is this?\n")),
+    Case("replay t --svg o --html o", 2, "--svg and --html cannot be used together"),
+    Case("replay t --html o --at 3", 2, "--at and --html cannot be used together"),
+    Case("replay t --html o --slow 3", 2, "--slow and --html cannot be used together"),
+    Case("replay t --html /no/such/folder/o", 1, "cannot write the page /no/such/folder/o", _traced()),
+    Case("replay t --html o", 1, "o holds something else than a page", both(_traced(), files(o="<html>a letter"))),
     Case("replay t", 1, "gave up after 0 rollbacks", _failed_trace, writes=True),
     Case("ban --words a --compare --live x", 2, "--compare and --live cannot be used together"),
 ]

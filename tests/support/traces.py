@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from xml.etree import ElementTree
 
 from hypothesis import strategies as st
@@ -188,6 +189,32 @@ def ban_run() -> Run:
         [(place / 1000, event) for place, event in enumerate(events)],
         None,
     )
+
+
+def long_run(steps: int) -> Run:
+    """A run of so many steps with rollbacks, forced tokens, lines and candidates, and its end."""
+    random = Random(steps)
+    words = [b" one", b" two", b" three", b" talk", b"\n", b" four", b" five"]
+    events: list[Event] = []
+    tokens: list[int] = []
+    while len(events) < steps:
+        if len(tokens) > 3 and random.random() < 0.1:
+            position = len(tokens) - random.randint(1, 3)
+            data = b"".join(words[token] for token in tokens[position:])
+            events.append(RolledBack(position, "talk", tuple(tokens[position:]), data, 0, 0.3, position, 1))
+            del tokens[position:]
+        else:
+            shares = [random.random() / 5 for _ in words]
+            found = [Candidate(token, word, False, shares[token], shares[token]) for token, word in enumerate(words)]
+            outlook = Outlook(tuple(found[:5]), tuple(found[2:]), 0.2)
+            token, is_forced = random.randrange(len(words)), random.random() < 0.2
+            events.append(TokenChosen(len(tokens), token, words[token], 0, 0, 9, is_forced, None, 1, outlook))
+            tokens.append(token)
+    text = b"".join(words[token] for token in tokens).decode()
+    rollbacks = tuple(event for event in events if isinstance(event, RolledBack))
+    events.append(Finished(Result(text, tuple(tokens), "end_token", 3, steps, 0, rollbacks)))
+    scene = Scene("Can we talk?", "made up", 4096, words=("talk", "listen"))
+    return scene, [(place / 100, event) for place, event in enumerate(events)], None
 
 
 def frame(view: LiveView) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sfgen.trace import Recording, Trace
 
 LONGEST_PAUSE = 1.0  # seconds; a run may have waited for longer, and nobody wants to wait for that again
-_PICTURE = "Picture"
+_PICTURE = "Picture and page"
 _STDIO = "-"
 
 
@@ -60,6 +60,14 @@ def replay(
             rich_help_panel=_PICTURE,
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write one page to step through in a browser, and print its name; [bold]-[/]: the page to stdout.",
+            rich_help_panel=_PICTURE,
+        ),
+    ] = None,
     at: Annotated[
         int | None,
         typer.Option(
@@ -70,7 +78,7 @@ def replay(
         ),
     ] = None,
 ) -> None:
-    """See a run again from its trace, or draw one step of it.
+    """See a run again from its trace, draw one step of it, or make a page of all.
 
     Keep a run, and see it again at a fifth of a second a step:
         sfgen ban --words talk,listen --trace run.jsonl 'Can we talk?' && sfgen replay run.jsonl --slow 200
@@ -78,13 +86,16 @@ def replay(
     A picture of the last step but one:
         sfgen replay run.jsonl --svg run.svg --at -2
 
+    A page with every step of all samples, which needs no network:
+        sfgen replay run.jsonl --html run.html
+
     The text alone, as the run wrote it:
         sfgen replay run.jsonl | wc -w
 
     The view is shown on a terminal, and the text is written after it; where there is no terminal, or with
     [bold]--quiet[/], the text alone. No model is loaded, and nothing is generated.
     """
-    _check(file, slow, svg, at, step=step, quiet=quiet)
+    _check(file, slow, svg, html, at, step=step, quiet=quiet)
     trace = _read(file)
     name = "stdin" if str(file) == _STDIO else str(file)
     recordings = _chosen(trace, sample, name)
@@ -93,13 +104,22 @@ def replay(
     if svg is not None:
         _draw(recordings[0], svg, at)
         return
+    if html is not None:
+        _make_page(recordings, html)
+        return
     failed = [_play(recording, name, slow, step=step, quiet=quiet) for recording in recordings]
     if any(failed):
         raise typer.Exit(1)
 
 
-def _check(file: Path, slow: int | None, svg: Path | None, at: int | None, *, step: bool, quiet: bool) -> None:
+def _check(
+    file: Path, slow: int | None, svg: Path | None, html: Path | None, at: int | None, *, step: bool, quiet: bool
+) -> None:
     """Refuse options that have no meaning together."""
+    if svg is not None and html is not None:
+        raise UsageError("--svg and --html cannot be used together", hint="Draw the picture and make the page in turn.")
+    if html is not None and at is not None:
+        raise UsageError("--at and --html cannot be used together", hint="A page has every step.")
     if svg is None and at is not None:
         raise UsageError(
             "--at says which step a picture shows, and there is none",
@@ -108,6 +128,10 @@ def _check(file: Path, slow: int | None, svg: Path | None, at: int | None, *, st
     for name, given in (("--slow", slow is not None), ("--step", step)):
         if given and svg is not None:
             raise UsageError(f"{name} and --svg cannot be used together", hint="A picture does not move.")
+        if given and html is not None:
+            raise UsageError(
+                f"{name} and --html cannot be used together", hint="A page has its own pace, and its keys."
+            )
         if given and quiet:
             raise UsageError(f"{name} and --quiet cannot be used together", hint="It slows the live view down.")
     if step:
@@ -176,43 +200,51 @@ def _show(recording: Recording, slow: int | None, *, step: bool) -> None:
 
 def _draw(recording: Recording, path: Path, at: int | None) -> None:
     """Write the picture of one step."""
-    from sfgen.trace import TraceError
-    from sfgen.trace.writing import refuse_to_replace
     from sfgen_cli.live.picture import svg
     from sfgen_cli.live.view import LiveView
 
-    view = LiveView(recording.scene)
-    for seconds, event in recording.events[: _events_until(recording, at)]:
+    view, until = LiveView(recording.scene), _events_until(recording, at)
+    for seconds, event in recording.events[:until]:
         view.show(event, seconds)
-    picture = svg(view, on_one_line(recording.scene.prompt)[:80] or "sfgen")
+    if until < len(recording.events):
+        view.expect(recording.events[until][1])
+    _write_out(svg(view, on_one_line(recording.scene.prompt)[:80] or "sfgen"), path, b"<svg", "picture")
+
+
+def _make_page(recordings: list[Recording], path: Path) -> None:
+    """Write the page of some samples."""
+    from sfgen_cli.page.page import BEGINNING, page
+
+    _write_out(page(recordings), path, BEGINNING, "page")
+
+
+def _write_out(written: str, path: Path, beginning: bytes, what: str) -> None:
+    """Write a picture or a page to a file or to stdout; a file that holds something else is not replaced."""
+    from sfgen.trace import TraceError
+    from sfgen.trace.writing import refuse_to_replace
+
     if str(path) == _STDIO:
-        write(picture)
+        write(written)
         return
     try:
-        refuse_to_replace(path, b"<svg", "a picture")
-        path.write_text(picture, encoding="utf-8")
+        refuse_to_replace(path, beginning, f"a {what}")
+        path.write_text(written, encoding="utf-8", newline="\n")
     except OSError as error:
-        raise TraceError(f"cannot write the picture {path}: {error.strerror or error}") from error
+        raise TraceError(f"cannot write the {what} {path}: {error.strerror or error}") from error
     write(f"{path}\n")
 
 
 def _events_until(recording: Recording, at: int | None) -> int:
-    """How many events there are until a step is whole: what is released or closed after it belongs to it."""
-    from sfgen import TextReleased, ThoughtReleased
-    from sfgen.decoding import BlockClosed
+    """Count the events until a step is whole."""
+    from sfgen_cli.live.steps import step_ends
 
-    events = recording.events
-    steps = [
-        place
-        for place, (_, event) in enumerate(events)
-        if not isinstance(event, TextReleased | ThoughtReleased | BlockClosed)
-    ]
-    count = len(steps)
+    ends = step_ends([event for _, event in recording.events])
+    count = len(ends)
     if at is None:
-        return len(events)
+        return len(recording.events)
     if not 1 <= abs(at) <= count:
         raise UsageError(
             f"there is no step {at} in sample {recording.sample}: it has {count} step{'' if count == 1 else 's'}",
             hint=f"--at takes 1 to {count}, or -{count} to -1 counted from the end." if count else "",
         )
-    return [*steps[1:], len(events)][at - 1 if at > 0 else at]
+    return ends[at - 1 if at > 0 else at]

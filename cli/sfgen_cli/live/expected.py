@@ -1,4 +1,4 @@
-"""What is expected in a state: the pieces of a pattern that can read the next character, or the characters of choices."""
+"""What is expected in a state: pieces of a pattern that can read the next character, or characters of choices."""
 
 from __future__ import annotations
 

@@ -14,6 +14,10 @@ WIDTH = 90
 """Columns of a picture."""
 
 _HEIGHT = 50  # rows that a view may take
+_RUN = re.compile(
+    r'<text(?P<before>[^<>]*?\b)x="(?P<x>[^"]*)"(?P<between>[^<>]*)'
+    r'textLength="[^"]*"(?P<rest>[^<>]*)>(?P<text>[^<]*)</text>'
+)
 _CHARACTER = 12.2  # the width of a column in Rich's pictures
 
 
@@ -48,15 +52,25 @@ def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | Non
     frame_of_rich: str = vars(rich_console)["CONSOLE_SVG_FORMAT"]
     frame = re.sub(r"@font-face \{\{.*?\}\}\s*", "", frame_of_rich, flags=re.DOTALL)
     picture = console.export_svg(title=title, code_format=frame, unique_id=name)
-    return for_any_reader(_with_true_widths(picture))
+    return for_any_reader(_placed(picture))
 
 
-def _with_true_widths(picture: str) -> str:
-    """Rich gives each character one column; wide ones take two, and combining ones none."""
+def _placed(picture: str) -> str:
+    """Begin and end each run of text with what is seen, and give it its true width.
+
+    Some readers drop blanks at the start of a text, whatever they are told. Rich gives each character one column; wide
+    ones take two, and combining ones none.
+    """
     from rich.cells import cell_len
 
-    def corrected(found: re.Match[str]) -> str:
-        columns = cell_len(html.unescape(found["text"]))
-        return f'textLength="{columns * _CHARACTER:g}"{found["rest"]}>{found["text"]}</text>'
+    def placed(found: re.Match[str]) -> str:
+        text = html.unescape(found["text"])
+        seen = text.strip()
+        if not seen:
+            return ""
+        left = float(found["x"]) + (len(text) - len(text.lstrip())) * _CHARACTER
+        written = html.escape(seen).replace("\u00a0", "&#160;")
+        length = f'textLength="{cell_len(seen) * _CHARACTER:g}"'
+        return f'<text{found["before"]}x="{left:g}"{found["between"]}{length}{found["rest"]}>{written}</text>'
 
-    return re.sub(r'textLength="[^"]*"(?P<rest>[^<>]*)>(?P<text>[^<]*)</text>', corrected, picture)
+    return _RUN.sub(placed, picture)

@@ -1,7 +1,8 @@
 // One sample: what is known of it at a step. Texts come into the page as text alone, never as HTML.
 
-const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/u;
+const SPECIAL = /([\x00-\x08\n\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])/u;
 const STATES_SHOWN = 12;
+const CHUNK = [200, 1000]; // tokens of a block of the text: so many at least, and at most where no line ends
 
 function make(tag, className = "", text = "") {
   const element = document.createElement(tag);
@@ -10,15 +11,14 @@ function make(tag, className = "", text = "") {
   return element;
 }
 
-// The text with what cannot be seen, or turns the direction of text around, as escapes.
+// The text with newlines that can be seen, and escapes for what cannot be, or turns the direction of text around.
 function visible(text) {
-  if (!UNSEEN.test(text)) return [text];
-  return Array.from(text, (character) => {
-    if (!UNSEEN.test(character)) return character;
-    const escape = document.createElement("span");
-    escape.className = "unseen";
-    escape.textContent = "\\u" + character.codePointAt(0).toString(16).padStart(4, "0");
-    return escape;
+  return text.split(SPECIAL).filter(Boolean).map((part) => {
+    if (!SPECIAL.test(part)) return part;
+    const mark = document.createElement("span");
+    mark.className = part === "\n" ? "newline" : "unseen";
+    mark.textContent = part === "\n" ? part : "\\u" + part.codePointAt(0).toString(16).padStart(4, "0");
+    return mark;
   });
 }
 
@@ -67,7 +67,8 @@ class Panel {
     });
     this.cursor = make("span", "cursor");
     this.cursor.setAttribute("aria-hidden", "true");
-    this.textBox.append(this.cursor);
+    this.chunks = [];
+    this.chunkFor(0).append(this.cursor);
     this.said = make("p", "said");
     this.ban = make("p", "ban");
     this.where = make("p", "where");
@@ -171,16 +172,27 @@ class Panel {
       same += 1;
     }
     for (const token of this.shown.splice(same)) token.element.remove();
-    const added = document.createDocumentFragment();
+    while (this.chunks.length > 1 && this.chunks.at(-1).first >= same) this.chunks.pop().element.remove();
     for (const node of nodes.slice(same)) {
       const token = this.makeToken(node, this.visit(node, step), this.shown.length);
+      this.chunkFor(this.shown.length).append(token.element);
       this.shown.push(token);
-      added.append(token.element);
     }
-    this.textBox.insertBefore(added, this.cursor);
+    this.chunks.at(-1).element.append(this.cursor);
     this.held = Math.min(this.held, same);
     this.showMarks(step);
     this.showTip();
+  }
+
+  // The block for the next token. A long text in one block would be laid out anew as a whole at each step.
+  chunkFor(position) {
+    const chunk = this.chunks.at(-1);
+    const size = chunk ? position - chunk.first : Infinity;
+    if (size < CHUNK[0] || (size < CHUNK[1] && !this.shown.at(-1).piece.endsWith("\n"))) return chunk.element;
+    const element = make("div", "chunk");
+    this.chunks.push({ element, first: position });
+    this.textBox.append(element);
+    return element;
   }
 
   makeToken(node, visit, position) {
@@ -205,7 +217,7 @@ class Panel {
 
   showMarks(step) {
     const { kind, held, open, struck, thought } = this.steps;
-    const tip = this.shown[this.shown.length - 1];
+    const tip = this.shown.at(-1);
     if (tip && tip.visit === step) {
       this.now = tip;
       tip.element.classList.add("now");
@@ -220,12 +232,12 @@ class Panel {
       const [position, text] = struck[step];
       this.struck = make("s", "struck");
       this.struck.append("↶", ...visible(this.text(text)));
-      this.textBox.insertBefore(this.struck, this.shown[position] ? this.shown[position].element : this.cursor);
+      (this.shown[position] ? this.shown[position].element : this.cursor).before(this.struck);
     }
     const half = tip && this.sample.tried.halves[tip.node];
     if (half) {
       this.half = make("span", "unseen", half);
-      this.textBox.insertBefore(this.half, this.cursor);
+      this.cursor.before(this.half);
     }
     const finished = kind[step] === "end" && this.sample.end.kind === "finished";
     this.showOutside(thought[step] < 0 ? Infinity : thought[step], finished ? this.sample.end.to : Infinity);
@@ -258,8 +270,8 @@ class Panel {
   showTip() {
     const box = this.textBox;
     if (box.scrollHeight > box.clientHeight) {
-      const target = this.cursor.offsetTop - box.clientHeight + 48;
-      box.scrollTop = Math.max(0, target);
+      const above = this.cursor.getBoundingClientRect().top - box.getBoundingClientRect().top;
+      box.scrollTop += above - box.clientHeight + 48;
     }
   }
 

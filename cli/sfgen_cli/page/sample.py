@@ -150,7 +150,7 @@ class _Sample:
         """The state, or the place in a document or in rules, and what is expected there."""
         moment = self._moment
         if moment.finish_reason is not None:
-            return "the end", ""
+            return ("the end" if moment.scene.is_guided else ""), ""
         if moment.scene.tells_where:
             way, _, expected = moment.states[-1].partition(": ") if moment.states else ("", "", "")
             return way, expected

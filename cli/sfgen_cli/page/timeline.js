@@ -95,7 +95,7 @@ class Timeline {
   play(on) {
     clearTimeout(this.timer);
     this.timer = null;
-    byId("play").textContent = on ? "⏸" : "▶";
+    byId("play").textContent = on ? "❚❚" : "▶";
     byId("play").setAttribute("aria-label", on ? "Pause" : "Play");
     byId("said").setAttribute("aria-live", on ? "off" : "polite"); // nobody can listen so fast
     if (!on) return;
@@ -156,7 +156,8 @@ class Timeline {
     const { kind } = panel.steps;
     const draw = (step, colour) => {
       context.fillStyle = style.getPropertyValue(colour);
-      context.fillRect(step * width, top, Math.max(1, width), height);
+      const left = Math.floor(step * width);
+      context.fillRect(left, top, Math.max(1, Math.floor((step + 1) * width) - left), height);
     };
     kind.forEach((name, step) => draw(step, colours[name] || "--line"));
     kind.forEach((name, step) => name === "back" && draw(step, "--back")); // where many steps share a pixel

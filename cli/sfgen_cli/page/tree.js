@@ -27,13 +27,13 @@ class Tree {
   }
 
   build() {
-    const top = make("ul");
-    const waiting = [{ list: top, node: 0 }];
+    this.list = make("ul");
+    const waiting = [{ list: this.list, node: 0 }];
     while (waiting.length) {
       const { list, node } = waiting.pop();
       waiting.push(...this.branch(list, node).reverse());
     }
-    return top;
+    return this.list;
   }
 
   // Write a branch from a node on into a list; what branches off it is still to be written.
@@ -96,6 +96,9 @@ class Tree {
       this.items[--this.visible].element.classList.add("later");
     if (this.current) this.current.button.removeAttribute("aria-current");
     this.current = this.itemOf[this.panel.steps.node[step]];
-    if (this.current) this.current.button.setAttribute("aria-current", "step");
+    if (!this.current) return;
+    this.current.button.setAttribute("aria-current", "step");
+    const [box, button] = [this.list, this.current.button].map((element) => element.getBoundingClientRect());
+    if (button.top < box.top || button.bottom > box.bottom) this.list.scrollTop += button.top - box.top - box.height / 3;
   }
 }

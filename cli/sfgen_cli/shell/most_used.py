@@ -42,7 +42,7 @@ MOST_USED = {
         *("--words", "--words-file", "--pattern", "--match", "--json", "--quiet"),
     ),
     "models": ("FOLDER", "--json"),
-    "replay": ("FILE", "--sample", "--slow", "--step", "--svg", "--at", "--quiet"),
+    "replay": ("FILE", "--sample", "--slow", "--step", "--svg", "--html", "--at", "--quiet"),
 }
 """By command; arguments by the name that the help gives them. What a command does not have is left out."""
 
