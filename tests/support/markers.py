@@ -27,15 +27,14 @@ _FOLDERS = {
     "tests/integrations/*": {"torch"},
     "tests/test_*_bench.py": {"bench"},
     "tests/schema/test_real_schemas.py": {"published"},
-    **dict.fromkeys(
-        (
-            *("tests/automata/test_corpus.py", "tests/decoding/test_quality.py", "tests/jobs/test_gzip.py"),
-            *("tests/models/test_tiny_pairs.py", "tests/models/test_tiny_weights.py"),
-            *("tests/reference/test_engines.py", "tests/regex/test_places_random.py"),
-            *("tests/test_docstrings.py", "tests/test_foreign_names.py", "tests/test_imports.py"),
-        ),
-        {"long"},
-    ),
+    **{
+        f"tests/{name}.py": {"long"}
+        for name in (
+            *("automata/test_corpus", "decoding/test_quality", "jobs/test_gzip", "models/test_tiny_pairs"),
+            *("models/test_tiny_weights", "reference/test_engines", "regex/test_places_random"),
+            *("test_docstrings", "test_foreign_names", "test_imports"),
+        )
+    },
 }
 """By pattern of the path: the markers of all that is there."""
 
