@@ -19,6 +19,7 @@ KEYS = {" ": ("Space", 32), "ArrowLeft": ("ArrowLeft", 37), "ArrowRight": ("Arro
 """By the name of a key in the page: its place on the keyboard, and its number."""
 
 _PATIENCE = 60.0  # seconds
+# Without its sandbox, which a browser of root does not start with; it opens nothing but our own pages.
 _OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--mute-audio"),
     *("--disable-background-networking", "--disable-dev-shm-usage", "--remote-debugging-pipe"),
