@@ -353,9 +353,7 @@ class Panel {
     if (this.sample.isConstrained) {
       tables.append(this.makeTable("before the mask", found, found.before, 1, chosen[step]));
       tables.append(this.makeTable(this.text(found.took), found, found.after, 2, chosen[step]));
-    } else {
-      tables.append(this.makeTable("the model's best", found, found.before, 1, chosen[step]));
-    }
+    } else tables.append(this.makeTable("the model's best", found, found.before, 1, chosen[step]));
     parts.push(tables);
     if (why[step]) parts.push(make("p", "note", this.text(why[step])));
     this.candidates.replaceChildren(...parts);
@@ -387,8 +385,7 @@ class Panel {
 
   showEnd(step) {
     const { end } = this.sample;
-    const isLast = step === this.last;
-    if (!isLast || (end.kind === "finished" && end.text === this.shown.map((token) => token.piece).join(""))) {
+    if (step !== this.last || (end.kind === "finished" && end.text === this.shown.map((token) => token.piece).join(""))) {
       this.end.replaceChildren();
       return;
     }
