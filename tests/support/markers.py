@@ -69,7 +69,7 @@ def markers_of(item: pytest.Item) -> set[str]:
     return found
 
 
-def spread_over_parameters(items: Sequence[pytest.Item], most: int = 3) -> Iterator[pytest.Item]:
+def spread_over_parameters(items: Sequence[pytest.Item], most: int = 2) -> Iterator[pytest.Item]:
     """Of each test with parameters, a few: the first, the last, and others between them at equal distances.
 
     Args:

@@ -17,7 +17,7 @@ Amount: TypeAlias = Literal["handful", "few", "some", "usual", "many"]
 _SHARES: dict[Amount, float] = {"handful": 0.06, "few": 0.16, "some": 0.4, "usual": 1.0, "many": 2.4}
 """Of the examples of a profile. A handful: each takes a good part of a second."""
 
-_PROFILES = {"quick": 10, "default": 40, "thorough": 250}
+_PROFILES = {"quick": 5, "default": 40, "thorough": 250}
 
 # What depends on the machine says nothing about a property; files that are written anew by each example may be shared.
 _UNCHECKED = (
