@@ -32,6 +32,8 @@ _FOLDERS = {
         for name in (
             *("automata/test_corpus", "decoding/test_quality", "jobs/test_gzip", "models/test_tiny_pairs"),
             *("models/test_tiny_weights", "reference/test_engines", "regex/test_places_random"),
+            *("ban/test_pattern_properties", "decoding/test_exact", "decoding/test_healing"),
+            *("jobs/test_instructions", "models/test_tiny_model"),
             *("test_docstrings", "test_foreign_names", "test_imports"),
         )
     },
