@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from sfgen_cli.shell.counted import counted
+
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, TaskID
 
@@ -63,7 +65,7 @@ def bar(total: int | None, summary: Summary) -> Iterator[Callable[[], None]]:
 
 def _more(summary: Summary, speed: float | None) -> str:
     """What is said behind the time, where there is something to say."""
-    rollbacks = f"{summary.rollbacks:,} rollback" + ("" if summary.rollbacks == 1 else "s")
+    rollbacks = counted(summary.rollbacks, "rollback")
     parts = {
         f"{speed or 0:,.0f} tokens/s": bool(speed),
         f"{summary.failed + summary.kept_failed:,} failed": summary.failed + summary.kept_failed > 0,

@@ -22,6 +22,7 @@ from sfgen_cli.live.rows import (
     visible,
     wrapped,
 )
+from sfgen_cli.shell.counted import counted
 
 # Each can be told from the others without colour too.
 FORCED = "italic green"
@@ -264,7 +265,7 @@ def ban(moment: Moment, width: int) -> list[Row]:
     elif watch is not None and not held:  # else a match may just be complete
         parts.append([("no partial match of a banned word", "green")])
     if held > 0:
-        parts.append([(f"{_counted(held, 'token')} held back", HELD)])
+        parts.append([(f"{counted(held, 'token')} held back", HELD)])
     return flowed(parts, width)
 
 
@@ -309,14 +310,14 @@ def _undone(past: Undone, width: int) -> list[Row]:
     return [
         [(f"{_UNDO} {past.number} took back ", BACK), (fitted(quoted(event.data), width // 3), STRUCK)],
         [(why, BACK)],
-        [(f"{_counted(len(event.token_ids), 'token')} from position {event.position}", BACK)],
+        [(f"{counted(len(event.token_ids), 'token')} from position {event.position}", BACK)],
         [(f"{forbidden}{others} forbidden {place}", BACK)],
     ]
 
 
 def _moved(event: BlockMoved) -> list[Row]:
     return [
-        [(f"⇥ {_counted(event.tokens, 'token')} were too many to hold back: kept up to position {event.position}", "")]
+        [(f"⇥ {counted(event.tokens, 'token')} were too many to hold back: kept up to position {event.position}", "")]
     ]
 
 
@@ -357,21 +358,16 @@ def figures(moment: Moment, width: int) -> list[Row]:
     """
     count, seconds = len(moment.tokens), moment.seconds
     rate = f", {count / seconds:,.1f} a second" if seconds >= 0.05 and count else ""
-    parts: list[Row] = [[(f"{_counted(count, 'token')} in {seconds:,.1f} s{rate}", "")]]
+    parts: list[Row] = [[(f"{counted(count, 'token')} in {seconds:,.1f} s{rate}", "")]]
     asked: Row = []
     if moment.forward_passes:
-        asked.append((_counted(moment.forward_passes, "forward pass"), ""))
+        asked.append((counted(moment.forward_passes, "forward pass"), ""))
     if moment.forced or moment.scene.is_guided:
-        saved = f"{moment.forced} saved" if asked else f"{_counted(moment.forced, 'forward pass')} saved"
+        saved = f"{moment.forced} saved" if asked else f"{counted(moment.forced, 'forward pass')} saved"
         asked += [(", " if asked else "", ""), (saved, FORCED)]
     if asked:
         parts.append(asked)
     if moment.rollbacks:
-        undone = f"{_counted(moment.rollbacks, 'rollback')} of {_counted(moment.undone, 'token')}"
+        undone = f"{counted(moment.rollbacks, 'rollback')} of {counted(moment.undone, 'token')}"
         parts.append([(undone, BACK)])
     return flowed(parts, width)
-
-
-def _counted(number: int, what: str) -> str:
-    plural = "es" if what.endswith("s") else "s"
-    return f"{number:,} {what}{'' if number == 1 else plural}"

@@ -13,6 +13,7 @@ from functools import lru_cache
 from sfgen.decoding import Candidate
 from sfgen_cli.live.moment import Asked, Moment
 from sfgen_cli.live.rows import quoted
+from sfgen_cli.shell.counted import counted
 
 _LEAST = 0.01  # the share from which on a candidate is a riddle
 _TOKENS_BEFORE = 20  # that the beginning of a word is looked for in
@@ -46,7 +47,7 @@ def _after_a_rollback(moment: Moment, asked: Asked, candidate: Candidate) -> lis
     written = "it" if tried.kept == candidate.data else quoted(tried.kept)
     longer = "a longer word" if tried.event.word in moment.scene.words else "text that is not banned"
     count = tried.event.ruled_out
-    forbidden = f"{count:,} token{'' if count == 1 else 's'}"
+    forbidden = counted(count, "token")
     return [
         f"{quoted(candidate.data)} stays allowed: {written} may still become {longer}",
         f"{forbidden} that would end it {'is' if count == 1 else 'are'} forbidden behind it",

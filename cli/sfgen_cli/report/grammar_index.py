@@ -11,6 +11,7 @@ from sfgen.printable import on_one_line
 from sfgen_cli.report.grammar_check import alternatives, failure_record, in_words
 from sfgen_cli.report.tables import cut, on_a_terminal, plain_or_boxed, show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
+from sfgen_cli.shell.counted import counted
 from sfgen_cli.shell.output import note, write, write_json
 from sfgen_cli.shell.progress import progress
 
@@ -59,7 +60,7 @@ def _save(grammar: Grammar, vocabulary: Vocabulary, file: Path, *, json: bool, f
 
     save(grammar, vocabulary, file, force=force)
     rules = sum(rule.kind == "rule" for rule in grammar.rules())
-    note(f"sfgen: {rules:,} rule{'' if rules == 1 else 's'} for {len(vocabulary):,} tokens", quiet=quiet)
+    note(f"sfgen: {counted(rules, 'rule')} for {len(vocabulary):,} tokens", quiet=quiet)
     if json:
         write_json({**_record(grammar, vocabulary), "saved": str(file)})
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen.printable import on_one_line, visible
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
+from sfgen_cli.shell.counted import counted
 from sfgen_cli.shell.hints import in_options
 from sfgen_cli.shell.output import note, write, write_json
 from sfgen_cli.shell.progress import progress
@@ -173,5 +174,4 @@ def _verdict(way: Walk) -> str:
 
 
 def _rules(schema: JsonSchema) -> str:
-    count = len(schema.compiled.grammar.rules)
-    return f"{count:,} rule{'' if count == 1 else 's'}"
+    return counted(len(schema.compiled.grammar.rules), "rule")

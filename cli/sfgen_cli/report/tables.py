@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfgen.printable import visible
+from sfgen_cli.shell.counted import counted
 from sfgen_cli.shell.output import write
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def index_table(
         end = "yes" if index.is_accepting(state) else ""
         table.add_row(str(state), f"{count:,}", end, Text(cut(first, count, separator="  ")))
     more = len(index.dfa) - states
-    what = f"{more:,} more state{'' if more == 1 else 's'}"
+    what = counted(more, "more state")
     show(facts, table, f"… {what}: --max-states shows more, --state N one, --json all" if more else "")
 
 
