@@ -260,14 +260,20 @@ def _bases(owner: ast.ClassDef | None) -> list[str]:
     return [_NAME.findall(ast.unparse(base).partition("[")[0])[-1] for base in owner.bases] if owner else []
 
 
-def table(found: Iterable[Finding]) -> str:
-    """Format the share of each demand that is met, by package and over all."""
+def counts(found: Iterable[Finding]) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+    """Count the demands, by package (and ``all``) and kind: those that are met, and all."""
     met: Counter[tuple[str, str]] = Counter()
     due: Counter[tuple[str, str]] = Counter()
     for finding in found:
         for package in (finding.package, "all"):
             due[package, finding.kind] += 1
             met[package, finding.kind] += not finding.fault
+    return met, due
+
+
+def table(found: Iterable[Finding]) -> str:
+    """Format the share of each demand that is met, by package and over all."""
+    met, due = counts(found)
     packages = [*sorted({package for package, _ in due} - {"all"}), "all"]
     width = max(len(package) for package in packages)
     lines = [" ".join([" " * width, *(f"{kind:>13}" for kind in KINDS)])]
@@ -283,12 +289,9 @@ def _cell(met: int, due: int) -> str:
 
 def too_low(found: Iterable[Finding]) -> list[str]:
     """List the demands of which less than ``LEAST`` are met over all."""
-    met: Counter[str] = Counter()
-    due: Counter[str] = Counter()
-    for finding in found:
-        due[finding.kind] += 1
-        met[finding.kind] += not finding.fault
-    return [f"{kind}: {met[kind] / due[kind]:.1%}" for kind in KINDS if met[kind] < LEAST * due[kind]]
+    met, due = counts(found)
+    over_all = [(kind, met["all", kind], due["all", kind]) for kind in KINDS]
+    return [f"{kind}: {good / every:.1%}" for kind, good, every in over_all if good < LEAST * every]
 
 
 def main() -> int:
