@@ -30,12 +30,7 @@ class Checkpoint:
     first use, so that an impossible request fails before minutes of loading.
 
     Args:
-        name: A directory, or the id of a model on the hub.
-        device: ``auto`` (cuda, then mps, then cpu), ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
-        dtype: ``auto`` (the checkpoint's own, but float32 on a CPU), ``float32``, ``bfloat16`` or ``float16``.
-        trust_remote_code: Whether code that comes with the model may run.
-        offline: Whether the hub must not be asked, also not for what its cache lacks.
-        title: What messages and records call it; ``name`` if not given.
+        name, device, dtype, trust_remote_code, offline, title: As for ``TransformersModel.from_pretrained``.
 
     Raises:
         ModelError: The model is missing, cannot be read, or continues no text; the device is not there.
