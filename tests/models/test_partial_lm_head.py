@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from attention_models import model_of
 from random_models import ARCHITECTURES
 
 from sfgen import Dfa, Index, Sampler, generate
-from sfgen.models.partial_lm_head import KNOWN, has_rows
+from sfgen.models.partial_lm_head import KNOWN, PartialLmHead, has_rows
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.models.transformers_session import TransformersSession
@@ -59,6 +60,23 @@ def test_a_layer_of_another_sort_is_called_whole(monkeypatch: pytest.MonkeyPatch
     monkeypatch.undo()
     monkeypatch.setattr(model.get_output_embeddings(), "_hf_hook", object(), raising=False)
     assert not has_rows(model)
+
+
+def test_read_only_rows_are_read_without_a_warning() -> None:
+    import torch
+
+    model = model_of("llama")
+    rows = FEW.copy()
+    rows.flags.writeable = False  # as those are that a mask cache keeps
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)  # else torch warns once in a process
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            PartialLmHead(model).scores(torch.zeros(1, model.config.hidden_size), rows)
+    finally:
+        torch.set_warn_always(always)
+    assert [str(each.message) for each in said] == []
 
 
 def test_texts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
