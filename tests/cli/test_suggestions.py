@@ -68,6 +68,16 @@ CASES: list[tuple[list[str], str, str]] = [
         "No such option: --max-new-tokens",
         "Did you mean --max-tokens? See: sfgen gen --help",
     ),
+    (
+        ["ban", "--words", "talk", "--prompt", "x"],
+        "No such option: --prompt",
+        "The prompt stands by itself: sfgen ban … 'Can we talk?'",
+    ),
+    (
+        ["gen", "--prompt=x"],
+        "No such option: --prompt",
+        "The prompt stands by itself: sfgen gen … 'Can we talk?'",
+    ),
     # One dash in place of two, which else would be a short option with a value glued to it.
     (["gen", "-regex", "a+", "x"], "No such option: -regex", "Did you mean --regex? See: sfgen gen --help"),
     (["gen", "-seed", "3"], "No such option: -seed", "Did you mean --seed? See: sfgen gen --help"),

@@ -20,6 +20,8 @@ SAME_MEANING = {
 }
 """What options of other programs are called here."""
 
+_TAKES_PROMPT = ("sfgen gen", "sfgen ban")
+
 _WORDS = {
     "a valid int range": "a whole number",
     "a valid int": "a whole number",
@@ -75,7 +77,7 @@ def one_of(names: Sequence[str]) -> str:
 def _meant(error: UsageError, commands: dict[str, Any], arguments: Sequence[str], path: str) -> str:
     if isinstance(error, NoSuchOption) and (option := _option_meant(error, commands, arguments)):
         return option
-    prompt = _prompt_taken_for_an_option(error, arguments) if path in ("sfgen gen", "sfgen ban") else ""
+    prompt = _prompt_taken_for_an_option(error, arguments) if path in _TAKES_PROMPT else ""
     if prompt:
         return f"If it is the prompt, put -- before it: {path} … -- {quoted(prompt)}"
     if error.message.startswith("No such command "):
@@ -89,7 +91,7 @@ def _meant(error: UsageError, commands: dict[str, Any], arguments: Sequence[str]
 
 
 def _quotes_forgotten(error: UsageError, path: str) -> str:
-    if path in ("sfgen gen", "sfgen ban") and error.message.startswith("Got unexpected extra argument"):
+    if path in _TAKES_PROMPT and error.message.startswith("Got unexpected extra argument"):
         return f"A prompt of several words needs quotes: {path} 'Can we talk?'"
     return ""
 
@@ -117,6 +119,8 @@ def _option_meant(error: NoSuchOption, commands: dict[str, Any], arguments: Sequ
         return _of_a_sibling(name, has, own, error)
     if name == "--version":
         return "It is an option of sfgen itself: sfgen --version"
+    if name == "--prompt" and error.ctx is not None and error.ctx.command_path in _TAKES_PROMPT:
+        return f"The prompt stands by itself: {error.ctx.command_path} … 'Can we talk?'"
     if (meant := SAME_MEANING.get(name, "")) in own:
         return f"Did you mean {meant}?"
     takes_value = _takes_value(written, arguments)
