@@ -63,12 +63,12 @@ class Count:
     Attributes:
         passes: Of each text; the limit where it gave up.
         gave_up: How many did.
-        unknown: The probability that was unknown when a text was given up.
+        unknown: The probability that was unknown when a text was given up, as the error said it.
     """
 
     passes: list[int] = field(default_factory=list)
     gave_up: int = 0
-    unknown: list[float] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         if not self.passes:
@@ -76,8 +76,13 @@ class Count:
         mean = float(np.mean(self.passes))
         if not self.gave_up:
             return f"{mean:,.0f} ({min(self.passes):,} to {max(self.passes):,})"
-        unknown = f", {np.median(self.unknown):.2g} unknown" if self.unknown else ""
+        unknown = f", {sorted(self.unknown, key=_number)[len(self.unknown) // 2]} unknown" if self.unknown else ""
         return f"above {mean:,.0f}: {self.gave_up} of {len(self.passes)} gave up{unknown}"
+
+
+def _number(unknown: str) -> float:
+    """The number of a figure such as "less than 1e-12"."""
+    return float(unknown.split()[-1])
 
 
 def tasks() -> Iterator[Task]:
@@ -174,7 +179,7 @@ def _count(write: Callable[[int], int], texts: int) -> Count:
 class _GaveUpError(Exception):
     """Too many forward passes."""
 
-    def __init__(self, passes: int, unknown: float | None = None) -> None:
+    def __init__(self, passes: int, unknown: str | None = None) -> None:
         super().__init__()
         self.passes = passes
         self.unknown = unknown
@@ -188,7 +193,7 @@ def _by_strategy(name: Any) -> Callable[[Any, str, GenerationConfig, int], int]:
         try:
             result = generate(model, prompt, config, strategy=name, sampler=Sampler(1.0, seed))
         except GenerationError as error:
-            unknown = float(error.message.split(": ")[1].split()[0])
+            unknown = error.message.split(": ")[1].split(" of ")[0]
             raise _GaveUpError(config.max_passes, unknown) from None
         return result.forward_passes
 

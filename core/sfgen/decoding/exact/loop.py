@@ -252,7 +252,7 @@ class ExactLoop(Loop):
 
     def _gave_up(self) -> GenerationError:
         return GenerationError(
-            f"gave up after {self.max_passes} forward passes: {_share(self._unknown)} of the probability is unknown",
+            f"gave up after {self.max_passes} forward passes: {_left(self._unknown)} of the probability is unknown",
             details=(f"  known to be allowed: {_share(self._known)}, and none of it was drawn",),
             hint=ParameterText(
                 "Raise max_passes, or choose another strategy, which is not an exact draw.", "max_passes", "strategy"
@@ -292,6 +292,11 @@ def _place_of(token: int, allowed: Int32) -> int | None:
 def _takes_more(guide: Guide | None, room: int) -> bool:
     """Whether a guide that counts tokens, as that of an automaton does, needs more of them than there is room for."""
     return isinstance(guide, DfaGuide) and room < guide.index.longest_way and guide.tokens_left() > room
+
+
+def _left(probability: float) -> str:
+    """What is left of 1 after many subtractions, whose rounding errors come to about 1e-12."""
+    return _share(probability) if probability >= 1e-12 else "less than 1e-12"
 
 
 def _share(probability: float) -> str:
