@@ -19,6 +19,8 @@ from sfgen.index.calls import Calls, CallsGuide
 from sfgen.index.marker import Marker
 
 PATTERNS = ["a|bb", "(ab)*", "b{2,3}a", "[ab]{1,2}", "ba?", "b!?a"]
+PARTS = {"a|bb": ["a", "bb"], "(ab)*": ["", "(abab)?"], "[ab]{1,2}": ["a|bb", "a", "ab?"], "ba?": ["b"], "b!?a": ["ba"]}
+"""Patterns of some texts only."""
 
 
 @cache
@@ -36,11 +38,19 @@ class Standing:
 
 @dataclass
 class Definition:
-    """What may follow, tried token by token."""
+    """What may follow, tried token by token.
+
+    Attributes:
+        inner: What may be written in a call.
+        marker: What begins one.
+        limit: The most tokens.
+        whole: What a reader takes for a call.
+    """
 
     inner: Case
     marker: Marker
     limit: int | None
+    whole: Case
 
     def step(self, at: Standing, data: bytes, *, special: bool) -> tuple[Standing, bool] | None:
         """Read a token; where it leads to and whether it begins a call, ``None`` if it is wrong."""
@@ -48,7 +58,7 @@ class Definition:
             language = self.inner.language
             if at.call is not None and not language.accepts(at.call):
                 return None
-            if at.call is not None and language.residual(at.call + self.marker.data[:1]) is not None:
+            if at.call is not None and self.whole.language.residual(at.call + self.marker.data[:1]) is not None:
                 return None  # who reads the text would take it for the call
             before = at.free if at.call is None else b""
             if self.marker.data in (before + self.marker.data)[:-1]:
@@ -59,7 +69,9 @@ class Definition:
             symbol = bytes([byte])
             call = at.call
             if call is not None:
-                if self.inner.language.residual(call + symbol) is not None:
+                if self.whole.language.residual(call + symbol) is not None:
+                    if self.inner.language.residual(call + symbol) is None:
+                        return None  # a reader would find a text that must not be written
                     at, in_call = self.entered(call + symbol), True
                     continue
                 if in_call or began or not self.inner.language.accepts(call):
@@ -76,7 +88,7 @@ class Definition:
 
     def entered(self, call: bytes) -> Standing:
         """In a call; behind it, if nothing can follow in it."""
-        is_over = self.inner.language.accepts(call) and not self.inner.language.next_bytes(call)
+        is_over = self.whole.language.accepts(call) and not self.whole.language.next_bytes(call)
         return Standing() if is_over else Standing(call=call)
 
     def pieces(self, tokens: Sequence[int]) -> list[tuple[bytes, bool]]:
@@ -121,15 +133,22 @@ def definitions(draw: st.DrawFn) -> Definition:
         draw(st.sampled_from([b"!", b"a!", b"!a", b"aa", b"aba"])), draw(st.none() | st.just(len(pieces) + 1))
     )
     pattern = draw(st.sampled_from(PATTERNS))
+    written = draw(st.sampled_from([pattern, *PARTS.get(pattern, [])]))
     try:
-        index = Index(Dfa.from_regex(pattern), vocabulary)
+        inner, whole = (
+            Case(Index(Dfa.from_regex(each), vocabulary), language_of(each), vocabulary) for each in (written, pattern)
+        )
     except DeadEnd:
         assume(False)
-    return Definition(Case(index, language_of(pattern), vocabulary), marker, draw(st.none() | st.integers(0, 7)))
+    return Definition(inner, marker, draw(st.none() | st.integers(0, 7)), whole)
+
+
+def calls_of(definition: Definition) -> Calls:
+    return Calls(definition.marker, definition.inner.source, definition.whole.source)
 
 
 def guide_of(definition: Definition) -> CallsGuide:
-    return Calls(definition.marker, definition.inner.source).guide(definition.limit)
+    return calls_of(definition).guide(definition.limit)
 
 
 @tried("many")
@@ -163,7 +182,7 @@ def test_a_walk(definition: Definition, data: st.DataObject) -> None:
 @given(definitions(), st.data())
 def test_the_calls_of_a_text_are_found_again(definition: Definition, data: st.DataObject) -> None:
     guide, taken = guide_of(definition), list[int]()
-    calls, ends = Calls(definition.marker, definition.inner.source), set(definition.inner.vocabulary.end_token_ids)
+    calls, ends = calls_of(definition), set(definition.inner.vocabulary.end_token_ids)
     for _ in range(12):
         tokens = sorted(set(guide.allowed_tokens().tolist()) - ends)
         if not tokens:

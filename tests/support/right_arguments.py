@@ -194,6 +194,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
 
 RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.index.calls.Calls.source": index,
+    "sfgen.index.calls.Calls.whole": index,
     "sfgen.index.thought.Thought.source": index,
     "sfgen.index.calls.Calls.spans.data": lambda: b"xbaabx",
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],

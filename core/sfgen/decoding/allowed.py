@@ -112,7 +112,7 @@ def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords
             ParameterText("banned words cannot be taken out of the calls that when asks for", "when"),
             hint=ParameterText("Leave when out, or ban nothing.", "when"),
         )
-    return Calls(marker, clean)
+    return Calls(marker, clean, constraint)
 
 
 def _without_banned(source: GuideSource, banned: BannedWords, before: bytes) -> GuideSource | None:

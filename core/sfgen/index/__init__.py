@@ -4,7 +4,8 @@
 sequence; ``chain`` puts one after the other; ``unconstrained`` is free text.
 ``prefixed_guide`` is what guides with a beginning
 of their own have in common: ``literal_guide`` has a literal before a constraint, ``thought`` free text up to a
-``marker``. ``calls`` has texts of a constraint inside free text.
+``marker``. ``calls`` has texts of a constraint inside free text: ``call`` is one of them, and
+``free_tokens`` are those between.
 
 Of an automaton: ``masks`` walks the token trie through it, ``mask_store`` keeps what is found, ``mask_ids`` unpacks it,
 and ``distance`` knows the way to the end. ``token_automaton`` puts these together, and ``dfa_guide`` follows a

@@ -3,26 +3,28 @@
 Every marker outside a call begins one. A call is the longest text of the constraint that stands there: it ends where
 the constraint cannot read on, and a token that reads on in it belongs to it. No token holds the end of a call and text
 behind it. Free text may end anywhere, a call where it is complete.
+
+Where only some texts of the constraint may be written, all of them still say where a call ends: after one that may be
+written nothing comes that would make a longer text of it, which may not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import GenerationError, UsageError
-from sfgen.index.distance import UNREACHABLE
+from sfgen.index.call import Call
+from sfgen.index.free_tokens import FreeTokens
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.marker import Marker
 from sfgen.index.mask_ids import packed
 from sfgen.index.steps import Steps
-from sfgen.protocols import Guide, GuideSource, Int32, Mask
+from sfgen.protocols import GuideSource, Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 
@@ -32,6 +34,8 @@ class Calls:
     Args:
         marker: The text that begins each call.
         source: The constraint of a call, over the vocabulary.
+        whole: The constraint whose longest text is a call, where ``source`` has only some texts of it; ``None``:
+            ``source``.
 
     >>> from sfgen import Dfa, Index
     >>> vocabulary = Vocabulary([b"a", b"!", b"!1", b"1", b"2", None], end_token_ids=[5])
@@ -41,15 +45,25 @@ class Calls:
     >>> guide.advance(2)
     >>> guide.allowed_tokens().tolist(), guide.is_accepting
     ([3, 4], False)
+
+    The second ``1`` would be of a call that must not be written:
+
+    >>> calls = Calls(Marker(b"!"), Index(Dfa.from_regex("1"), vocabulary), Index(Dfa.from_regex("1?1"), vocabulary))
+    >>> guide = calls.guide()
+    >>> guide.advance(2)
+    >>> guide.allowed_tokens().tolist()
+    [0, 1, 2, 4, 5]
     """
 
-    def __init__(self, marker: Marker, source: GuideSource) -> None:
+    def __init__(self, marker: Marker, source: GuideSource, whole: GuideSource | None = None) -> None:
         self.marker = arguments.instance("marker", marker, Marker)
         arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
         self.source = source
         self.vocabulary: Vocabulary = arguments.instance("vocabulary", source.vocabulary, Vocabulary)
-        self.begin = source.guide()
-        self._free: dict[int, tuple[Int32, dict[int, int]]] = {}
+        if whole is not None:
+            arguments.given("whole", whole, "an index", "vocabulary", "guide", "refusal")
+        self._reader = None if whole is None or whole is source else whole.guide()
+        self.free = FreeTokens(self.marker, source.guide(), self.vocabulary)
 
     def guide(self, max_tokens: int | None = None) -> CallsGuide:
         """Return a new guide at the start.
@@ -61,6 +75,18 @@ class Calls:
             UsageError: It is not a whole number of at least 0.
         """
         return CallsGuide(self, max_tokens)
+
+    def call(self, max_tokens: int | None = None) -> Call:
+        """Return a call at its start.
+
+        Args:
+            max_tokens: The most tokens of it; ``None``: any number.
+
+        Raises:
+            UsageError: It is not a whole number of at least 0.
+            LimitTooSmall: No call can be written with so many tokens.
+        """
+        return Call(self.source.guide(max_tokens), None if self._reader is None else self._reader.fork())
 
     def spans(self, data: bytes) -> list[tuple[int, int]]:
         """Return where the calls of a text begin and end, in bytes.
@@ -84,62 +110,6 @@ class Calls:
         refused = (self.source.refusal(data[start:end]) for start, end in spans)
         return next((refusal for refusal in refused if refusal is not None), None)
 
-    def free(self, state: int) -> tuple[Int32, dict[int, int]]:
-        """Return the tokens that may follow in free text.
-
-        Args:
-            state: The state of the marker.
-
-        Returns:
-            The tokens, end tokens too, ascending, int32, read-only; and of those that begin a call the fewest tokens
-            after them.
-
-        Raises:
-            UsageError: There is no such state.
-        """
-        state = arguments.whole_number("state", state)
-        if state not in self._free:
-            self._free[state] = self._find_free(state)
-        return self._free[state]
-
-    @cached_property
-    def first_bytes(self) -> NDArray[np.int16]:
-        """The first byte of each token, int16 ``[vocabulary]``; -1: none."""
-        texts = [
-            self.marker.data if token == self.marker.token else data
-            for token, data in enumerate(self.vocabulary.tokens)
-        ]
-        return np.array([text[0] if text else -1 for text in texts], dtype=np.int16)
-
-    def _find_free(self, state: int) -> tuple[Int32, dict[int, int]]:
-        vocabulary, marker = self.vocabulary, self.marker
-        begins: dict[int, int] = {}
-        for token in marker.completing(state, vocabulary.trie, vocabulary):
-            after, used = marker.read(state, vocabulary.tokens[token] or b"")
-            if after == len(marker.data):
-                begins[token] = self._fewest((vocabulary.tokens[token] or b"")[used:])
-        # A special token is no marker where one spelled out would end inside of what it stands for.
-        if marker.token is not None and marker.read(state, marker.data)[1] == len(marker.data):
-            begins[marker.token] = self._fewest(b"")
-        refused = [token for token, fewest in begins.items() if fewest >= UNREACHABLE]
-        every = np.concatenate([vocabulary.text_token_ids, vocabulary.end_token_ids, [*begins]]).astype(np.int32)
-        tokens = np.setdiff1d(every, refused).astype(np.int32)
-        tokens.setflags(write=False)
-        return tokens, {token: fewest for token, fewest in begins.items() if fewest < UNREACHABLE}
-
-    def _fewest(self, data: bytes) -> int:
-        """The fewest tokens that must be left for a call which begins so; many if it cannot be completed.
-
-        They are enough for a call from its start, too, where a token that begins it has some of it already.
-        """
-        guide = self.begin.fork()
-        try:
-            if data:
-                guide.advance_bytes(data)
-        except UsageError:
-            return int(UNREACHABLE)
-        return max(guide.tokens_left(), self.begin.tokens_left())
-
 
 @dataclass(slots=True)
 class _Part:
@@ -147,14 +117,12 @@ class _Part:
 
     Attributes:
         start: Where it begins, in bytes.
-        guide: That of the call; ``None`` for free text.
-        steps: The steps of that guide.
+        call: The call; ``None`` for free text.
         states: In free text the state of the marker at the start and after each step.
     """
 
     start: int
-    guide: Guide | None = None
-    steps: int = 0
+    call: Call | None = None
     states: list[int] = field(default_factory=lambda: [0])
 
 
@@ -195,8 +163,8 @@ class CallsGuide(Steps):
     # ---- where the guide stands ------------------------------------------------------------------------------------
 
     @property
-    def _call(self) -> Guide | None:
-        return self._parts[-1].guide
+    def _call(self) -> Call | None:
+        return self._parts[-1].call
 
     @property
     def in_call(self) -> bool:
@@ -207,24 +175,24 @@ class CallsGuide(Steps):
     def spans(self) -> list[tuple[int, int]]:
         """Where the calls begin and end so far, in bytes."""
         ends = [*(part.start for part in self._parts[1:]), self._length]
-        return [(part.start, end) for part, end in zip(self._parts, ends, strict=True) if part.guide is not None]
+        return [(part.start, end) for part, end in zip(self._parts, ends, strict=True) if part.call is not None]
 
     @property
     def state(self) -> int:
         """The state of the guide of a call; -1 in free text."""
-        return -1 if self._call is None else self._call.state
+        return -1 if self._call is None else self._call.guide.state
 
     @property
     def position(self) -> Hashable:
         """The present position; what may follow depends on it alone."""
         if self._call is not None:
-            return "call", self._calls.marker, self._call.position
+            return "call", self._calls.marker, *self._call.position
         return "free", self._calls.marker, self._parts[-1].states[-1]
 
     @property
     def is_accepting(self) -> bool:
         """Whether the text may end here: not inside an incomplete call."""
-        return self._call is None or self._call.is_accepting
+        return self._call is None or self._call.guide.is_accepting
 
     @property
     def is_finished(self) -> bool:
@@ -233,11 +201,11 @@ class CallsGuide(Steps):
 
     def describe(self) -> str:
         """Describe the position in a call; else return ``"free text"``."""
-        return "free text" if self._call is None else self._call.describe()
+        return "free text" if self._call is None else self._call.guide.describe()
 
     def tokens_left(self) -> int:
         """Return the fewest tokens to an end, or an upper bound."""
-        return 0 if self._call is None or self._ended else self._call.tokens_left()
+        return 0 if self._call is None or self._ended else self._call.guide.tokens_left()
 
     @property
     def _room(self) -> int | None:
@@ -259,26 +227,18 @@ class CallsGuide(Steps):
             return NO_TOKENS
         if self._call is None:
             return self._free_tokens(self._parts[-1].states[-1])
-        if not self._call.is_accepting:
-            return self._call.allowed_tokens()
-        return np.union1d(self._call.allowed_tokens(), self._leaving(self._call)).astype(np.int32)
+        if not self._call.guide.is_accepting:
+            return self._call.guide.allowed_tokens()
+        return np.union1d(self._call.guide.allowed_tokens(), self._leaving(self._call)).astype(np.int32)
 
     def _free_tokens(self, state: int) -> Int32:
-        """The tokens that may follow in free text: behind one that begins a call there is room for it."""
-        tokens, begins = self._calls.free(state)
-        room = self._room
-        if room is None:
-            return tokens
-        if room == 0:
-            return np.array(sorted(self.vocabulary.end_token_ids), dtype=np.int32)
-        late = [token for token, fewest in begins.items() if fewest > room - 1]
-        return np.setdiff1d(tokens, late, assume_unique=True).astype(np.int32) if late else tokens
+        return self._calls.free.within(state, self._room)
 
-    def _leaving(self, call: Guide) -> Int32:
+    def _leaving(self, call: Call) -> Int32:
         """The tokens of free text that cannot go on with a call, which is complete: by what a reader sees of them."""
         tokens = self._free_tokens(0)
-        goes_on = np.array([_reads(call, bytes([byte])) for byte in range(256)] + [False])
-        leaving: Int32 = tokens[~goes_on[self._calls.first_bytes[tokens]]]
+        goes_on = np.array([call.goes_on(bytes([byte])) for byte in range(256)] + [False])
+        leaving: Int32 = tokens[~goes_on[self._calls.free.first_bytes[tokens]]]
         return leaving
 
     def forced_bytes(self, most: int | None = None) -> bytes:
@@ -289,18 +249,18 @@ class CallsGuide(Steps):
         """
         if most is not None:
             arguments.whole_number("most", most, least=0)
-        return b"" if self._call is None else self._call.forced_bytes(most)
+        return b"" if self._call is None else self._call.guide.forced_bytes(most)
 
     def is_ready(self) -> bool:
         """Tell whether the mask here is made."""
-        return self._call is None or self._call.is_ready()
+        return self._call is None or self._call.guide.is_ready()
 
     def allows_several(self) -> bool | None:
         """Tell whether two tokens or more may follow.
 
         ``None``: only the mask can tell.
         """
-        return None if self._call is None or self._call.is_accepting else self._call.allows_several()
+        return None if self._call is None or self._call.guide.is_accepting else self._call.guide.allows_several()
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
@@ -327,8 +287,8 @@ class CallsGuide(Steps):
         marker, data = self._calls.marker, self.vocabulary.tokens[token_id] or b""
         if token_id == marker.token:
             self._read_free(marker.data, is_marker=True)
-        elif self._call is not None and _reads(self._call, data[:1]):
-            self._take_in_call(lambda call: call.advance(token_id), len(data))
+        elif self._call is not None and self._call.goes_on(data[:1]):
+            self._take_in_call(self._call, lambda call: call.advance(token_id, data), len(data))
         else:
             self._read_free(data)
 
@@ -343,30 +303,34 @@ class CallsGuide(Steps):
             raise UsageError("the sequence has ended; nothing can follow the end token")
         self._begin_step(is_token=False)
         for place in range(len(data)):
-            byte = data[place : place + 1]
-            if self._call is None:
-                self._read_free(byte)
-            elif _reads(self._call, byte):
-                self._take_in_call(lambda call, byte=byte: call.advance_bytes(byte), 1)  # type: ignore[misc]
-            elif self._call.is_accepting:
-                self._read_free(byte)
-            else:
+            if not self._read_byte(data[place : place + 1]):
                 self.rollback(1)
                 raise UsageError(f"the text cannot go on with {data!r:.60}")
 
+    def _read_byte(self, byte: bytes) -> bool:
+        """Read a byte; tell whether it may stand here."""
+        call = self._call
+        if call is not None and call.goes_on(byte):
+            try:
+                self._take_in_call(call, lambda call: call.advance_bytes(byte), 1)
+            except UsageError:
+                return False
+        elif call is None or call.guide.is_accepting:
+            self._read_free(byte)
+        else:
+            return False
+        return True
+
     def _begin_step(self, *, is_token: bool) -> None:
         part = self._parts[-1]
-        steps = part.steps if part.guide is not None else len(part.states)
+        steps = part.call.steps if part.call is not None else len(part.states)
         self._before.append(_Before(len(self._parts), steps, self._length, is_token))
         self._taken += is_token
 
-    def _take_in_call(self, take: Callable[[Guide], None], size: int) -> None:
-        part = self._parts[-1]
-        assert part.guide is not None, "a call is being written"
-        take(part.guide)
-        part.steps += 1
+    def _take_in_call(self, call: Call, take: Callable[[Call], None], size: int) -> None:
+        take(call)
         self._length += size
-        if part.guide.is_finished:
+        if call.is_over:
             self._parts.append(_Part(self._length))
 
     def _read_free(self, data: bytes, *, is_marker: bool = False) -> None:
@@ -379,11 +343,11 @@ class CallsGuide(Steps):
         part.states.append(state)
         if state < len(marker.data):
             return
-        call = self._calls.source.guide(self._room)
+        call = self._calls.call(self._room)
         self._parts.append(_Part(self._length, call))
         if used < len(data):
-            self._take_in_call(lambda guide: guide.advance_bytes(data[used:]), len(data) - used)
-        elif call.is_finished:
+            self._take_in_call(call, lambda call: call.advance_bytes(data[used:]), len(data) - used)
+        elif call.is_over:
             self._parts.append(_Part(self._length))
 
     def rollback(self, count: int) -> None:
@@ -405,11 +369,10 @@ class CallsGuide(Steps):
         self._taken -= sum(step.is_token for step in self._before[-count:])
         del self._before[-count:], self._parts[before.parts :]
         part, self._length = self._parts[-1], before.length
-        if part.guide is None:
+        if part.call is None:
             del part.states[before.steps :]
         else:
-            part.guide.rollback(part.steps - before.steps)
-            part.steps = before.steps
+            part.call.rollback(part.call.steps - before.steps)
 
     def fork(self, *, limited: bool = True) -> Self:
         """Return an independent guide at the same position.
@@ -425,20 +388,10 @@ class CallsGuide(Steps):
             replace(
                 part,
                 states=part.states.copy(),
-                guide=None if part.guide is None else part.guide.fork(limited=limited),
+                call=None if part.call is None else part.call.fork(limited=limited),
             )
             for part in self._parts
         ]
         if not limited:
             twin.max_tokens = None
         return twin
-
-
-def _reads(guide: Guide, data: bytes) -> bool:
-    """Whether a guide can go on with some bytes; it stays where it is."""
-    try:
-        guide.advance_bytes(data)
-    except UsageError:
-        return False
-    guide.rollback(1)
-    return True
