@@ -75,6 +75,8 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def _meant(error: UsageError, commands: dict[str, Any], arguments: Sequence[str], path: str) -> str:
+    if isinstance(error, NoSuchOption) and error.option_name == "--prompt" and path in _TAKES_PROMPT:
+        return f"The prompt stands by itself: {path} … 'Can we talk?'"
     if isinstance(error, NoSuchOption) and (option := _option_meant(error, commands, arguments)):
         return option
     prompt = _prompt_taken_for_an_option(error, arguments) if path in _TAKES_PROMPT else ""
@@ -119,8 +121,6 @@ def _option_meant(error: NoSuchOption, commands: dict[str, Any], arguments: Sequ
         return _of_a_sibling(name, has, own, error)
     if name == "--version":
         return "It is an option of sfgen itself: sfgen --version"
-    if name == "--prompt" and error.ctx is not None and error.ctx.command_path in _TAKES_PROMPT:
-        return f"The prompt stands by itself: {error.ctx.command_path} … 'Can we talk?'"
     if (meant := SAME_MEANING.get(name, "")) in own:
         return f"Did you mean {meant}?"
     takes_value = _takes_value(written, arguments)

@@ -54,13 +54,13 @@ class PartialLmHead:
         import torch
 
         # `rows` may be read-only, and torch warns of sharing such an array: it is copied.
-        if rows is None:
+        places = None if rows is None else torch.tensor(rows, device=hidden.device)
+        if places is None:
             scores = self._layer(hidden)
         elif has_hooks(self._layer):  # they may change the scores
-            scores = self._layer(hidden)[..., torch.tensor(rows, device=hidden.device)]
+            scores = self._layer(hidden)[..., places]
         else:
-            places, bias = torch.tensor(rows, device=hidden.device), self._layer.bias
-            weight = self._layer.weight.index_select(0, places)
+            bias, weight = self._layer.bias, self._layer.weight.index_select(0, places)
             scores = torch.nn.functional.linear(hidden, weight, None if bias is None else bias.index_select(0, places))
         return scores if self._cap is None else torch.tanh(scores / self._cap) * self._cap
 

@@ -253,7 +253,7 @@ class ExactLoop(Loop):
     def _gave_up(self) -> GenerationError:
         return GenerationError(
             f"gave up after {self.max_passes} forward passes: {_left(self._unknown)} of the probability is unknown",
-            details=(f"  known to be allowed: {_share(self._known)}, and none of it was drawn",),
+            details=(f"  known to be allowed: {self._known:.3g}, and none of it was drawn",),
             hint=ParameterText(
                 "Raise max_passes, or choose another strategy, which is not an exact draw.", "max_passes", "strategy"
             ),
@@ -296,8 +296,4 @@ def _takes_more(guide: Guide | None, room: int) -> bool:
 
 def _left(probability: float) -> str:
     """What is left of 1 after many subtractions, whose rounding errors come to about 1e-12."""
-    return _share(probability) if probability >= 1e-12 else "less than 1e-12"
-
-
-def _share(probability: float) -> str:
-    return f"{max(0.0, probability):.3g}"
+    return f"{probability:.3g}" if probability >= 1e-12 else "less than 1e-12"
