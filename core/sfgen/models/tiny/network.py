@@ -88,7 +88,9 @@ class Network:
 
         def layer(number: int) -> Layer:
             def rows(*names: str) -> Floats:
-                return np.concatenate([weights[f"model.layers.{number}.{name}.weight"].T for name in names], axis=-1)
+                turned = [weights[f"model.layers.{number}.{name}.weight"].T for name in names]
+                # Row by row in memory: a product with few states is then several times as fast.
+                return np.ascontiguousarray(np.concatenate(turned, axis=-1))
 
             qkv = rows("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
             _pair_up(qkv[:, : (heads + kv_heads) * head_size], head_size)
