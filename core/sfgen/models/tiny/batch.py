@@ -15,7 +15,7 @@ from sfgen.models.tiny.rows_attention import RowsAttention
 from sfgen.models.tiny.rows_kv_cache import RowsKvCache
 from sfgen.protocols import Answer
 
-AT_A_TIME = 256
+AT_A_TIME = 512
 """Tokens in one forward pass, of all texts: of more, the states leave the processor's cache."""
 
 
