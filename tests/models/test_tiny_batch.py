@@ -177,12 +177,24 @@ class TestScores:
         rounds: Rounds = [[(0, 0, CONTEXT - 2), (1, 0, 5)], [(0, 0, 1), (1, 0, 9)], [(0, 0, 1), (1, 0, 3)]]
         assert_equals_reading_each_again(made(4, 4), 2, rounds, seed=3)
 
+    def test_a_way_back_to_beyond_the_end_forgets_nothing(self) -> None:
+        weights = made(4, 2)
+        batch = batch_for(weights, 2)
+        batch.rewind(0, 5)
+        batch.extend({0: [5, 6], 1: [7]})
+        batch.rewind(0, 9)
+        answers = batch.extend({0: [8], 1: [9]})
+        assert_close(answers[0], read_again(weights, [5, 6, 8])[-1])
+        assert_close(answers[1], read_again(weights, [7, 9])[-1])
+
     def test_of_the_embedded_model(self) -> None:
         """They differ by rounding alone: as far as the guide says."""
         model = TinyModel()
         batch, sessions = model.batch(16), [model.session() for _ in range(16)]
         for step in range(6):
-            asked = {row: drawn(100 * step + row, 1 + (row + step) % 5 + 20 * (step == row % 6), 2048) for row in range(16)}
+            asked = {
+                row: drawn(100 * step + row, 1 + (row + step) % 5 + 20 * (step == row % 6), 2048) for row in range(16)
+            }
             answers = batch.extend(asked)
             for row, tokens in asked.items():
                 wanted = sessions[row].extend(tokens)
@@ -231,9 +243,8 @@ class TestWhatCanGoWrong:
         weights = made(4, 2)
         batch = batch_for(weights, 2)
         batch.extend({0: [5, 6], 1: [7]})
-        with patch.object(batch_module, "AT_A_TIME", 3), failing(at, error):
-            with pytest.raises(raised) as caught:
-                batch.extend({0: [1, 2], 1: [3, 4]})
+        with patch.object(batch_module, "AT_A_TIME", 3), failing(at, error), pytest.raises(raised) as caught:
+            batch.extend({0: [1, 2], 1: [3, 4]})
         if isinstance(caught.value, ModelError):
             assert caught.value.message == "not enough memory for 7 tokens in 2 texts"
             assert caught.value.hint
@@ -276,12 +287,13 @@ class TestTexts:
         model = TinyModel()
         banned = BannedWords(WORDS, match="substring")
         index = Index(Dfa.from_regex(r"[A-Z][a-z]{2,9} is [1-9][0-9] years old\."), model.vocabulary)
+        options: list[dict[str, Any]] = [{"index": index}, {"banned": banned}, {}]
         tasks: list[dict[str, Any]] = [
             {
                 "prompt": f"A sentence about a person. Number {number}: ",
                 "sampler": Sampler([1.0, 0.0, 0.7][number % 3], None if number % 3 == 1 else number),
                 "max_tokens": 12 + number % 7,
-                **[{"index": index}, {"banned": banned}, {}][number // 3 % 3],
+                **options[number // 3 % 3],
             }
             for number in range(27)
         ]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_SLOTS = 64
+"""Of the first arrays."""
 
 
 class KvCache:

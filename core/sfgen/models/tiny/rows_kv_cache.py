@@ -38,15 +38,12 @@ class RowsKvCache:
         """
         layers, both, rows, heads, slots, size = self._held.shape
         last, longest = max(counts), max(self.lengths[row] + count for row, count in counts.items())
-        if last < rows and longest <= slots:
+        needed_rows = rows if last < rows else min(max(last + 1, 2 * rows), len(self.lengths))
+        needed_slots = slots if longest <= slots else max(longest, 2 * slots, LEAST_SLOTS)
+        if (needed_rows, needed_slots) == (rows, slots):
             return
-        if last >= rows:
-            more_rows = min(max(last + 1, 2 * rows), len(self.lengths))
-        else:
-            more_rows = rows
-        more_slots = max(longest, 2 * slots, LEAST_SLOTS) if longest > slots else slots
-        # Memory that nobody has written to is not taken from the machine, so each text takes what it needs.
-        larger = np.zeros((layers, both, more_rows, heads, more_slots, size), dtype=np.float32)
+        # Zeros that nobody has written over take no memory, so a text takes what it needs, not what the longest does.
+        larger = np.zeros((layers, both, needed_rows, heads, needed_slots, size), dtype=np.float32)
         for row, length in enumerate(self.lengths[:rows]):
             larger[:, :, row, :, :length] = self._held[:, :, row, :, :length]
         self._held = larger
