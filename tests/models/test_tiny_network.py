@@ -126,7 +126,7 @@ class TestParts:
         frequencies = generator.uniform(0.01, 1, size).astype(np.float32)
 
         def at(vector: Floats, position: int) -> Floats:
-            turned: Floats = network.rotated(vector, network.rotations(frequencies, position, 1))[0, 0]
+            turned: Floats = network.rotated(vector, network.rotations(frequencies, np.array([position])))[0, 0]
             return turned
 
         at_zero = at(query, 0) @ at(key, step)

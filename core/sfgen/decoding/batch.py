@@ -22,7 +22,7 @@ from sfgen.errors import SfgenError
 from sfgen.models.separate_rows import SeparateRows
 from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model, Scores
 
-LEAST_SHARED = 16
+LEAST_SHARED = 4
 """The fewest tokens that two prompts must have in common: to read less again costs nothing."""
 
 Told = TypeVar("Told")

@@ -2,7 +2,8 @@
 
 A Llama-architecture model of under four million parameters with a byte-level BPE tokenizer of its own, in float16, as
 an ordinary transformers directory. Its architecture is fixed, so it runs without torch: ``network`` is the forward pass
-in numpy, ``kv_cache`` what a text keeps of it, ``session`` one text, ``model`` the whole. It learned from text that
+in numpy, ``kv_cache`` what a text keeps of it, ``session`` one text, ``batch`` several, with what ``rows_kv_cache``
+keeps of them and ``rows_attention`` makes of it, ``model`` the whole. It learned from text that
 :mod:`sfgen.models.tiny.corpus` writes by rules: sentences and their records, lists, labels, answers, queries and calls,
 whose names, words and numbers are drawn so widely that copying them is all that helps, and small talk, stories, facts
 and letters besides. It knows nothing else: it is there to show and to test what a constraint does, not to be asked for

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_LEAST_SLOTS = 64
+LEAST_SLOTS = 64
+"""Of the first arrays."""
 
 
 class KvCache:
@@ -36,7 +37,7 @@ class KvCache:
         needed = self.length + count
         if needed <= slots:
             return
-        larger = np.empty((layers, both, heads, max(needed, 2 * slots, _LEAST_SLOTS), size), dtype=np.float32)
+        larger = np.empty((layers, both, heads, max(needed, 2 * slots, LEAST_SLOTS), size), dtype=np.float32)
         larger[:, :, :, : self.length] = self._held[:, :, :, : self.length]
         self._held = larger
 

@@ -11,9 +11,12 @@ from sfgen import arguments
 from sfgen.errors import ModelError, UsageError
 from sfgen.models.chat_template import WITHOUT_CHAT
 from sfgen.models.messages import Message, checked_messages
+from sfgen.models.separate_rows import SeparateRows
 from sfgen.models.tiny import DIRECTORY
+from sfgen.models.tiny.batch import TinyBatch
 from sfgen.models.tiny.network import Network
 from sfgen.models.tiny.session import TinySession
+from sfgen.protocols import Batch
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.tokenizer_files import read_directory
 
@@ -87,6 +90,22 @@ class TinyModel:
     def session(self) -> TinySession:
         """Return a new, empty session, reading the weights the first time."""
         return TinySession(self._network, self.context_length, name=self.name)
+
+    def batch(self, rows: int) -> Batch:
+        """Return a new batch of empty rows, which share forward passes.
+
+        The weights are read at the first one.
+
+        Args:
+            rows: The number of rows.
+
+        Raises:
+            UsageError: It is not a whole number of at least 1.
+        """
+        rows = arguments.whole_number("rows", rows, least=1)
+        if rows == 1:  # as a session, to the last bit
+            return SeparateRows(self, rows)
+        return TinyBatch(lambda: self._network, rows, self.context_length, name=self.name)
 
     @cached_property
     def _network(self) -> Network:

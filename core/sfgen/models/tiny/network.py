@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,6 +21,7 @@ from sfgen.models.tiny.kv_cache import KvCache
 
 Floats: TypeAlias = NDArray[np.float32]
 Turns: TypeAlias = NDArray[np.complex64]
+Attend: TypeAlias = Callable[[int, Floats, Floats, Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ class Network:
 
         def layer(number: int) -> Layer:
             def rows(*names: str) -> Floats:
-                return np.concatenate([weights[f"model.layers.{number}.{name}.weight"].T for name in names], axis=-1)
+                turned = [weights[f"model.layers.{number}.{name}.weight"].T for name in names]
+                # Row by row in memory: a product with few states is then several times as fast.
+                return np.ascontiguousarray(np.concatenate(turned, axis=-1))
 
             qkv = rows("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
             _pair_up(qkv[:, : (heads + kv_heads) * head_size], head_size)
@@ -130,17 +133,38 @@ def read(network: Network, cache: KvCache, token_ids: Sequence[int]) -> Floats:
         The last hidden states of the tokens, float32 ``[T, size]``, to be given to ``scores``.
     """
     start, count = cache.length, len(token_ids)
-    turns = rotations(network.frequencies, start, count)
     mask = causal_mask(start, count)
     cache.make_room(count)
+
+    def attend(layer: int, queries: Floats, keys: Floats, values: Floats) -> Floats:
+        return attention(queries, *cache.write(layer, keys, values), mask)
+
+    states = forward(network, token_ids, np.arange(start, start + count), attend)
+    cache.length += count
+    return states
+
+
+def forward(network: Network, token_ids: Sequence[int], positions: NDArray[np.integer], attend: Attend) -> Floats:
+    """Run one forward pass over tokens, of one text or of several.
+
+    Only attention knows which token belongs to which text: all else is done to each token alone.
+
+    Args:
+        network: The weights.
+        token_ids: At least one.
+        positions: Where each token stands in its text, integers ``[T]``.
+        attend: Attention in one layer. It is given the number of the layer, queries ``[T, heads, head_size]``, and keys
+            and values ``[T, kv_heads, head_size]`` of these tokens; it returns ``[T, heads * head_size]``.
+
+    Returns:
+        The last hidden states, float32 ``[T, size]``.
+    """
+    turns = rotations(network.frequencies, positions)
     states = network.embeddings[list(token_ids)]
     for number, layer in enumerate(network.layers):
         normed = rms_norm(states, layer.attention_norm, network.epsilon)
-        queries, keys, values = heads(network, layer, normed, turns)
-        seen = attention(queries, *cache.write(number, keys, values), mask)
-        states = states + seen @ layer.output
+        states = states + attend(number, *heads(network, layer, normed, turns)) @ layer.output
         states = states + feed_forward(layer, rms_norm(states, layer.feed_forward_norm, network.epsilon))
-    cache.length += count
     return rms_norm(states, network.norm, network.epsilon)
 
 
@@ -191,18 +215,17 @@ def heads(network: Network, layer: Layer, states: Floats, turns: Turns) -> tuple
     return turned[:, : network.heads], turned[:, network.heads :], each[:, network.heads + network.kv_heads :]
 
 
-def rotations(frequencies: Floats, start: int, count: int) -> Turns:
+def rotations(frequencies: Floats, positions: NDArray[np.integer]) -> Turns:
     """Compute the rotary factors of some positions.
 
     Args:
         frequencies: Radians for each position, float32 ``[head_size / 2]``.
-        start: The first position.
-        count: The number of positions.
+        positions: Integers ``[T]``.
 
     Returns:
-        Complex64 ``[count, 1, head_size / 2]``.
+        Complex64 ``[T, 1, head_size / 2]``.
     """
-    angles = np.arange(start, start + count, dtype=np.float32)[:, None, None] * frequencies
+    angles = positions.astype(np.float32)[:, None, None] * frequencies
     turns: Turns = np.exp(1j * angles)
     return turns
 
@@ -220,28 +243,29 @@ def rotated(vectors: Floats, turns: Turns) -> Floats:
 
 
 def attention(queries: Floats, keys: Floats, values: Floats, mask: Floats | None) -> Floats:
-    """Compute scaled dot-product attention (Vaswani et al. 2017).
+    """Compute scaled dot-product attention (Vaswani et al. 2017), of one text or of several.
 
-    Several queries may share a key (Ainslie et al. 2023).
+    Several queries may share a key (Ainslie et al. 2023). The axes before those that are named are of texts.
 
     Args:
-        queries: ``[T, heads, head_size]``.
-        keys: ``[kv_heads, S, head_size]``.
-        values: ``[kv_heads, S, head_size]``.
-        mask: What is added before the softmax: ``[T, S]``; ``None``: nothing.
+        queries: ``[..., T, heads, head_size]``.
+        keys: ``[..., kv_heads, S, head_size]``.
+        values: ``[..., kv_heads, S, head_size]``.
+        mask: What is added before the softmax: ``[..., T, S]``; ``None``: nothing.
 
     Returns:
-        ``[T, heads * head_size]``.
+        ``[..., T, heads * head_size]``.
     """
-    count, number, size = queries.shape
-    shared = number // len(keys)
-    # [kv_heads, shared * T, head_size]: the queries of a key lie below each other.
-    grouped = queries.transpose(1, 0, 2).reshape(len(keys), shared * count, size)
+    *texts, count, number, size = queries.shape
+    kv_heads, slots = keys.shape[-3:-1]
+    # [..., kv_heads, shared * T, head_size]: the queries of a key lie below each other.
+    grouped = queries.swapaxes(-3, -2).reshape(*texts, kv_heads, number // kv_heads * count, size)
     scaled: Floats = np.divide(grouped, math.sqrt(size), dtype=np.float32)
-    products = scaled @ keys.transpose(0, 2, 1)
+    products = scaled @ keys.swapaxes(-2, -1)
     if mask is not None:
-        products.reshape(number, count, -1)[...] += mask
-    return (softmax(products) @ values).reshape(number, count, size).transpose(1, 0, 2).reshape(count, number * size)
+        products.reshape(*texts, number, count, slots)[...] += mask[..., None, :, :]
+    found = (softmax(products) @ values).reshape(*texts, number, count, size)
+    return found.swapaxes(-3, -2).reshape(*texts, count, number * size)
 
 
 def softmax(logits: Floats) -> Floats:
