@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,9 @@ NOT_WITH_THIS_ONE = (
 )
 """The right call is an error too: the embedded model has no chat template."""
 
+NEED_RAY = ("sfgen.integrations.ray.installed.installed_ray", "sfgen.integrations.ray.journal.open_journal")
+"""Where Ray is not installed, the right call is an error that says so."""
+
 SAID_TO_RAISE = {"sfgen.models.zip_model.ZipModel.encode_inside.text": KeyError}
 """What the docstring names: a character that the model cannot read, which ``encode`` tells in words."""
 
@@ -83,7 +87,10 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("call", public_calls(), ids=str)
 def test_wrong_kinds_are_told_and_right_ones_work(call: Call) -> None:
     receiver = receiver_of(call)
-    if call.path not in NOT_WITH_THIS_ONE:
+    if call.path in NEED_RAY and importlib.util.find_spec("ray") is None:
+        with pytest.raises(SfgenError, match="Ray is not installed"):
+            called(call, receiver, right(call, receiver))
+    elif call.path not in NOT_WITH_THIS_ONE:
         called(call, receiver, right(call, receiver))
     wrong = []
     for parameter in call.parameters:

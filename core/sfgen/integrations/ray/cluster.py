@@ -14,6 +14,7 @@ from typing import Any
 from sfgen import arguments
 from sfgen.errors import ModelError, SfgenError, UsageError
 from sfgen.integrations.ray.actor import ActorTexts
+from sfgen.integrations.ray.installed import installed_ray
 from sfgen.integrations.ray.journal import open_journal
 from sfgen.jobs.assignment import Assignment
 from sfgen.jobs.in_order import InOrder
@@ -81,11 +82,7 @@ def connected(
 @contextlib.contextmanager
 def _connected(address: str, cluster: RayCluster) -> Iterator[RayCluster]:
     _look(address)
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise ModelError(f"Ray is not installed: {error}", hint="pip install 'sfgen[ray]'") from None
+    ray = installed_ray()
     if ray.is_initialized():
         yield cluster
         return

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from sfgen import arguments
 from sfgen.errors import SfgenError
+from sfgen.integrations.ray.installed import installed_ray
 from sfgen.jobs.deaths import MOST_FAILED_STARTS
 
 Key: TypeAlias = tuple[int, int]
@@ -97,9 +98,11 @@ def open_journal() -> Any:
     (None, None, None)
     >>> journal.deaths([(1, 0), (2, 0)], "second")
     [0, 1]
-    """
-    import ray
 
+    Raises:
+        ModelError: Ray is not installed.
+    """
+    ray = installed_ray()
     return ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Journal).remote()
 
 

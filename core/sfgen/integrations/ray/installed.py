@@ -1,0 +1,21 @@
+"""Ray, where it is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfgen.errors import ModelError
+
+
+def installed_ray() -> Any:
+    """Import Ray with Ray Data and return it.
+
+    Raises:
+        ModelError: It is not installed.
+    """
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ModelError(f"Ray is not installed: {error}", hint="pip install 'sfgen[ray]'") from None
+    return ray
