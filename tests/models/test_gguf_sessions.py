@@ -10,6 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
+from batch_rounds import Round, assert_equals_reading_each_again, rounds_among
 from forgetful import ForgetfulSession
 from gguf_models import Pair, pair
 from hypothesis import example, given
@@ -31,7 +32,6 @@ pytestmark = needs_package("llama_cpp")
 
 KINDS = ["llama-bpe", "llama-spm", "qwen2", "gemma2", "mamba"]
 Steps = list[tuple[int, int]]
-Round = list[tuple[int, int, int]]
 
 
 class GeluFromTable(torch.nn.Module):
@@ -225,23 +225,9 @@ class TestContexts:
             llama.session().extend([5])
 
 
-ROUNDS = st.lists(
-    st.lists(
-        st.tuples(
-            st.integers(0, 3), st.sampled_from([0, 0, 0, 1, 2, 7, 200]), st.sampled_from([0, 1, 1, 1, 2, 3, 9, 20])
-        ),
-        min_size=1,
-        max_size=4,
-        unique_by=lambda each: each[0],
-    ),
-    min_size=2,
-    max_size=8,
-)
-
-
 class TestBatches:
     @tried("handful")
-    @given(rounds=ROUNDS, seed=st.integers(0, 99))
+    @given(rounds=rounds_among(4, longest=20), seed=st.integers(0, 99))
     # Rows end and begin anew beside one that goes on, so that cells of sliding windows are in use again, and goes back.
     @example(
         rounds=[
@@ -255,22 +241,18 @@ class TestBatches:
     )
     def test_scores_are_those_of_each_alone(self, both: tuple[GgufModel, Any], rounds: list[Round], seed: int) -> None:
         model, theirs = both
-        batch, oracles = model.batch(4), [ForgetfulSession(theirs) for _ in range(4)]
+        batch = model.batch(4)
         assert isinstance(batch, GgufBatch)
-        generator = np.random.default_rng(seed)
-        for each in rounds:
-            questions: dict[int, list[int]] = {}
-            for row, back, count in each:
-                length = max(0, len(oracles[row].tokens) - back)
-                batch.rewind(row, length)
-                oracles[row].rewind(length)
-                if count and length + count <= 128:
-                    questions[row] = generator.integers(3, 64, count).tolist()
-            if questions:
-                answers = batch.extend(questions)
-                assert sorted(answers) == sorted(questions)
-                for row, tokens in questions.items():
-                    assert_close(answers[row], oracles[row].extend(tokens), tolerance(model))
+        assert_equals_reading_each_again(
+            batch,
+            rounds,
+            lambda text: ForgetfulSession(theirs).extend(text),
+            lambda answer, expected: assert_close(answer, expected, tolerance(model)),
+            rows=4,
+            context=128,
+            tokens=range(3, 64),
+            seed=seed,
+        )
 
     def test_one_call_for_all_rows(self, llama: GgufModel, calls: Iterator[list[int]]) -> None:
         counts, batch = next(calls), llama.batch(3)

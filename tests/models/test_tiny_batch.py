@@ -10,6 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from banned_text import BannedText
+from batch_rounds import Round, assert_equals_reading_each_again, rounds_among
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tried import tried
@@ -31,9 +32,6 @@ CONTEXT = 90
 TOKENS = 40
 HEADS = [(4, 4), (4, 2), (4, 1)]
 """Heads, and those of keys and values: one for each query, for two, for all."""
-
-Rounds = list[list[tuple[int, int, int]]]
-"""Who takes part: the row, the tokens to take back before, the tokens to read."""
 
 
 def made(heads: int, kv_heads: int, *, seed: int = 0) -> Network:
@@ -83,41 +81,26 @@ def drawn(seed: int, count: int, known: int = TOKENS) -> list[int]:
     return tokens
 
 
-def assert_equals_reading_each_again(weights: Network, rows: int, rounds: Rounds, seed: int) -> None:
-    batch, texts = batch_for(weights, rows), [list[int]() for _ in range(rows)]
-    for number, each in enumerate(rounds):
-        asked: dict[int, list[int]] = {}
-        for row, back, count in each:
-            length = max(0, len(texts[row]) - back)
-            batch.rewind(row, length)
-            del texts[row][length:]
-            if count and length + count <= CONTEXT:
-                asked[row] = drawn(1000 * seed + 10 * number + row, count)
-                texts[row] += asked[row]
-        answers = batch.extend(asked)
-        assert answers.keys() == asked.keys()
-        for row in asked:
-            assert_close(answers[row], read_again(weights, texts[row])[-1])
-
-
-ROUNDS = st.lists(
-    st.lists(
-        st.tuples(
-            st.integers(0, 4),
-            st.sampled_from([0, 0, 0, 1, 2, 7, 200]),
-            st.sampled_from([0, 1, 1, 1, 2, 3, 9, 30]),
-        ),
-        max_size=5,
-        unique_by=lambda each: each[0],
-    ),
-    min_size=1,
-    max_size=8,
-)
+def assert_equals(weights: Network, rows: int, rounds: Sequence[Round], seed: int) -> None:
+    assert_equals_reading_each_again(
+        batch_for(weights, rows),
+        rounds,
+        lambda text: read_again(weights, text)[-1],
+        assert_close,
+        rows=rows,
+        context=CONTEXT,
+        tokens=range(TOKENS),
+        seed=seed,
+    )
 
 
 class TestScores:
     @pytest.mark.parametrize("heads", HEADS)
-    @given(rounds=ROUNDS, seed=st.integers(0, 99), at_a_time=st.sampled_from([batch_module.AT_A_TIME, 7, 1]))
+    @given(
+        rounds=rounds_among(5, longest=30),
+        seed=st.integers(0, 99),
+        at_a_time=st.sampled_from([batch_module.AT_A_TIME, 7, 1]),
+    )
     # Prompts of several lengths; all go on; one goes back while others do not; one is over, and one takes its place.
     @example(
         rounds=[
@@ -142,18 +125,18 @@ class TestScores:
     # All are over, and begin again.
     @example(rounds=[[(0, 0, 3), (1, 0, 5)], [(0, 9, 0), (1, 9, 0)], [(1, 0, 2), (0, 0, 1)]], seed=3, at_a_time=7)
     def test_are_those_of_each_text_alone(
-        self, heads: tuple[int, int], rounds: Rounds, seed: int, at_a_time: int
+        self, heads: tuple[int, int], rounds: list[Round], seed: int, at_a_time: int
     ) -> None:
         with patch.object(batch_module, "AT_A_TIME", at_a_time):
-            assert_equals_reading_each_again(made(*heads), 5, rounds, seed)
+            assert_equals(made(*heads), 5, rounds, seed)
 
     @tried("few")
     @given(lengths=st.lists(st.integers(1, 60), min_size=1, max_size=20), seed=st.integers(0, 99))
     def test_as_many_rows_as_there_are(self, lengths: list[int], seed: int) -> None:
         """Also a single one."""
-        rounds: Rounds = [[(row, 0, count) for row, count in enumerate(lengths)]]
+        rounds: list[Round] = [[(row, 0, count) for row, count in enumerate(lengths)]]
         rounds += [[(row, step % 3 * (row % 4), 1 + row % step) for row in range(len(lengths))] for step in (1, 2, 3)]
-        assert_equals_reading_each_again(made(4, 2), len(lengths), rounds, seed)
+        assert_equals(made(4, 2), len(lengths), rounds, seed)
 
     @tried("few")
     @given(
@@ -174,8 +157,8 @@ class TestScores:
             assert_close(batch.extend({0: [5], 2: [6]})[2], read_again(weights, [*drawn(2, beside), 6])[-1])
 
     def test_up_to_the_end_of_the_context(self) -> None:
-        rounds: Rounds = [[(0, 0, CONTEXT - 2), (1, 0, 5)], [(0, 0, 1), (1, 0, 9)], [(0, 0, 1), (1, 0, 3)]]
-        assert_equals_reading_each_again(made(4, 4), 2, rounds, seed=3)
+        rounds: list[Round] = [[(0, 0, CONTEXT - 2), (1, 0, 5)], [(0, 0, 1), (1, 0, 9)], [(0, 0, 1), (1, 0, 3)]]
+        assert_equals(made(4, 4), 2, rounds, seed=3)
 
     def test_a_way_back_to_beyond_the_end_forgets_nothing(self) -> None:
         weights = made(4, 2)

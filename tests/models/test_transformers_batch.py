@@ -11,6 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from attention_models import CONTEXT, TOGETHER, batch_for, model_of
+from batch_rounds import Round, assert_equals_reading_each_again, rounds_among
 from forgetful import ForgetfulSession
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -23,9 +24,6 @@ from sfgen.models.partial_lm_head import has_rows
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.protocols import Answer
 
-Round = list[tuple[int, int, int]]
-"""Who takes part: the row, the tokens to take back before, the tokens to read."""
-
 
 def assert_close(answer: Answer, expected: Any) -> None:
     assert not isinstance(answer, SfgenError), answer
@@ -33,22 +31,17 @@ def assert_close(answer: Answer, expected: Any) -> None:
     np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-4 * float(np.abs(expected).max()))
 
 
-def assert_equals_reading_each_again(model: Any, rows: int, rounds: Sequence[Round], seed: int) -> None:
-    batch, oracles = batch_for(model, rows), [ForgetfulSession(model) for _ in range(rows)]
-    generator = np.random.default_rng(seed)
-    for each in rounds:
-        questions: dict[int, list[int]] = {}
-        for row, back, count in each:
-            length = max(0, len(oracles[row].tokens) - back)
-            batch.rewind(row, length)
-            oracles[row].rewind(length)
-            if count and length + count <= CONTEXT:
-                questions[row] = generator.integers(3, 64, count).tolist()
-        if questions:
-            answers = batch.extend(questions)
-            assert sorted(answers) == sorted(questions)
-            for row, tokens in questions.items():
-                assert_close(answers[row], oracles[row].extend(tokens))
+def assert_equals(model: Any, rows: int, rounds: Sequence[Round], seed: int) -> None:
+    assert_equals_reading_each_again(
+        batch_for(model, rows),
+        rounds,
+        lambda text: ForgetfulSession(model).extend(text),
+        assert_close,
+        rows=rows,
+        context=CONTEXT,
+        tokens=range(3, 64),
+        seed=seed,
+    )
 
 
 @contextmanager
@@ -65,26 +58,10 @@ def passes(model: Any) -> Iterator[list[tuple[int, int]]]:
         hook.remove()
 
 
-ROUNDS = st.lists(
-    st.lists(
-        st.tuples(
-            st.integers(0, 3),
-            st.sampled_from([0, 0, 0, 1, 2, 7, 200]),
-            st.sampled_from([0, 1, 1, 1, 2, 3, 9, 20]),
-        ),
-        min_size=1,
-        max_size=4,
-        unique_by=lambda each: each[0],
-    ),
-    min_size=2,
-    max_size=8,
-)
-
-
 class TestScores:
     @pytest.mark.parametrize("name", TOGETHER)
     @tried("handful")
-    @given(rounds=ROUNDS, seed=st.integers(0, 99))
+    @given(rounds=rounds_among(4, longest=20), seed=st.integers(0, 99))
     # Prompts of several lengths; all go on; one goes back while others do not; one is over, and one takes its place.
     @example(
         rounds=[
@@ -104,17 +81,17 @@ class TestScores:
         rounds=[[(row, 0, 3) for row in range(4)], [(0, 0, 1), (2, 1, 1)], [(1, 0, 2), (3, 2, 2)], [(3, 0, 1)]], seed=2
     )
     def test_are_those_of_each_text_alone(self, name: str, rounds: list[Round], seed: int) -> None:
-        assert_equals_reading_each_again(model_of(name), 4, rounds, seed)
+        assert_equals(model_of(name), 4, rounds, seed)
 
     def test_up_to_the_end_of_the_context(self) -> None:
         """Padding has a position, too, and positions end there."""
         rounds: list[Round] = [[(0, 0, CONTEXT - 2), (1, 0, 5)], [(0, 0, 1), (1, 0, 9)], [(0, 0, 1), (1, 0, 3)]]
         for name in ("gpt2", "opt", "llama"):
-            assert_equals_reading_each_again(model_of(name), 2, rounds, seed=3)
+            assert_equals(model_of(name), 2, rounds, seed=3)
 
     def test_long_texts_beside_short_ones(self) -> None:
         rounds: list[Round] = [[(0, 0, 100), (1, 0, 2)], *([[(0, 0, 1), (1, 0, 1)]] * 20), [(0, 110, 30), (1, 0, 1)]]
-        assert_equals_reading_each_again(model_of("llama"), 2, rounds, seed=4)
+        assert_equals(model_of("llama"), 2, rounds, seed=4)
 
     @pytest.mark.parametrize("name", ["llama", "gptj"])
     def test_half_precision(self, name: str) -> None:
@@ -134,7 +111,7 @@ class TestScores:
         model = copy.deepcopy(model_of("llama"))
         model.set_attn_implementation("eager")
         rounds: list[Round] = [[(0, 0, 5), (1, 0, 2)], [(0, 1, 1), (1, 0, 1)], [(0, 0, 2), (1, 0, 1)]]
-        assert_equals_reading_each_again(model, 2, rounds, seed=5)
+        assert_equals(model, 2, rounds, seed=5)
 
     def test_pad_tokens_in_the_text_are_tokens(self) -> None:
         model = random_model("opt", pad_token_id=2)

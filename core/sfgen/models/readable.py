@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sfgen.errors import ModelError
 from sfgen.parameter_text import ParameterText
+from sfgen.protocols import Answer
 
 
 def check_readable(token_ids: Sequence[int], before: int, known: int, context_length: int | None, name: str) -> None:
@@ -32,3 +33,27 @@ def check_readable(token_ids: Sequence[int], before: int, known: int, context_le
     unknown = next((token for token in token_ids if not 0 <= token < known), None)
     if unknown is not None:  # on a GPU the look-up itself would break everything that follows
         raise ModelError(f"there is no token {unknown}: {name} knows {known}, from 0 on")
+
+
+def without_unreadable(
+    rows: Mapping[int, Sequence[int]], check: Callable[[int, Sequence[int]], None]
+) -> tuple[dict[int, Sequence[int]], dict[int, Answer]]:
+    """Divide the rows of a batch into those that can be read and errors.
+
+    Args:
+        rows: Tokens by row.
+        check: Raises a ``ModelError`` for a row and tokens that it cannot read.
+
+    Returns:
+        The tokens to read, by row, and the errors of the other rows.
+    """
+    readable: dict[int, Sequence[int]] = {}
+    errors: dict[int, Answer] = {}
+    for row, token_ids in rows.items():
+        try:
+            check(row, token_ids)
+        except ModelError as error:
+            errors[row] = error
+        else:
+            readable[row] = token_ids
+    return readable, errors

@@ -20,7 +20,7 @@ from sfgen.models.attention import is_misread, without_plans
 from sfgen.models.cpu_threads import CpuThreads
 from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
 from sfgen.models.partial_lm_head import PartialLmHead, has_rows
-from sfgen.models.readable import check_readable
+from sfgen.models.readable import check_readable, without_unreadable
 from sfgen.models.rotary import depends_on_length
 from sfgen.models.transformers_failures import not_read
 from sfgen.models.transformers_internals import attention_kind
@@ -121,13 +121,7 @@ class TransformersBatch:
                 held before.
         """
         model = self._load()
-        answers: dict[int, Answer] = {}
-        for row, token_ids in rows.items():
-            try:
-                check_readable(token_ids, self._lengths[row], tokens_known(model), self._context_length, self._name)
-            except ModelError as error:
-                answers[row] = error
-        rows = {row: token_ids for row, token_ids in rows.items() if row not in answers}
+        rows, answers = without_unreadable(rows, self._check)
         with self._reading(rows, model):
             one_pass = _PASS_ON_GPU if model.device.type == "cuda" else _PASS
             for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}, one_pass):
@@ -147,7 +141,7 @@ class TransformersBatch:
         """
         model = self._load()
         try:
-            check_readable(token_ids, self._lengths[row], tokens_known(model), self._context_length, self._name)
+            self._check(row, token_ids)
             with self._reading({row: token_ids}, model):
                 return joined(self._parts(row, token_ids, model), len(token_ids))
         except ModelError as error:
@@ -172,6 +166,10 @@ class TransformersBatch:
             self._hidden.pop(row, None)
         if not any(self._lengths):
             self._cache, self._rows = None, []
+
+    def _check(self, row: int, token_ids: Sequence[int]) -> None:
+        known = tokens_known(self._load())
+        check_readable(token_ids, self._lengths[row], known, self._context_length, self._name)
 
     @contextmanager
     def _reading(self, rows: Mapping[int, Sequence[int]], model: Any) -> Iterator[None]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sfgen.errors import ModelError
 from sfgen.models.gguf.sequences import Sequences
-from sfgen.models.readable import check_readable
+from sfgen.models.readable import check_readable, without_unreadable
 from sfgen.protocols import Answer
 
 
@@ -35,14 +35,9 @@ class GgufBatch:
         Raises:
             ModelError: Not enough memory, or llama.cpp fails. All rows hold what they held before.
         """
-        answers: dict[int, Answer] = {}
-        for row, token_ids in rows.items():
-            try:
-                self._check(row, token_ids)
-            except ModelError as error:
-                answers[row] = error
-        found = self._sequences.read({row: token_ids for row, token_ids in rows.items() if row not in answers})
-        return answers | {row: scores[0] for row, scores in found.items()}
+        readable, errors = without_unreadable(rows, self._check)
+        found = self._sequences.read(readable)
+        return errors | {row: scores[0] for row, scores in found.items()}
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
         """Read tokens for one row and return all their scores.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from sfgen.errors import ModelError
-from sfgen.models.readable import check_readable
+from sfgen.models.readable import check_readable, without_unreadable
 from sfgen.models.tiny.blas_threads import one_blas_thread
 from sfgen.models.tiny.network import Floats, Network, forward, scores
 from sfgen.models.tiny.rows_attention import RowsAttention
@@ -49,13 +49,7 @@ class TinyBatch:
         Raises:
             ModelError: Not enough memory. All rows hold what they held before.
         """
-        answers: dict[int, Answer] = {}
-        for row, token_ids in rows.items():
-            try:
-                self._check(row, token_ids)
-            except ModelError as error:
-                answers[row] = error
-        rows = {row: token_ids for row, token_ids in rows.items() if row not in answers}
+        rows, answers = without_unreadable(rows, self._check)
         last: dict[int, Floats] = {}
         with self._reading(rows):
             for part in _passes(rows):
