@@ -88,11 +88,17 @@ def test_a_file_is_classified(sfgen: Sfgen, tmp_path: Path) -> None:
     lines = output.read_text().splitlines()
     output.write_text(lines[0] + "\n" + lines[1][:20])
     assert sfgen(*GEN, *common, "--output", output, "--resume").code == 0
-    assert [_timeless(line) for line in output.read_text().splitlines()] == [_timeless(line) for line in lines]
+    again = [_timeless(line) for line in output.read_text().splitlines()]
+    # A prompt that is alone in its batch is read by itself: its scores may have other last digits.
+    assert again == [_timeless(line, parse_float=_about) for line in lines]
 
 
-def _timeless(line: str) -> dict[str, Any]:
-    return {**json.loads(line), "seconds": 0}
+def _about(digits: str) -> Any:
+    return pytest.approx(float(digits), rel=1e-4)
+
+
+def _timeless(line: str, **how: Any) -> dict[str, Any]:
+    return {**json.loads(line, **how), "seconds": 0}
 
 
 @pytest.mark.parametrize(

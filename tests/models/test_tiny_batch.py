@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from banned_text import BannedText
 from batch_rounds import Round, assert_equals_reading_each_again, rounds_among
+from float64_tiny import Float64Tiny
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tried import tried
@@ -267,7 +268,7 @@ class TestTexts:
 
     @pytest.mark.parametrize("rows", [2, 5, 16])
     def test_are_those_of_each_alone(self, rows: int) -> None:
-        model = TinyModel()
+        model = Float64Tiny()
         banned = BannedWords(WORDS, match="substring")
         index = Index(Dfa.from_regex(r"[A-Z][a-z]{2,9} is [1-9][0-9] years old\."), model.vocabulary)
         options: list[dict[str, Any]] = [{"index": index}, {"banned": banned}, {}]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from float64_tiny import Float64Tiny
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate, load_model
+from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, generate, load_model
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.errors import UsageError
@@ -81,7 +83,8 @@ def test_texts_are_those_of_transformers(model: TinyModel, oracle: TransformersM
         assert [event.token_ids for event in found.rollbacks] == [event.token_ids for event in expected.rollbacks]
 
 
-def test_texts_of_a_batch_are_those_of_each_alone(model: TinyModel) -> None:
+def test_texts_of_a_batch_are_those_of_each_alone() -> None:
+    model = Float64Tiny()
     index = Index(Dfa.from_regex("[a-z]{1,12}( [a-z]{1,12}){2}"), model.vocabulary)
     tasks: list[dict[str, Any]] = [
         {"prompt": prompt, "sampler": Sampler(temperature=1.0, seed=number), "max_tokens": 30, **more}
@@ -94,7 +97,15 @@ def test_texts_of_a_batch_are_those_of_each_alone(model: TinyModel) -> None:
         for number, event in drive_batch((prepare(model, **task) for task in tasks), batch_of(model, 7), 7)
         if isinstance(event, Finished)
     }
-    assert [found[number] for number in range(len(tasks))] == alone
+    assert [_without_last_digits(found[number]) for number in range(len(tasks))] == list(
+        map(_without_last_digits, alone)
+    )
+
+
+def _without_last_digits(result: Result) -> Result:
+    """Two forward passes add up in another order, so that probabilities differ by rounding."""
+    rollbacks = tuple(replace(one, probability=round(one.probability or 0, 9)) for one in result.rollbacks)
+    return replace(result, rollbacks=rollbacks)
 
 
 class TestLoading:

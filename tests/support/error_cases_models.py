@@ -303,6 +303,14 @@ MODELS = [
     Case(
         "gen x", 1, "not enough memory for 2 tokens", patched("sfgen.models.tiny.session.read", raising(MemoryError()))
     ),
+    Case(
+        "gen --input - --lines --batch-size 2",
+        1,
+        "not enough memory for 4 tokens in 2 texts",
+        patched("sfgen.models.tiny.batch.forward", raising(MemoryError())),
+        stdin="x\nx\n",
+        writes=True,
+    ),
     Case(_GEN, 1, "model cannot score on cpu in float32: no kernel", _failing_reader(RuntimeError("no kernel"))),
     Case("gen -m model", 1, "the prompt is longer than model can read", _model(), stdin="one two " * 200),
     Case(

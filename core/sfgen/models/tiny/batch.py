@@ -13,6 +13,7 @@ from sfgen.models.tiny.blas_threads import one_blas_thread
 from sfgen.models.tiny.network import Floats, Network, forward, scores
 from sfgen.models.tiny.rows_attention import RowsAttention
 from sfgen.models.tiny.rows_kv_cache import RowsKvCache
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Answer
 
 AT_A_TIME = 512
@@ -90,7 +91,9 @@ class TinyBatch:
         """What the rows have read."""
         if self._kept is None:
             network = self._network
-            self._kept = RowsKvCache(self._rows, len(network.layers), network.kv_heads, network.head_size)
+            self._kept = RowsKvCache(
+                self._rows, len(network.layers), network.kv_heads, network.head_size, network.embeddings.dtype
+            )
         return self._kept
 
     def _check(self, row: int, token_ids: Sequence[int]) -> None:
@@ -111,7 +114,7 @@ class TinyBatch:
                 count = sum(before) + sum(map(len, rows.values()))
                 raise ModelError(
                     f"not enough memory for {count} tokens in {self._rows} texts",
-                    hint="Give a smaller batch_size or shorter prompts.",
+                    hint=ParameterText("Give a smaller batch_size or shorter prompts.", "batch_size"),
                 ) from error
             raise
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 LEAST_SLOTS = 64
 """Of the first arrays."""
@@ -18,14 +18,15 @@ class KvCache:
         layers: The number of layers.
         heads: The number of key and value heads.
         size: The size of a head.
+        dtype: Of the numbers, as the weights have it.
 
     Attributes:
         length: How many tokens it holds. To make it less is to forget the last ones.
     """
 
-    def __init__(self, layers: int, heads: int, size: int) -> None:
+    def __init__(self, layers: int, heads: int, size: int, dtype: DTypeLike = np.float32) -> None:
         self.length = 0
-        self._held = np.empty((layers, 2, heads, 0, size), dtype=np.float32)
+        self._held = np.empty((layers, 2, heads, 0, size), dtype)
 
     def make_room(self, count: int) -> None:
         """Grow the arrays for more tokens, if needed.
@@ -37,7 +38,7 @@ class KvCache:
         needed = self.length + count
         if needed <= slots:
             return
-        larger = np.empty((layers, both, heads, max(needed, 2 * slots, LEAST_SLOTS), size), dtype=np.float32)
+        larger = np.empty((layers, both, heads, max(needed, 2 * slots, LEAST_SLOTS), size), self._held.dtype)
         larger[:, :, :, : self.length] = self._held[:, :, :, : self.length]
         self._held = larger
 

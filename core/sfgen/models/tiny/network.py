@@ -3,6 +3,9 @@
 A token's embedding goes through layers of two blocks each, attention and feed-forward network. A block reads what comes
 in through a root mean square norm, and its result is added to what came in (Touvron et al. 2023). Scores are dot
 products with the embeddings of all tokens. ``T`` are the tokens that are read, ``S`` those that attention sees.
+
+Numbers are float32, as the weights are. Weights in float64 are computed with in float64: tests compare texts so, which
+no rounding can change then.
 """
 
 from __future__ import annotations
@@ -193,7 +196,7 @@ def rms_norm(states: Floats, weight: Floats, epsilon: np.float32) -> Floats:
     Returns:
         Float32 ``[T, size]``.
     """
-    mean_square = (states * states).sum(axis=-1, keepdims=True) / np.float32(states.shape[-1])
+    mean_square = (states * states).sum(axis=-1, keepdims=True) / states.shape[-1]
     normed: Floats = states / np.sqrt(mean_square + epsilon) * weight
     return normed
 
@@ -225,7 +228,7 @@ def rotations(frequencies: Floats, positions: NDArray[np.integer]) -> Turns:
     Returns:
         Complex64 ``[T, 1, head_size / 2]``.
     """
-    angles = positions.astype(np.float32)[:, None, None] * frequencies
+    angles = positions.astype(frequencies.dtype)[:, None, None] * frequencies
     turns: Turns = np.exp(1j * angles)
     return turns
 
@@ -239,7 +242,8 @@ def rotated(vectors: Floats, turns: Turns) -> Floats:
         vectors: ``[T, heads, head_size]``.
         turns: Of length 1: ``[T, 1, head_size / 2]``.
     """
-    return (vectors.view(np.complex64) * turns).view(np.float32)
+    turned: Floats = (vectors.view(turns.dtype) * turns).view(vectors.dtype)
+    return turned
 
 
 def attention(queries: Floats, keys: Floats, values: Floats, mask: Floats | None) -> Floats:
@@ -260,7 +264,7 @@ def attention(queries: Floats, keys: Floats, values: Floats, mask: Floats | None
     kv_heads, slots = keys.shape[-3:-1]
     # [..., kv_heads, shared * T, head_size]: the queries of a key lie below each other.
     grouped = queries.swapaxes(-3, -2).reshape(*texts, kv_heads, number // kv_heads * count, size)
-    scaled: Floats = np.divide(grouped, math.sqrt(size), dtype=np.float32)
+    scaled: Floats = grouped / math.sqrt(size)
     products = scaled @ keys.swapaxes(-2, -1)
     if mask is not None:
         products.reshape(*texts, number, count, slots)[...] += mask[..., None, :, :]
@@ -310,7 +314,7 @@ def silu(numbers: Floats) -> Floats:
 
     It is computed by the tangent, so that no power overflows.
     """
-    half = numbers * np.float32(0.5)
+    half = numbers * 0.5
     product: Floats = half + half * np.tanh(half)
     return product
 

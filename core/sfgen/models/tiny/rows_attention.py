@@ -60,7 +60,7 @@ class RowsAttention:
     def __call__(self, layer: int, queries: Floats, keys: Floats, values: Floats) -> Floats:
         """Attend in one layer; see ``sfgen.models.tiny.network.forward``."""
         self._cache.write(layer, self._rows, self.positions, keys, values)
-        found = np.empty((len(queries), self._width), dtype=np.float32)
+        found = np.empty((len(queries), self._width), queries.dtype)
         if self._at_once is not None:
             some = slice(0, self._at_once.count)
             found[some] = self._at_once.attend(layer, queries[some], self._cache)
@@ -94,7 +94,7 @@ class _AtOnce:
         self._mask = np.where(unseen, np.float32(-np.inf), np.float32(0))
 
     def attend(self, layer: int, queries: Floats, cache: RowsKvCache) -> Floats:
-        padded = np.zeros((*self._shape, *queries.shape[1:]), dtype=np.float32)
+        padded = np.zeros((*self._shape, *queries.shape[1:]), queries.dtype)
         padded[self._at] = queries
         found: Floats = attention(padded, *cache.held(layer, self._held, self._slots), self._mask)[self._at]
         return found

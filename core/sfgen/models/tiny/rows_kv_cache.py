@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from sfgen.models.tiny.kv_cache import LEAST_SLOTS
 
@@ -21,14 +21,15 @@ class RowsKvCache:
         layers: The number of layers.
         heads: The number of key and value heads.
         size: The size of a head.
+        dtype: Of the numbers, as the weights have it.
 
     Attributes:
         lengths: How many tokens of each text it holds. To make one less is to forget the last ones.
     """
 
-    def __init__(self, rows: int, layers: int, heads: int, size: int) -> None:
+    def __init__(self, rows: int, layers: int, heads: int, size: int, dtype: DTypeLike = np.float32) -> None:
         self.lengths = [0] * rows
-        self._held = np.zeros((layers, 2, 0, heads, 0, size), dtype=np.float32)
+        self._held = np.zeros((layers, 2, 0, heads, 0, size), dtype)
 
     def make_room(self, counts: Mapping[int, int]) -> None:
         """Grow the arrays for more tokens, if needed.
@@ -43,7 +44,7 @@ class RowsKvCache:
         if (needed_rows, needed_slots) == (rows, slots):
             return
         # Zeros that nobody has written over take no memory, so a text takes what it needs, not what the longest does.
-        larger = np.zeros((layers, both, needed_rows, heads, needed_slots, size), dtype=np.float32)
+        larger = np.zeros((layers, both, needed_rows, heads, needed_slots, size), self._held.dtype)
         for row, length in enumerate(self.lengths[:rows]):
             larger[:, :, row, :, :length] = self._held[:, :, row, :, :length]
         self._held = larger

@@ -32,7 +32,7 @@ class TinySession:
         self._network = network
         self._context_length = context_length
         self._name = name
-        self._cache = KvCache(len(network.layers), network.kv_heads, network.head_size)
+        self._cache = KvCache(len(network.layers), network.kv_heads, network.head_size, network.embeddings.dtype)
         self._last: Floats | None = None  # the state that the last scores were made of: [1, size]
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
