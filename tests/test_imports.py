@@ -12,6 +12,7 @@ from imports import ROOT, Graph, circles, imports, modules
 
 _GROUND = {
     "arguments",
+    "caret",
     "delays",
     "errors",
     "groups",

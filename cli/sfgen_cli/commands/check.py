@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from sfgen.errors import InputError, UsageError, caret_lines
+from sfgen.caret import caret_lines
+from sfgen.errors import InputError, UsageError
 from sfgen.printable import visible
 from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.constraint import ConstraintOptions

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfgen import Grammar
-from sfgen.errors import line_with_caret
+from sfgen.caret import line_with_caret
 from sfgen.language.language import BETWEEN_RULES, Failure
 from sfgen.printable import on_one_line
 from sfgen_cli.report.matching import Complaint, whole

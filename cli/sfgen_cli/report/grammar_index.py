@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfgen.errors import line_with_caret
+from sfgen.caret import line_with_caret
 from sfgen.language.language import where
 from sfgen.printable import on_one_line
 from sfgen_cli.report.grammar_check import alternatives, failure_record, in_words

@@ -9,7 +9,7 @@ from typing import Any
 from sfgen import Dfa
 from sfgen.automata.label import label
 from sfgen.automata.walk import Walk, Walker
-from sfgen.errors import caret_lines
+from sfgen.caret import caret_lines
 from sfgen.groups import Texts, texts_by_name
 from sfgen.printable import on_one_line
 from sfgen.regex.oracle import group_names

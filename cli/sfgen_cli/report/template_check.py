@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfgen import Template
-from sfgen.errors import line_with_caret
+from sfgen.caret import line_with_caret
 from sfgen.groups import Texts, texts_by_name
 from sfgen.template.reader import Position
 from sfgen_cli.report.matching import Complaint, whole

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sfgen.automata.label import CUT, characters_from
-from sfgen.errors import SfgenError, line_and_column
+from sfgen.caret import line_and_column
+from sfgen.errors import SfgenError
 from sfgen.grammar.network import Network, network_as_written
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Repeat, Rules

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from sfgen import arguments
-from sfgen.errors import GrammarError, UsageError, line_numbers
+from sfgen.caret import line_numbers
+from sfgen.errors import GrammarError, UsageError
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.examples import every_text, most_telling_first

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from sfgen import arguments
-from sfgen.errors import GrammarError, line_and_column
+from sfgen.caret import line_and_column
+from sfgen.errors import GrammarError
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.rules import Grammar
 from sfgen.grammar.thompson import GrammarTooLarge

@@ -32,7 +32,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sfgen import arguments
-from sfgen.errors import InputError, ModelError, UsageError, caret_lines
+from sfgen.caret import caret_lines
+from sfgen.errors import InputError, ModelError, UsageError
 from sfgen.models.pickling import not_pickled
 from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary

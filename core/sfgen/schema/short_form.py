@@ -9,7 +9,8 @@ import re
 from difflib import get_close_matches
 from typing import Any
 
-from sfgen.errors import SchemaError, caret_lines
+from sfgen.caret import caret_lines
+from sfgen.errors import SchemaError
 
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _KNOWN = {**_TYPES, **{name: name for name in _TYPES.values()}}

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sfgen.errors import VocabularyError, caret_lines
+from sfgen.caret import caret_lines
+from sfgen.errors import VocabularyError
 
 _LARGEST_ID = 2**24 - 1  # a slip such as 99999999999 must not fill the memory with gaps
 _SHAPE = 'a vocabulary file holds ["token", "token", …] or {"token": id, …}'
