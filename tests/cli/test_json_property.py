@@ -12,7 +12,7 @@ from patterns import RandomPattern
 from tried import rounds
 
 Sfgen = Callable[..., Any]
-RUNS = rounds(500)
+RUNS = rounds(250)
 PIECES = [
     *map(chr, range(0x21)),  # controls; a NUL can be in a pipe only
     *"abc \"'\\/`$,{}[]<>&%*",

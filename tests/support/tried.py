@@ -17,7 +17,10 @@ Amount: TypeAlias = Literal["handful", "few", "some", "usual", "many"]
 _SHARES: dict[Amount, float] = {"handful": 0.06, "few": 0.16, "some": 0.4, "usual": 1.0, "many": 2.4}
 """Of the examples of a profile. A handful: each takes a good part of a second."""
 
-_PROFILES = {"quick": 5, "default": 40, "thorough": 250}
+_PROFILES = {"quick": 5, "default": 20, "thorough": 250}
+
+_ROUNDS = {"quick": 0.02, "default": 0.16, "thorough": 1.0}
+"""Of the rounds of a loop."""
 
 # What depends on the machine says nothing about a property; files that are written anew by each example may be shared.
 _UNCHECKED = (
@@ -37,7 +40,7 @@ def register_profiles() -> None:
 
 def rounds(most: int) -> int:
     """How often a loop over random inputs is gone through: ``most`` under ``thorough``, else its share of that."""
-    return max(1, round(most * settings().max_examples / _PROFILES["thorough"]))
+    return max(1, round(most * _ROUNDS[settings.get_current_profile_name()]))
 
 
 def tried(amount: Amount = "usual", *, mostly_assumed_away: bool = False) -> settings:
