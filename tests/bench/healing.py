@@ -39,6 +39,10 @@ CASES: tuple[tuple[str, str, str | None], ...] = (
     ("a record", "A person: ", r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'),
     ("free text", "Once upon a ", None),
     ("free text", "Tell me ", None),
+    ("inside a word", "On Wed", None),
+    ("inside a word", "Once upon a ti", None),
+    ("inside a name", "A person: Mar", "[a-z]{1,8} is [1-9][0-9]"),
+    ("inside a number", "Date: 202", "[0-9]-(0[1-9]|1[0-2])"),
 )
 """What it is, the prompt, and the pattern."""
 
@@ -64,7 +68,7 @@ class Drawn:
     """Texts of a case, with or without healing.
 
     Attributes:
-        log_probability: Of prompt and text together, behind the prompt without its space; a mean.
+        log_probability: Of prompt and text together, behind what healing leaves of the prompt; a mean.
         own: The share of texts at whose seam the tokens are the tokenizer's own.
         passes: Forward passes; a mean.
     """
@@ -86,17 +90,36 @@ def log_probability(model: TinyModel, token_ids: Sequence[int], start: int) -> f
 
 def drawn(model: TinyModel, prompt: str, pattern: str | None, seeds: int, *, heal: bool) -> Drawn:
     """Draw a text from each seed."""
-    start = len(model.encode(prompt.rstrip()))
+    start = _kept(model, prompt)
     found, own, passes = [], 0, []
     for seed in range(seeds):
         limit = 100 if pattern is not None else MOST_TOKENS
         result = sfgen.generate(model, prompt, index=pattern, sampler=Sampler(1.0, seed), heal=heal, max_tokens=limit)
         whole = model.encode(prompt + result.text)
         written = [*model.encode(prompt)[: result.prompt_tokens], *result.token_ids]
-        own += whole[: start + 1] == written[: start + 1]
+        across = _across(model, whole, prompt)
+        own += whole[:across] == written[:across]
         found.append(log_probability(model, whole, start))
         passes.append(result.forward_passes)
     return Drawn(mean(found), own / seeds, mean(passes))
+
+
+def _kept(model: TinyModel, prompt: str) -> int:
+    """The tokens of a prompt that healing leaves, and at most those before its last space."""
+    token_ids = model.encode(prompt)
+    seam = next(iter(seams(model.vocabulary, token_ids, prompt.encode())), None)
+    without_space = len(model.encode(prompt.rstrip()))
+    return without_space if seam is None else min(len(seam.prompt_ids), without_space)
+
+
+def _across(model: TinyModel, token_ids: Sequence[int], prompt: str) -> int:
+    """The number of tokens that reach beyond the prompt."""
+    room = len(prompt.encode())
+    for number, token in enumerate(token_ids, 1):
+        room -= len(model.vocabulary.tokens[token] or b"")
+        if room < 0:
+            return number
+    return len(token_ids)
 
 
 def shares(cutter: Cutter) -> Iterator[tuple[str, float, float]]:
@@ -128,8 +151,9 @@ def report(seeds: int, names: Sequence[str]) -> str:
         "",
         "## tiny",
         "",
-        "*Log-probability*: of prompt and text together, cut as the tokenizer cuts them, behind the prompt without its "
-        "last space; the mean over the texts. *Own seam*: the texts whose first token behind that is the tokenizer's.",
+        "*Log-probability*: of prompt and text together, cut as the tokenizer cuts them, behind what healing leaves of "
+        "the prompt; the mean over the texts. *Own seam*: the texts whose tokens up to the end of the "
+        "prompt are the tokenizer's, with the one that reaches beyond it.",
         "",
         "| text | prompt | log-probability, not healed | healed | own seam, not healed | healed | passes, not healed "
         "| healed |",
