@@ -58,7 +58,7 @@ class Count:
 
     Args:
         tokens: The tokens written.
-        asked: Questions.
+        asked: SessionCursor.
     """
 
     tokens: int = 0

@@ -188,9 +188,9 @@ def test_scores_are_freed_when_a_block_closes(loops: list[Loop], strategy: Strat
             loop = loops[-1]
             if isinstance(event, Finished) or not isinstance(event, TokenChosen) or loop.ban is None:
                 continue
-            block = nodes_below(loop.path.places[loop.ban.strategy.start])
+            block = nodes_below(loop.path.nodes[loop.ban.strategy.start])
             before = [
-                node for root in loop.path.places[: loop.ban.strategy.start] for node in nodes_below(root)
+                node for root in loop.path.nodes[: loop.ban.strategy.start] for node in nodes_below(root)
             ]  # with the branches beside the path
             assert all(node.scores is None and node.allowed is None for node in before if node not in block)
             if not hold:
@@ -205,7 +205,7 @@ def test_without_a_ban_nothing_is_kept(loops: list[Loop]) -> None:
     toy = Toy([b" ", b"a", b"b"], random_scores(4, 1), ["ab"], 12)
     for event in stream(toy.model, [0], sampler=Sampler(2.0, 1), max_tokens=12):
         if isinstance(event, TokenChosen) and event.position:
-            assert all(node.scores is None and not node.children for node in loops[-1].path.places[: event.position])
+            assert all(node.scores is None and not node.children for node in loops[-1].path.nodes[: event.position])
 
 
 # ---- what is told ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Questions that are answered without making a row, and ids that are not unpacked anew."""
+"""SessionCursor that are answered without making a row, and ids that are not unpacked anew."""
 
 from __future__ import annotations
 

@@ -134,9 +134,9 @@ def test_tokens_that_end_within_a_character() -> None:
     end = len(index)
     tokens, targets = index.transitions(0)
     assert tokens.tolist() == [0, 3, 4, 5]
-    assert index.place(int(targets[0])) == (index.next_state(0, 3), b"\xc3")
-    assert index.place(int(targets[2])) == (0, b"\xc3")
-    assert sorted(index.place(state)[1] for state in range(end, end + 3)) == [b"\xc3", b"\xc3", b"\xe2\x82"]
+    assert index.position(int(targets[0])) == (index.next_state(0, 3), b"\xc3")
+    assert index.position(int(targets[2])) == (0, b"\xc3")
+    assert sorted(index.position(state)[1] for state in range(end, end + 3)) == [b"\xc3", b"\xc3", b"\xe2\x82"]
     assert index.allowed_tokens(int(targets[0])).tolist() == [1, 2]
     assert not index.is_accepting(int(targets[0]))
     assert index.accepts("aéb".encode())

@@ -102,10 +102,10 @@ class WholeCharacters:
             for count, runs in inside if remaining else every:
                 left = remaining - 1 if remaining else count
                 for _, _, label in runs:
-                    place = (row[label], left)
-                    if place[0] >= 0 and place not in seen:
-                        seen.add(place)
-                        waiting.append(place)
+                    position = (row[label], left)
+                    if position[0] >= 0 and position not in seen:
+                        seen.add(position)
+                        waiting.append(position)
         return {state for state, remaining in seen if not remaining}
 
     def _read(self, state: int) -> tuple[Edge, ...]:

@@ -90,10 +90,10 @@ class _Ways:
 
     def characters(self, edge: Edge) -> Familiar:
         """What an edge reads."""
-        place = edge.source, edge.target
-        if place not in self._characters:
-            self._characters[place] = Familiar(edge.characters)
-        return self._characters[place]
+        position = edge.source, edge.target
+        if position not in self._characters:
+            self._characters[position] = Familiar(edge.characters)
+        return self._characters[position]
 
 
 def _covering(ways: _Ways) -> Iterator[str]:

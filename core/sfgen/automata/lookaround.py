@@ -178,23 +178,25 @@ class _PatternMachine(Machine):
 
     def start(self) -> list[State]:
         """Where the text may begin."""
-        place = Place(self, None, 0)
-        return [self._state(thread, place) for thread in place.closure([(0, _NONE)])]
+        position = Place(self, None, 0)
+        return [self._state(thread, position) for thread in position.closure([(0, _NONE)])]
 
     def follow(self, before: State, label: int) -> list[State]:
         """Where a byte class leads."""
         thread, trackers = before
         if not any(low <= label <= high for low, high, _ in self.edges.get(thread[0], ())):
             return []
-        place = self._places.get((trackers, label))
-        if place is None:
-            place = self._places[trackers, label] = Place(self, trackers, label)
+        position = self._places.get((trackers, label))
+        if position is None:
+            position = self._places[trackers, label] = Place(self, trackers, label)
         self.spend(1)
-        return [self._state(target, place) for target in place.step(thread)]
+        return [self._state(target, position) for target in position.step(thread)]
 
-    def _state(self, thread: Thread, place: Place) -> State:
+    def _state(self, thread: Thread, position: Place) -> State:
         needed = self.needed(frozenset([thread]))
-        return thread, tuple(tracker if needed >> number & 1 else None for number, tracker in enumerate(place.trackers))
+        return thread, tuple(
+            tracker if needed >> number & 1 else None for number, tracker in enumerate(position.trackers)
+        )
 
     def needed(self, threads: Threads) -> int:
         """The lookbehinds that the threads may still ask for, as bits."""

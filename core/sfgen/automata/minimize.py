@@ -59,11 +59,11 @@ def equal_states(transitions: NDArray[np.int32], accepting: NDArray[np.bool_]) -
         return 0, block_of
     edges = int(np.count_nonzero(transitions >= 0))
     reached, alive, is_waiting = np.zeros((3, states + 1), dtype=np.bool_)
-    edge_first, stack, order, place, first, end, marked, waiting, touched = np.zeros((9, states + 2), dtype=np.int32)
+    edge_first, stack, order, position, first, end, marked, waiting, touched = np.zeros((9, states + 2), dtype=np.int32)
     edge_source, edge_label, next_edge = np.empty((3, edges), dtype=np.int32)
     head, labels = np.full((2, classes), -1, dtype=np.int32)
     blocks = _equal_states(
-        transitions, accepting, block_of, edge_first, reached, alive, is_waiting, stack, order, place,
+        transitions, accepting, block_of, edge_first, reached, alive, is_waiting, stack, order, position,
         first, end, marked, waiting, touched, edge_source, edge_label, next_edge, head, labels,
     )  # fmt: skip
     return blocks, block_of
@@ -80,7 +80,7 @@ def _equal_states(
     is_waiting: FlagsOut,
     stack: Int32sOut,
     order: Int32sOut,
-    place: Int32sOut,
+    position: Int32sOut,
     first: Int32sOut,
     end: Int32sOut,
     marked: Int32sOut,
@@ -95,7 +95,7 @@ def _equal_states(
     """Fill ``block_of``; the number of blocks.
 
     The sources of the edges into state ``i`` are ``edge_source[edge_first[i] : edge_first[i + 1]]``. Block ``b`` is
-    ``order[first[b] : end[b]]``, of which the first ``marked[b]`` are marked; ``place`` tells where a state lies.
+    ``order[first[b] : end[b]]``, of which the first ``marked[b]`` are marked; ``position`` tells where a state lies.
     """
     states, classes = len(block_of), len(head)
 
@@ -157,7 +157,7 @@ def _equal_states(
         for state in range(states):
             if alive[state] and accepting[state] != (kind == 1):
                 order[filled] = state
-                place[state] = filled
+                position[state] = filled
                 block_of[state] = blocks
                 filled += 1
         if filled > begin:
@@ -197,10 +197,10 @@ def _equal_states(
                     touched_count += 1
                 boundary = first[block] + marked[block]
                 other = order[boundary]
-                order[place[state]] = other
-                place[other] = place[state]
+                order[position[state]] = other
+                position[other] = position[state]
                 order[boundary] = state
-                place[state] = boundary
+                position[state] = boundary
                 marked[block] += 1
             for j in range(touched_count):
                 block = touched[j]

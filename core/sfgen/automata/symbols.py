@@ -79,11 +79,11 @@ def _spans(sets: list[Ranges]) -> Iterator[tuple[int, int, int]]:
             changes[first] = changes.get(first, 0) ^ 1 << number
             changes[last + 1] = changes.get(last + 1, 0) ^ 1 << number
     start, inside = 0, 0
-    for place in sorted(changes):
+    for position in sorted(changes):
         if inside & 1:  # text
-            yield start, place, inside
-        inside ^= changes[place]
-        start = place
+            yield start, position, inside
+        inside ^= changes[position]
+        start = position
 
 
 def _replaced(node: Node, symbols: dict[Ranges, Ranges]) -> Node:

@@ -56,13 +56,13 @@ class Walker:
         classes, transitions = self._dfa.byte_classes.item, self._dfa.transitions.item
         state, states = 0, [0]
         stopped = None
-        for place, character in enumerate(text):
+        for position, character in enumerate(text):
             for byte in character.encode("utf-8", "surrogatepass"):
                 state = transitions(state, classes(byte))
                 if state < 0:
                     break
             if state < 0:
-                stopped = place
+                stopped = position
                 break
             states.append(state)
         may_end = bool(self._dfa.accepting[states[-1]])

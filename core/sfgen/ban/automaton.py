@@ -112,17 +112,17 @@ class AhoCorasick:
     def _suffix(self, node: int) -> int:
         """Where the failure link of a node leads; ``~other`` if it takes the link of another node that has none yet."""
         goto, fail, known = self.goto, self._fail, self.known
-        place, byte = self._parent[node], self._byte_of[node]
-        if place == ROOT:
+        position, byte = self._parent[node], self._byte_of[node]
+        if position == ROOT:
             return ROOT
-        while known[place]:
-            place = fail[place]
-            child = goto.get(place << 8 | byte)
+        while known[position]:
+            position = fail[position]
+            child = goto.get(position << 8 | byte)
             if child is not None:
                 return child if known[child] else ~child
-            if place == ROOT:
+            if position == ROOT:
                 return ROOT
-        return ~place
+        return ~position
 
     def __len__(self) -> int:
         """The number of nodes, the root included."""
@@ -212,10 +212,10 @@ class AhoCorasick:
         """
         found: list[int] = []
         waiting = [node]
-        for place in waiting:
-            children = [self.goto.get(place << 8 | byte) for byte in range(256)] if self._inner[place] else []
+        for position in waiting:
+            children = [self.goto.get(position << 8 | byte) for byte in range(256)] if self._inner[position] else []
             waiting += [child for child in children if child is not None]
-            found += self._ends.get(place, ()) if place != node else ()
+            found += self._ends.get(position, ()) if position != node else ()
             if len(found) >= most:
                 break
         return found[:most]
@@ -343,10 +343,10 @@ class GapTrie:
         found: list[int] = []
         waiting = {node: None}
         queue = [node]
-        for place in queue:
-            queue += [child for child in self._children[place].values() if child not in waiting]
+        for position in queue:
+            queue += [child for child in self._children[position].values() if child not in waiting]
             waiting.update(dict.fromkeys(queue))
-            found += self._ends.get(place, ()) if place != node else ()
+            found += self._ends.get(position, ()) if position != node else ()
             if len(found) >= most:
                 break
         return found[:most]
@@ -365,7 +365,7 @@ class GapTrie:
         ]
 
     def step(
-        self, threads: Threads, character: str, non_word: bool, bounded: bool, place: int
+        self, threads: Threads, character: str, non_word: bool, bounded: bool, position: int
     ) -> tuple[Threads, list[tuple[int, int]]]:
         """Read one folded character.
 
@@ -374,7 +374,7 @@ class GapTrie:
             character: What is read.
             non_word: Whether a gap may swallow it.
             bounded: Whether there is a boundary before it.
-            place: The offset at which it begins, as the start of new threads.
+            position: The offset at which it begins, as the start of new threads.
 
         Returns:
             The threads after it, and the keywords that it completes as (start, index) pairs.
@@ -399,7 +399,7 @@ class GapTrie:
         for root in (FREE_ROOT, BOUND_ROOT) if bounded else (FREE_ROOT,):
             child = children[root].get(character)
             if child is not None:
-                reach(child, place)
+                reach(child, position)
         if not after:
             return after, []
         done = [(start, index) for node, start in after.items() for index in self._ends.get(node, ())]

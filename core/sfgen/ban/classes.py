@@ -189,9 +189,9 @@ def _number(key: Hashable, numbers: dict[Hashable, int]) -> int:
 
 def _with_members(labels: CharacterMap) -> CharacterClasses:
     """Number the classes that have members from 0, and choose a member of each."""
-    numbers, places = np.unique(labels.rows, return_index=True)
+    numbers, positions = np.unique(labels.rows, return_index=True)
     _, first_block = np.unique(labels.row_of_block, return_index=True)
-    row, column = np.divmod(places, BLOCK)
+    row, column = np.divmod(positions, BLOCK)
     codes = first_block[row] * BLOCK + column
     alive = numbers >= 0
     renumber = np.full(int(numbers[-1]) + 1, -1, dtype=np.int32)

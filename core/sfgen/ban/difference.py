@@ -304,14 +304,14 @@ def _explore(
     labels = len(pattern_labels)
     count, waited = progress[_COUNT], progress[_WAITING]
     fresh = count  # from here on pairs are new
-    asked, held, place = 0, 0, 0
+    asked, held, position = 0, 0, 0
     if count == 0:
         count = 1
         slots[0] = 0  # the key of the starts is 0
-    while place < waited or fresh < count:
-        if place < waited:
-            pair = waiting[place]
-            place += 1
+    while position < waited or fresh < count:
+        if position < waited:
+            pair = waiting[position]
+            position += 1
         else:
             pair = fresh
             fresh += 1

@@ -68,7 +68,7 @@ class PatternThreads:
         position: The offset of the first character.
 
     >>> threads = PatternThreads(PatternAutomata([r"\btalk\b"]), 0)
-    >>> [threads.step(character, place, place + 1) for place, character in enumerate("talk")]
+    >>> [threads.step(character, offset, offset + 1) for offset, character in enumerate("talk")]
     [[], [], [], []]
     >>> threads.open_from(), threads.at_end(), threads.step("!", 4, 5)
     (0, [(4, True, 0, 0)], [(4, True, 0, 0)])

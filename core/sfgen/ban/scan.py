@@ -77,33 +77,33 @@ class _FoldedText:
         before = kept or (self.readings[-1][0] if self.readings else [])
         return before[-1].kind if before else NON_WORD
 
-    def at(self, place: _Place) -> _Piece:
+    def at(self, position: _Place) -> _Piece:
         """The folded character there."""
-        character, reading, number = place
+        character, reading, number = position
         return self.readings[character][reading][number]
 
-    def after(self, place: _Place) -> list[_Place]:
+    def after(self, position: _Place) -> list[_Place]:
         """The positions that may follow."""
-        character, reading, number = place
+        character, reading, number = position
         if number + 1 < len(self.readings[character][reading]):
             return [(character, reading, number + 1)]
         if character + 1 == len(self.readings):
             return []
         return [(character + 1, other, 0) for other in range(len(self.readings[character + 1]))]
 
-    def is_bounded_before(self, place: _Place) -> bool:
+    def is_bounded_before(self, position: _Place) -> bool:
         """Whether there is a boundary before it, in some reading of what stands there."""
-        character, reading, number = place
+        character, reading, number = position
         if number:
             before = [self.readings[character][reading][number - 1].kind]
         else:
             before = [pieces[-1].kind for pieces in self.readings[character - 1]] if character else [NON_WORD]
-        return self.at(place).kind != SPACED or any(kind != SPACED for kind in before)
+        return self.at(position).kind != SPACED or any(kind != SPACED for kind in before)
 
-    def is_bounded_after(self, place: _Place) -> bool:
+    def is_bounded_after(self, position: _Place) -> bool:
         """Whether there is a boundary behind it, in some reading of what stands there."""
-        after = self.after(place)
-        return not after or self.at(place).kind != SPACED or any(self.at(other).kind != SPACED for other in after)
+        after = self.after(position)
+        return not after or self.at(position).kind != SPACED or any(self.at(other).kind != SPACED for other in after)
 
     def spelled(self, start: _Place, may_begin: Callable[[str], bool], longest: int) -> Iterator[tuple[str, _Place]]:
         """The texts that begin at a position, with their marks in canonical order, and where they end.
@@ -115,16 +115,16 @@ class _FoldedText:
         """
         waiting = [(start, "", "")]
         while waiting:
-            place, text, letters = waiting.pop()
-            character = self.at(place).character
+            position, text, letters = waiting.pop()
+            character = self.at(position).character
             text += character
             if not unicodedata.combining(character):
                 letters += character
             if not may_begin(letters):
                 continue
-            yield text if text.isascii() else unicodedata.normalize("NFD", text), place
+            yield text if text.isascii() else unicodedata.normalize("NFD", text), position
             if len(text) < longest:
-                waiting += [(other, text, letters) for other in self.after(place)]
+                waiting += [(other, text, letters) for other in self.after(position)]
 
     def matches(self, words: BannedWords, *, allowed: bool = False) -> Iterator[tuple[int, bool, int, int]]:
         """Every match of a banned (or allowed) entry: its end, whether it needs a boundary there, start, number."""
@@ -138,37 +138,37 @@ class _FoldedText:
                     start = character, reading, number
                     if heads.are_bounded and not self.is_bounded_before(start):
                         continue
-                    for head, place in self.spelled(start, heads.may_begin, heads.longest):
+                    for head, position in self.spelled(start, heads.may_begin, heads.longest):
                         for index in heads.numbers.get(head, ()):
-                            for end in self._ends_of(entries[index], start, place):
+                            for end in self._ends_of(entries[index], start, position):
                                 yield self.at(end).end, entries[index].right, self.at(start).start, index
 
-    def _ends_of(self, entry: Entry, start: _Place, place: _Place) -> set[_Place]:
+    def _ends_of(self, entry: Entry, start: _Place, position: _Place) -> set[_Place]:
         """Where a match of the entry may end of which the first word lies between two positions."""
         if entry.left and not self.is_bounded_before(start):
             return set()
-        places = {place}
+        positions = {position}
         for part in entry.parts[1:]:
             letters = _letters(part)
-            places = {
+            positions = {
                 end
-                for begin in self._after_gaps(places)
+                for begin in self._after_gaps(positions)
                 for text, end in self.spelled(begin, letters.startswith, len(part))
                 if text == part
             }
-        return {end for end in places if self.at(end).may_end and (not entry.right or self.is_bounded_after(end))}
+        return {end for end in positions if self.at(end).may_end and (not entry.right or self.is_bounded_after(end))}
 
-    def _after_gaps(self, places: set[_Place]) -> set[_Place]:
+    def _after_gaps(self, positions: set[_Place]) -> set[_Place]:
         """Where one may be after one or more non-word characters."""
-        waiting = [other for place in places for other in self.after(place) if self.at(other).kind == NON_WORD]
+        waiting = [other for position in positions for other in self.after(position) if self.at(other).kind == NON_WORD]
         gaps = set(waiting)
         found = set()
         while waiting:
-            for place in self.after(waiting.pop()):
-                found.add(place)
-                if self.at(place).kind == NON_WORD and place not in gaps:
-                    gaps.add(place)
-                    waiting.append(place)
+            for position in self.after(waiting.pop()):
+                found.add(position)
+                if self.at(position).kind == NON_WORD and position not in gaps:
+                    gaps.add(position)
+                    waiting.append(position)
         return found
 
 
@@ -213,15 +213,15 @@ def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, i
     if words.patterns:
         from sfgen.ban.search import Wanted, search  # reading patterns takes heavy modules
 
-        places = [-origin]
+        positions = [-origin]
         for character in whole:
-            places.append(places[-1] + len(character.encode()))
+            positions.append(positions[-1] + len(character.encode()))
         wanted = [
-            Wanted(bisect_left(places, start), bisect_right(places, max(until, 0)))
+            Wanted(bisect_left(positions, start), bisect_right(positions, max(until, 0)))
             for start, until in excused.steps(-origin)
         ]
         for number, (first, after) in search(words, whole, wanted):
-            found.add((places[after], False, places[first], len(words.words) + number))
+            found.add((positions[after], False, positions[first], len(words.words) + number))
     return found
 
 
@@ -266,8 +266,8 @@ class _Heads:
 
     def may_begin(self, text: str) -> bool:
         """Whether a text begins some of them, but for combining marks."""
-        place = bisect_left(self._letters, text)
-        return place < len(self._letters) and self._letters[place].startswith(text)
+        position = bisect_left(self._letters, text)
+        return position < len(self._letters) and self._letters[position].startswith(text)
 
 
 @lru_cache(maxsize=8)

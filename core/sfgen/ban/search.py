@@ -83,12 +83,12 @@ def _by_re(pattern: str, text: str, wanted: list[Wanted], seconds: float) -> lis
 
     def look() -> list[Span]:
         spans: list[Span] = []
-        place = 0
+        position = 0
         stops = [*(step.start for step in wanted[1:]), len(text)]
         for step, stop in zip(wanted, stops, strict=True):
-            place = max(place, step.start)
-            while place < stop and step.end <= len(text):
-                match = plain.search(text, place)
+            position = max(position, step.start)
+            while position < stop and step.end <= len(text):
+                match = plain.search(text, position)
                 if match is None:
                     return spans
                 start = match.start()
@@ -97,10 +97,10 @@ def _by_re(pattern: str, text: str, wanted: list[Wanted], seconds: float) -> lis
                 if match.end() < step.end:
                     match = ending(step.end).match(text, start)
                 if match is None or match.end() == start:
-                    place = start + 1
+                    position = start + 1
                 else:
-                    place = match.end()
-                    spans.append((start, place))
+                    position = match.end()
+                    spans.append((start, position))
         return spans
 
     return oracle.in_time(look, seconds, oracle.ways(tree, len(text)) * (len(text) + 1) ** 2)
@@ -114,8 +114,8 @@ def _by_automata(words: BannedWords, text: str, wanted: list[Wanted]) -> dict[in
     starts = [step.start for step in wanted]
     found: dict[int, list[Span]] = {}
     steps: Iterable[list[tuple[int, bool, int, int]]] = (
-        threads.step("\ufffd" if "\ud800" <= character <= "\udfff" else character, place, place + 1)
-        for place, character in enumerate(text, -shift)
+        threads.step("\ufffd" if "\ud800" <= character <= "\udfff" else character, position, position + 1)
+        for position, character in enumerate(text, -shift)
     )
     for matches in itertools.chain(steps, (threads.at_end() for _ in range(1))):
         for end, _, start, number in matches:

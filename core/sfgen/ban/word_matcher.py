@@ -213,7 +213,7 @@ class WordThreads:
         """
         theirs = other._threads
         self._threads = {node: min(start, theirs.get(node, start)) for node, start in self._threads.items()}
-        depth = self._automaton.depth(other._node)  # so many bytes at the end of both streams are the same
+        depth = self._automaton.depth(other._node)  # the bytes at the end of both streams that are the same
         if depth:
             self._window[-depth:] = map(min, self._window[-depth:], other._window[-depth:])
 

@@ -52,7 +52,7 @@ class Ban:
         """
         return self.tokens.is_dead(self.matcher)
 
-    def doomed(self, allowed: Int32) -> NDArray[np.bool_] | None:
+    def dead(self, allowed: Int32) -> NDArray[np.bool_] | None:
         """Find the allowed tokens that lead to banned text only.
 
         Args:
@@ -63,8 +63,8 @@ class Ban:
         """
         if self.clean is None:
             return None
-        doomed: NDArray[np.bool_] = ~np.isin(allowed, self.clean.allowed_tokens())
-        return doomed if doomed.any() else None
+        dead: NDArray[np.bool_] = ~np.isin(allowed, self.clean.allowed_tokens())
+        return dead if dead.any() else None
 
     def takes(self, tokens: Sequence[int]) -> bool:
         """Tell whether the clean guide can read these tokens in order."""
@@ -72,15 +72,15 @@ class Ban:
             return True
         return self.clean.validate(tokens) == len(tokens)
 
-    def advance(self, token: int, data: bytes, doomed: bool) -> BannedText | None:
+    def advance(self, token: int, data: bytes, dead: bool) -> BannedText | None:
         """Read a token and return the banned match that it completes.
 
         Args:
             token: The token.
             data: Its bytes.
-            doomed: Whether it is known to lead to banned text only; it must be undone next.
+            dead: Whether it is known to lead to banned text only; it must be undone next.
         """
-        if self.clean is not None and not doomed:
+        if self.clean is not None and not dead:
             self.clean.advance(token)
             self._clean_taken += 1
         return self.matcher.advance(data)

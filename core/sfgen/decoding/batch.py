@@ -87,17 +87,17 @@ class _Row(Generic[Told]):
     number: int
     steps: Generator[Ask | AskAgain | Told, Scores | None, Any]
     answer: Answer | None = None
-    question: Ask | None = None
+    request: Ask | None = None
     read: list[int] = field(default_factory=list)
     is_new: bool = True
 
-    def begin_question(self, batch: Batch, place: int) -> Sequence[int]:
+    def begin_request(self, batch: Batch, place: int) -> Sequence[int]:
         """Rewind the row to where the request begins; return the tokens of it that are still to be read."""
-        assert self.question is not None, "every loop that runs has come to a question"
-        token_ids, keep = self.question.token_ids, self.question.keep
+        assert self.request is not None, "every loop that runs has come to a request"
+        token_ids, keep = self.request.token_ids, self.request.keep
         if self.is_new:
             self.is_new = False
-            keep = 0 if self.question.everywhere else _shared(self.read, token_ids)
+            keep = 0 if self.request.everywhere else _shared(self.read, token_ids)
             token_ids = token_ids[keep:]
             if not self.read:
                 return token_ids
@@ -140,7 +140,7 @@ def drive_batch(
         while running or not waiting.is_over:
             waiting.fill(running, rows)
             for place in sorted(running):
-                while place in running and not (yield from _to_next_question(running[place], place, narrow)):
+                while place in running and not (yield from _to_next_request(running[place], place, narrow)):
                     read = running.pop(place).read
                     waiting.begin(running, place)
                     if place in running and shares:
@@ -196,14 +196,14 @@ class _Waiting(Generic[Told]):
         self.begun += 1
 
 
-def _to_next_question(
+def _to_next_request(
     row: _Row[Told], place: int, narrow: BatchScoresRows | None
 ) -> Generator[tuple[int, Told | SfgenError], None, bool]:
     """Pass a loop's events on until it asks; false if it is over instead.
 
     What it asks again is answered at once, for nothing is read: who observes does not change who reads with whom.
     """
-    answer, row.answer, row.question = row.answer, None, None
+    answer, row.answer, row.request = row.answer, None, None
     while True:
         if isinstance(answer, SfgenError):
             row.steps.close()
@@ -218,7 +218,7 @@ def _to_next_question(
             return False
         answer = None
         if isinstance(step, Ask):
-            row.question = step
+            row.request = step
             return True
         if isinstance(step, AskAgain):
             answer = narrow.score_again(place, step.rows) if narrow is not None else None
@@ -228,22 +228,22 @@ def _to_next_question(
 
 def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRows | None) -> None:
     """Answer all open requests with one forward pass."""
-    questions: dict[int, Sequence[int]] = {}
+    requests: dict[int, Sequence[int]] = {}
     answers: dict[int, Answer] = {}
     wanted: dict[int, Int32 | None] = {}
     read: dict[int, Sequence[int]] = {}
     for place, row in running.items():
-        token_ids = read[place] = row.begin_question(batch, place)
-        assert row.question is not None, "it has begun"
-        if row.question.everywhere and len(token_ids) > 1:
+        token_ids = read[place] = row.begin_request(batch, place)
+        assert row.request is not None, "it has begun"
+        if row.request.everywhere and len(token_ids) > 1:
             answers[place] = _read_everywhere(batch, place, token_ids)
         else:
-            questions[place], wanted[place] = token_ids, row.question.rows
+            requests[place], wanted[place] = token_ids, row.request.rows
     try:
-        if questions:
-            answers |= batch.extend(questions) if narrow is None else narrow.extend_rows(questions, wanted)
+        if requests:
+            answers |= batch.extend(requests) if narrow is None else narrow.extend_rows(requests, wanted)
     except SfgenError as error:
-        answers |= dict.fromkeys(questions, error)
+        answers |= dict.fromkeys(requests, error)
     for place, row in running.items():
         row.answer = answers[place]
         if isinstance(row.answer, SfgenError):  # the loop ends, and nobody knows how much was read
@@ -251,7 +251,7 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
             row.read = []
         else:
             row.read += read[place]
-        if row.question is not None and row.question.everywhere and not isinstance(row.answer, SfgenError):
+        if row.request is not None and row.request.everywhere and not isinstance(row.answer, SfgenError):
             row.answer = np.atleast_2d(row.answer)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfgen.decoding.events import Ask, AskAgain
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.session_cursor import Questions
+from sfgen.decoding.session_cursor import SessionCursor
 from sfgen.decoding.top_logprobs import TopLogprobs
 from sfgen.errors import ModelError
 from sfgen.protocols import Int32, Scores
@@ -41,7 +41,7 @@ class ForwardPasses:
     text: Text
     top_logprobs: bool = False
     observe: Callable[[int, Scores], None] | None = None
-    cursor: Questions = field(default_factory=Questions)
+    cursor: SessionCursor = field(default_factory=SessionCursor)
 
     @property
     def count(self) -> int:
@@ -104,13 +104,13 @@ class ForwardPasses:
         """Ask for the scores of all tokens after each token that is read; those of the last are the answer."""
         if known and not self.text.prompt_ids and not self.count:  # nothing comes before the first token
             yield from self._ask_everywhere((), observe)
-        question = self.cursor.ask(known)
-        if not question.token_ids:
-            scores = self._checked((yield question), None)
+        request = self.cursor.ask(known)
+        if not request.token_ids:
+            scores = self._checked((yield request), None)
             observe(0, scores)
             return scores
-        answer = np.asarray((yield replace(question, everywhere=True)))
-        count, size = len(question.token_ids), len(self.text.vocabulary)
+        answer = np.asarray((yield replace(request, everywhere=True)))
+        count, size = len(request.token_ids), len(self.text.vocabulary)
         if answer.shape != (count, size):
             raise ModelError(f"the model gives scores of shape {answer.shape}, not ({count}, {size})")
         first = len(known) - count + 1 - len(self.text.prompt_ids)  # the index of the token after the first one read

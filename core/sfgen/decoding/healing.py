@@ -120,9 +120,9 @@ class InsideTokens:
         allowed, position = node.all_allowed(), len(self.text)
         for token in self._inside(node).tolist():
             place = int(np.searchsorted(allowed, token))
-            if place == allowed.size or allowed[place] != token or (node.doomed is not None and node.doomed[place]):
+            if place == allowed.size or allowed[place] != token or (node.dead is not None and node.dead[place]):
                 continue
-            self.text.take(token, forced=False, doomed=False)
+            self.text.take(token, forced=False, dead=False)
             log_share = yield from self._log_share(self.text.find_allowed())
             self.passes.cursor.cut(len(self.text.prompt_ids) + position)
             self.text.cut(position)

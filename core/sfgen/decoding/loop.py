@@ -212,15 +212,15 @@ class Loop:
         """Take a text token, unless it leads to banned text."""
         allowed, state = node.all_allowed(), self.text.guide.state
         token = int(allowed[chosen])
-        doomed = node.doomed is not None and bool(node.doomed[chosen])
+        dead = node.dead is not None and bool(node.dead[chosen])
         if self.token_logprobs is not None:
             self.token_logprobs.take(node, chosen, probability)
-        banned = self.text.take(token, forced=forced, doomed=doomed)
+        banned = self.text.take(token, forced=forced, dead=dead)
         reason = self._ended()
         inside = banned is not None and self.text.end is None  # the match is complete whatever follows
         if reason is not None and not inside:
             banned = self.text.banned_at_end()
-        rejected = banned is not None or doomed
+        rejected = banned is not None or dead
         if not (rejected and self.ban and self.ban.strategy.is_silent):
             count = allowed.size if node.ruled_out is None else np.count_nonzero(~node.ruled_out)
             position, data = len(self.path) - 1, self.text.bytes_of(token)
@@ -243,8 +243,8 @@ class Loop:
             if reason is None:
                 yield from self._settle()
             return reason
-        guilty = self.text.guilty(node, token, siblings=inside)
-        yield from self._reject(len(self.path) - 1, guilty, banned)
+        completing = self.text.completing(node, token, siblings=inside)
+        yield from self._reject(len(self.path) - 1, completing, banned)
         return None
 
     # ---- banned text -----------------------------------------------------------------------------------------------
@@ -268,12 +268,12 @@ class Loop:
         return None if described == str(self.text.guide.state) else described
 
     def _reject(
-        self, place: int, guilty: Callable[[], Int32], banned: BannedText | None
+        self, place: int, completing: Callable[[], Int32], banned: BannedText | None
     ) -> Generator[Event, None, None]:
         """What is to stand at ``place`` leads to banned text."""
         assert self.ban is not None
         match = None if banned is None else banned.start
-        verdict = self.ban.strategy.reject(self.path, place, guilty, match)
+        verdict = self.ban.strategy.reject(self.path, place, completing, match)
         yield from self._roll_back(verdict, None if banned is None else banned.word, silent=self.ban.strategy.is_silent)
 
     def _back_out(self) -> Generator[Event, None, FinishReason | None]:
@@ -339,7 +339,7 @@ class Loop:
 
     def _cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
         """Take back the tokens from ``position`` on."""
-        assert self.path.places[position].offset >= self.released, "a stream never takes back what it wrote"
+        assert self.path.nodes[position].offset >= self.released, "a stream never takes back what it wrote"
         self.passes.cursor.cut(len(self.text.prompt_ids) + position)
         return self.text.cut(position)
 
@@ -381,12 +381,12 @@ class Loop:
     def _close_block(self, position: int) -> None:
         """A new block begins at ``position``; free what was kept of the one before."""
         if self.ban is None:
-            self.path.places[position - 1].forget()
+            self.path.nodes[position - 1].forget()
             return
         start = self.ban.strategy.start
         if not self.hold:
-            for place in self.path.places[start:position]:
-                place.forget()
+            for node in self.path.nodes[start:position]:
+                node.forget()
         elif start < position:
             self.path.forget_scores(start, position)
             if self.constrained or not self.ban.strategy.is_silent:
@@ -424,7 +424,7 @@ class Loop:
 
     def _settled(self, ban: Ban) -> int:
         """Up to where the text before the block can be released: its first token, drawn anew, may go on with it."""
-        before = self.path.data[: self.path.places[ban.strategy.start].offset]
+        before = self.path.data[: self.path.nodes[ban.strategy.start].offset]
         start, marker = self.text.start, self.text.marker
         if marker is not None and (start is None or len(before) < start):
             return marker.open_from(before)

@@ -25,7 +25,7 @@ class Node:
         unhealed: Bytes at the end of the prompt that are still to be written before the text begins.
         mark: The matcher's mark there.
         allowed: The tokens that the guide allows there, ascending; ``None`` until the path stands there.
-        doomed: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
+        dead: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
         scores: The model's scores of the allowed tokens, float ``[allowed]``; ``None`` if there was no forward pass, or
             they are not kept any more.
         top_logprobs: What an observer is told of the scores of all tokens.
@@ -42,7 +42,7 @@ class Node:
     unhealed: int = 0
     mark: object = None
     allowed: Int32 | None = None
-    doomed: NDArray[np.bool_] | None = None
+    dead: NDArray[np.bool_] | None = None
     scores: Scores | None = None
     top_logprobs: TopLogprobs | None = None
     temperature: float | None = None
@@ -118,7 +118,7 @@ class Node:
 
     def forget(self) -> None:
         """Free everything but the mark: no token is chosen here again."""
-        self.allowed = self.doomed = self.scores = self.top_logprobs = self.ruled_out = self.by_rule = None
+        self.allowed = self.dead = self.scores = self.top_logprobs = self.ruled_out = self.by_rule = None
         self.children = {}
 
 
@@ -136,7 +136,7 @@ class Path:
     def __init__(self, mark: object = None, healed: bytes = b"") -> None:
         self.token_ids: list[int] = []
         self.data = bytearray()
-        self.places = [Node(offset=0, unhealed=len(healed), mark=mark)]
+        self.nodes = [Node(offset=0, unhealed=len(healed), mark=mark)]
         self.forced: list[bool] = []
 
     def __len__(self) -> int:
@@ -146,7 +146,7 @@ class Path:
     @property
     def here(self) -> Node:
         """The node of the next token."""
-        return self.places[-1]
+        return self.nodes[-1]
 
     @property
     def text_tokens(self) -> int:
@@ -155,7 +155,7 @@ class Path:
         Tokens inside the healed end of the prompt are not counted.
         """
         inside = 0
-        while inside < len(self) and self.places[inside].unhealed and not self.places[inside + 1].offset:
+        while inside < len(self) and self.nodes[inside].unhealed and not self.nodes[inside + 1].offset:
             inside += 1
         return len(self) - inside
 
@@ -177,7 +177,7 @@ class Path:
             unhealed = max(0, here.unhealed - len(data))
             child = here.children[token_id] = Node(offset=len(self.data), unhealed=unhealed)
         child.mark = mark
-        self.places.append(child)
+        self.nodes.append(child)
 
     def position_of(self, offset: int) -> int:
         """Return the index of the token that holds a byte.
@@ -191,7 +191,7 @@ class Path:
         [0, 0, 0, 1, 1, 2]
         """
         position = len(self.token_ids)
-        while position > 0 and self.places[position].offset > offset:
+        while position > 0 and self.nodes[position].offset > offset:
             position -= 1
         return position
 
@@ -204,8 +204,8 @@ class Path:
             position: The index.
         """
         removed = tuple(self.token_ids[position:])
-        data = bytes(self.data[self.places[position].offset :])
-        del self.token_ids[position:], self.forced[position:], self.places[position + 1 :]
+        data = bytes(self.data[self.nodes[position].offset :])
+        del self.token_ids[position:], self.forced[position:], self.nodes[position + 1 :]
         del self.data[self.here.offset :]
         return removed, data
 
@@ -218,10 +218,10 @@ class Path:
             start: The index of the first token.
             stop: The index after the last one.
         """
-        waiting = [self.places[start]]
+        waiting = [self.nodes[start]]
         while waiting:
             node = waiting.pop()
-            if node is not self.places[stop]:
-                node.allowed = node.doomed = node.scores = node.top_logprobs = None
+            if node is not self.nodes[stop]:
+                node.allowed = node.dead = node.scores = node.top_logprobs = None
                 node.log_clean = -np.inf if node.is_dead else 0.0
                 waiting += node.children.values()

@@ -96,7 +96,7 @@ class Text:
         if self.start is None:
             return 0
         first = len(self.path)
-        while first and self.path.places[first].offset > self.start:
+        while first and self.path.nodes[first].offset > self.start:
             first -= 1
         return len(self.path) - first
 
@@ -136,7 +136,7 @@ class Text:
             if self.has_temperatures:
                 node.temperature = getattr(self.guide, "temperature", None)
             if self.ban is not None:
-                node.doomed = self.ban.doomed(node.allowed)
+                node.dead = self.ban.dead(node.allowed)
         return node
 
     def takes_time(self) -> bool:
@@ -159,13 +159,13 @@ class Text:
 
     # ---- tokens are taken, and taken back --------------------------------------------------------------------------
 
-    def take(self, token: int, *, forced: bool, doomed: bool) -> BannedText | None:
+    def take(self, token: int, *, forced: bool, dead: bool) -> BannedText | None:
         """Append a token.
 
         Args:
             token: The token.
             forced: Whether nothing else could stand there.
-            doomed: Whether it is known to lead to banned text only.
+            dead: Whether it is known to lead to banned text only.
 
         Returns:
             The banned match that is then complete, or that every continuation completes.
@@ -177,7 +177,7 @@ class Text:
             self._coming.clear()
         if self.start is None and self.marker is not None:
             self.start = self._start_in(self.marker, token, data[node.unhealed :])
-        banned = self._watched(self.ban, token, data[node.unhealed :], doomed) if self.ban else None
+        banned = self._watched(self.ban, token, data[node.unhealed :], dead) if self.ban else None
         self.path.append(token, data, forced=forced, mark=self.ban.matcher.mark() if self.ban else None)
         self.end = self._stop_in(self.path.data, node.offset)
         if banned is None and self.ban is not None and self.start is not None and node.offset < self.start:
@@ -195,12 +195,12 @@ class Text:
         found = (before + data).find(marker.data)
         return None if found < 0 else written - len(before) + found + size
 
-    def _watched(self, ban: Ban, token: int, data: bytes, doomed: bool) -> BannedText | None:
+    def _watched(self, ban: Ban, token: int, data: bytes, dead: bool) -> BannedText | None:
         """Let the ban read a token."""
         offset = len(self.path.data)
         if self.start is None or not offset < self.start <= offset + len(data) or self.marker is None:
-            return ban.advance(token, data, doomed)
-        banned = ban.advance(token, data[: self.start - offset], doomed)
+            return ban.advance(token, data, dead)
+        banned = ban.advance(token, data[: self.start - offset], dead)
         ban.matcher.begin_text()
         return ban.matcher.advance(data[self.start - offset :]) if banned is None else banned
 
@@ -260,7 +260,7 @@ class Text:
     def _banned_if_ended(self, ban: Ban, end: int) -> BannedText | None:
         """The banned match that is complete if the text ends at the byte ``end``. The matcher stands anywhere then."""
         # Read the last token before the end again, as far as it belongs to the text.
-        last = self.path.places[self.path.position_of(end)]
+        last = self.path.nodes[self.path.position_of(end)]
         ban.matcher.reset(last.mark)
         data, start = bytes(self.path.data[last.offset : end]), self.start
         if self.marker is not None and start is not None and last.offset < start <= end:
@@ -294,7 +294,7 @@ class Text:
         """Return the tokens that end the text, int32."""
         return np.array(self.vocabulary.end_token_ids, dtype=np.int32)
 
-    def guilty(self, node: Node, token: int, *, siblings: bool) -> Callable[[], Int32]:
+    def completing(self, node: Node, token: int, *, siblings: bool) -> Callable[[], Int32]:
         """Return a search for completing tokens at a node.
 
         Args:
@@ -310,8 +310,8 @@ class Text:
         def find() -> Int32:
             assert self.ban is not None
             found = [np.array([token], dtype=np.int32)]
-            if node.doomed is not None:
-                found.append(node.all_allowed()[node.doomed])
+            if node.dead is not None:
+                found.append(node.all_allowed()[node.dead])
             elif siblings and not node.unhealed:  # there, the matcher reads the end of a token only
                 self.ban.matcher.reset(node.mark)
                 found.append(self._without_stops(node, self.ban.completing()))

@@ -12,16 +12,16 @@ from sfgen.decoding.events import Ask
 from sfgen.protocols import Int32
 
 
-class Questions:
+class SessionCursor:
     """What a session has read of one text, and its next requests.
 
-    >>> questions = Questions()
-    >>> questions.ask([1, 2])
+    >>> cursor = SessionCursor()
+    >>> cursor.ask([1, 2])
     Ask(token_ids=(1, 2), keep=None, rows=None)
-    >>> questions.ask([1, 2, 3, 4])
+    >>> cursor.ask([1, 2, 3, 4])
     Ask(token_ids=(3, 4), keep=None, rows=None)
-    >>> questions.cut(2)
-    >>> questions.ask([1, 2, 3, 5]), questions.asked
+    >>> cursor.cut(2)
+    >>> cursor.ask([1, 2, 3, 5]), cursor.asked
     (Ask(token_ids=(5,), keep=3, rows=None), 3)
     """
 
@@ -29,7 +29,7 @@ class Questions:
         self.asked = 0
         """How many there were."""
         self._read: Sequence[int] = ()  # by the session
-        self._right = 0  # so many of them are surely those of the text
+        self._right = 0  # the first of them, which are surely those of the text
 
     def ask(self, known: Sequence[int], rows: Int32 | None = None) -> Ask:
         """Return the request for the scores of the next token.
@@ -44,11 +44,11 @@ class Questions:
         while keep < most and self._read[keep] == known[keep]:
             keep += 1
         keep = max(0, min(keep, most))
-        question = Ask(tuple(known[keep:]), keep if keep < len(self._read) else None, rows)
+        request = Ask(tuple(known[keep:]), keep if keep < len(self._read) else None, rows)
         self._read = known
         self._right = len(known)
         self.asked += 1
-        return question
+        return request
 
     def has_read(self, length: int) -> bool:
         """Tell whether the session has read this many tokens of the text.

@@ -95,13 +95,13 @@ class Strategy(ABC):
         """
 
     @abstractmethod
-    def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
+    def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
         """Rule out a token that leads to banned text.
 
         Args:
             path: The path, with the node at ``place`` on it.
             place: The index at which that token stands or was to stand.
-            guilty: Finds all completing tokens there.
+            completing: Finds all completing tokens there.
             match: The first byte of the match; ``None`` if nothing else could have followed.
         """
 
@@ -169,10 +169,10 @@ class Resample(Strategy):
             return draws.choose(node.scores, node.temperature)  # exactly as without a ban
         return self._weighed(node, self._sampler, draws)
 
-    def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
+    def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
         """Rule out a token that leads to banned text."""
-        ruled_out = path.places[place].rule_out(guilty())
-        for node in reversed(path.places[self.start : place + 1]):
+        ruled_out = path.nodes[place].rule_out(completing())
+        for node in reversed(path.nodes[self.start : place + 1]):
             _learn(node, self._sampler)
         return Verdict(self.start, place, ruled_out)
 
@@ -219,7 +219,7 @@ class _AtOnePlace(Strategy):
     def _forbid(path: Path, position: int, *, by_rule: bool = False) -> Verdict:
         """Forbid the token at ``position`` there."""
         token = path.token_ids[position]
-        node = path.places[position]
+        node = path.nodes[position]
         node.children.pop(token, None)  # what is forbidden is not entered again
         return Verdict(position, position, node.rule_out(np.array([token], dtype=np.int32), by_rule=by_rule))
 
@@ -236,10 +236,10 @@ class FirstToken(_AtOnePlace):
         super().__init__(sampler)
         self._by_rule = True
 
-    def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
+    def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
         """Rule out the token in which the match begins."""
         if match is None or not self._by_rule:
-            return Verdict(place, place, path.places[place].rule_out(guilty()))
+            return Verdict(place, place, path.nodes[place].rule_out(completing()))
         position = max(path.position_of(match), self.start)
         return self._forbid(path, position, by_rule=position < place)
 
@@ -265,9 +265,9 @@ class LastToken(_AtOnePlace):
 
     is_silent = True
 
-    def reject(self, path: Path, place: int, guilty: Callable[[], Int32], match: int | None) -> Verdict:
+    def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
         """Rule out a token that leads to banned text."""
-        return Verdict(place, place, path.places[place].rule_out(guilty()))
+        return Verdict(place, place, path.nodes[place].rule_out(completing()))
 
 
 def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -> Strategy:

@@ -219,13 +219,13 @@ def _list_exits(
 ) -> Int:  # fmt: skip
     """List the nodes among ``nodes`` at which the automaton accepts and that have others below; return their number."""
     stack[0] = state
-    count, place = np.int64(0), np.int64(0)
-    while place < nodes.size:
-        node = nodes[place]
+    count, position = np.int64(0), np.int64(0)
+    while position < nodes.size:
+        node = nodes[position]
         depth = depths[node]
         target = transitions[stack[depth - 1], byte_classes[labels[node]]]
         if target < 0:
-            place = np.int64(ends[place])
+            position = np.int64(ends[position])
             continue
         stack[depth] = target
         sums[depth] = sums[depth - 1] + (1 if counts[target] else 0)
@@ -233,7 +233,7 @@ def _list_exits(
             found[count] = node
             found_sums[count] = sums[depth]
             count += 1
-        place += 1
+        position += 1
     return count
 
 
@@ -280,9 +280,9 @@ def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels:
         starts: 257 zeros.
         labels, ends: As in ``TokenTrie``.
     """
-    for place in range(exits.size):
-        child = np.int64(exits[place]) + 1
-        while child < ends[exits[place]]:
+    for position in range(exits.size):
+        child = np.int64(exits[position]) + 1
+        while child < ends[exits[position]]:
             starts[np.int64(labels[child]) + 1] += 1
             child = np.int64(ends[child])
     for byte in range(256):
@@ -290,9 +290,9 @@ def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels:
     count = starts[256]
     if count > children.size:
         return count
-    for place in range(exits.size):
-        child = np.int64(exits[place]) + 1
-        while child < ends[exits[place]]:
+    for position in range(exits.size):
+        child = np.int64(exits[position]) + 1
+        while child < ends[exits[position]]:
             children[starts[labels[child]]] = child
             starts[labels[child]] += 1
             child = np.int64(ends[child])

@@ -346,10 +346,10 @@ class _Room:
                 number_of.setdefault(configuration.node, len(order))
                 if number_of[configuration.node] == len(order):
                     order.append(configuration.node)
-        place = 2
-        while place < len(order):
-            node = order[place]
-            place += 1
+        at = 2
+        while at < len(order):
+            node = order[at]
+            at += 1
             if not node.frames:
                 nodes += [-1, node.distance, node.is_distinct]
                 continue

@@ -101,8 +101,8 @@ def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> In
         return np.int64(FAR)
     other = numbers[rule + RULE_OTHER]
     optional = prices + numbers[rule + RULE_COUNT]
-    for place in range(numbers[rule + RULE_OPTIONAL]):
-        name = numbers[optional + place]
+    for position in range(numbers[rule + RULE_OPTIONAL]):
+        name = numbers[optional + position]
         if lacks <= 0 or numbers[prices + name] >= other:
             break
         if (taken >> name) & 1 == 0:

@@ -101,9 +101,9 @@ class Network:
     @cached_property
     def flat(self) -> FlatTable:
         """The table and the actions for kernels."""
-        numbers, places = list[int](), list[int]()
+        numbers, positions = list[int](), list[int]()
         for ways in self.actions:
-            places.append(len(numbers))
+            positions.append(len(numbers))
             numbers.append(len(ways))
             for way in ways:
                 numbers += [way.state, way.is_fresh, len(way.pushes)]
@@ -112,7 +112,7 @@ class Network:
         table = self.table.reshape(-1).copy()
         actions = np.flatnonzero(table < DEAD)
         if actions.size:
-            table[actions] = -2 - np.array(places, dtype=np.int32)[-2 - table[actions]]
+            table[actions] = -2 - np.array(positions, dtype=np.int32)[-2 - table[actions]]
         return FlatTable(table, np.array(numbers, dtype=np.int32))
 
     def over(self, usable: NDArray[np.bool_]) -> Network:

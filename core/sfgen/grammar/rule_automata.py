@@ -39,10 +39,11 @@ UNBOUNDED = 2**31 - 1
 """The maximum of what is counted without one."""
 
 _TOGETHER = 48
-"""So many rules are made deterministic at once at most: the columns of their table are the calls of all of them."""
+"""The most rules that are made deterministic at once: the columns of their table are the calls of all of them."""
 
 _CALLS_TOGETHER = 64
-"""So many calls these rules have together, or they are one rule: the table has a column for each, most of it empty."""
+"""The most calls that these rules have together, unless they are one rule: the table has a column for each, most of
+it empty."""
 
 
 class Counter(NamedTuple):

@@ -124,8 +124,8 @@ def step_all(
     top = np.int64(end)
     room = np.int64(sets.size // 3)
     waiting = room
-    for place in range(begin, end):
-        state, register, node = sets[3 * place], sets[3 * place + 1], sets[3 * place + 2]
+    for position in range(begin, end):
+        state, register, node = sets[3 * position], sets[3 * position + 1], sets[3 * position + 2]
         looked_at = waiting
         while True:
             entry = np.int64(table[state * width + label])
@@ -265,11 +265,11 @@ def _is_among(
     state: Int, register: Int, node: Int, begin: Int, end: Int, loaded: Int, nodes: Int64s, frames: Int64s, sets: Int64s
 ) -> Flag:
     """Whether a configuration is among those of ``sets`` from ``begin`` to ``end``."""
-    for place in range(begin, end):
+    for position in range(begin, end):
         if (
-            sets[3 * place] == state
-            and sets[3 * place + 1] == register
-            and _are_equal(sets[3 * place + 2], node, loaded, nodes, frames)
+            sets[3 * position] == state
+            and sets[3 * position + 1] == register
+            and _are_equal(sets[3 * position + 2], node, loaded, nodes, frames)
         ):
             return True
     return False

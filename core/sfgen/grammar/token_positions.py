@@ -314,7 +314,7 @@ class TokenPositions:
         except TooManyWays:
             return self._only(plain, self._one_by_one(position, self.allowed_tokens(plain), room - 1), position)
         fits = [
-            configuration is not None and self._place_fits(configuration, room - 1)
+            configuration is not None and self._configuration_fits(configuration, room - 1)
             for configuration in places.configurations
         ]
         alone = self._looked_at_alone(position, places)
@@ -342,11 +342,11 @@ class TokenPositions:
                 self._places[key] = found
         return found
 
-    def _place_fits(self, place: Configuration, room: int) -> bool:
+    def _configuration_fits(self, configuration: Configuration, room: int) -> bool:
         """Whether the text can be completed from where some tokens lead; without a look at texts that must differ."""
-        if place.node.is_distinct:
-            place = place._replace(register=_NO_TEXT)
-        return self.fits((place,), room)
+        if configuration.node.is_distinct:
+            configuration = configuration._replace(register=_NO_TEXT)
+        return self.fits((configuration,), room)
 
     def _looked_at_alone(self, position: Position, places: Places) -> Int32:
         """The tokens that are looked at one by one: those that lead elsewhere each, and where texts must differ.

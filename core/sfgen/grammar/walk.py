@@ -72,7 +72,8 @@ _NO_TOKEN = 0x80000000
 @kernel
 def walk(
     first: Int, end: Int, behind: Int32s, starts: Int, loaded: Int,
-    mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, group_of: UInt16sOut, places: Int64sOut, counts: Int64sOut,
+    mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, group_of: UInt16sOut, positions: Int64sOut,
+    counts: Int64sOut,
     table: Int32s, width: Int, classes: UInt8s, facts: Int32s, distances: Int64s, members: Int64s,
     actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
@@ -90,9 +91,9 @@ def walk(
         doubts: Where tokens go besides that have a whole text of a distinct call in them, uint32 ``[words]``.
         exits: Where exits go.
         group_of: Where the group of each token goes that can be read: ``ALONE``, or the number of its position in
-            ``places`` and ``FIRST_GROUP``. Zero; may have no room at all.
-        places: Where the positions go that tokens lead to: state, register and node of each. A token is alone where it
-            leads to several configurations, or to a stack node that was made, or where it has a whole text of a
+            ``positions`` and ``FIRST_GROUP``. Zero; may have no room at all.
+        positions: Where the positions go that tokens lead to: state, register and node of each. A token is alone where
+            it leads to several configurations, or to a stack node that was made, or where it has a whole text of a
             distinct call in it.
         counts: What the walk counts; ``FARTHEST`` at least -1.
         table, actions: See ``Network.flat``.
@@ -144,21 +145,21 @@ def walk(
             if token < _NO_TOKEN:
                 distance = np.int64(FAR)
                 doubtful = marks[4 * depth + 3] != 0
-                for place in range(marks[4 * depth], top):
-                    distance = min(distance, _distance(place, facts, distances, members, nodes, sets))
-                    stand = np.int64(facts[FACTS * sets[3 * place] + STAND])
+                for position in range(marks[4 * depth], top):
+                    distance = min(distance, _distance(position, facts, distances, members, nodes, sets))
+                    stand = np.int64(facts[FACTS * sets[3 * position] + STAND])
                     doubtful = doubtful or (stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0)
-                    inside = sets[3 * place + 2]
+                    inside = sets[3 * position + 2]
                     if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
-                        doubtful = doubtful or facts[FACTS * sets[3 * place] + IS_NARROW] != 0
+                        doubtful = doubtful or facts[FACTS * sets[3 * position] + IS_NARROW] != 0
                 if group_of.size > 0 and distance < FAR:
                     group = np.int64(ALONE)
                     stand = np.int64(facts[FACTS * sets[3 * marks[4 * depth]] + STAND])
                     is_doubtful = stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0
                     if marks[4 * depth + 3] == 0 and not is_doubtful:
-                        group = _group(marks[4 * depth], top, loaded, places, counts, sets)
-                    for place in range(token_starts[node], token_starts[node + 1]):
-                        group_of[token_ids[place]] = group
+                        group = _group(marks[4 * depth], top, loaded, positions, counts, sets)
+                    for position in range(token_starts[node], token_starts[node + 1]):
+                        group_of[token_ids[position]] = group
                 if distance < FAR:
                     mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
                     counts[FARTHEST] = max(counts[FARTHEST], distance)
@@ -166,8 +167,8 @@ def walk(
                         doubts[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
                         counts[DOUBTS] += 1
             if ends[node] > node + 1 and counts[EXITS] < exits.size:
-                for place in range(marks[4 * depth], top):
-                    leaves = _leaves(place, facts, nodes, frames, sets)
+                for position in range(marks[4 * depth], top):
+                    leaves = _leaves(position, facts, nodes, frames, sets)
                     if leaves != 0:
                         exits[counts[EXITS]] = node
                         counts[EXITS] += 1
@@ -179,16 +180,16 @@ def walk(
 
 
 @kernel(is_part=True)
-def _distance(place: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s) -> Int:
+def _distance(position: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s) -> Int:
     """The fewest bytes from a configuration to the end of the text."""
-    state, register, node = sets[3 * place], sets[3 * place + 1], sets[3 * place + 2]
+    state, register, node = sets[3 * position], sets[3 * position + 1], sets[3 * position + 2]
     return to_end_of_rule(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]
 
 
 @kernel(is_part=True)
-def _leaves(place: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64s) -> Int:
+def _leaves(position: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64s) -> Int:
     """Whether the rule above ``BELOW`` may end at a configuration; ``LEAVES_DISTINCT`` where a distinct call does."""
-    state, node = sets[3 * place], sets[3 * place + 2]
+    state, node = sets[3 * position], sets[3 * position + 2]
     leaves = np.int64(1)
     while facts[FACTS * state + ACCEPTS] != 0:
         if node == BELOW:
@@ -203,18 +204,18 @@ def _leaves(place: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int6
 
 
 @kernel(is_part=True)
-def _group(begin: Int, top: Int, loaded: Int, places: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
+def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
     """The group of a token that leads to a set of configurations; the last ones are compared first."""
     if top != begin + 1 or sets[3 * begin + 2] >= loaded:
         return np.int64(ALONE)
     state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]
     for back in range(counts[PLACES]):
-        place = 3 * (counts[PLACES] - 1 - back)
-        if places[place] == state and places[place + 1] == register and places[place + 2] == below:
-            return place // 3 + FIRST_GROUP
-    place = 3 * counts[PLACES]
-    if place + 3 > places.size:
+        position = 3 * (counts[PLACES] - 1 - back)
+        if positions[position] == state and positions[position + 1] == register and positions[position + 2] == below:
+            return position // 3 + FIRST_GROUP
+    position = 3 * counts[PLACES]
+    if position + 3 > positions.size:
         return np.int64(ALONE)
-    places[place], places[place + 1], places[place + 2] = state, register, below
+    positions[position], positions[position + 1], positions[position + 2] = state, register, below
     counts[PLACES] += 1
-    return place // 3 + FIRST_GROUP
+    return position // 3 + FIRST_GROUP

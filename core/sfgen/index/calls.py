@@ -277,8 +277,8 @@ class CallsGuide(Steps):
             tokens = self.allowed_tokens()
         except GenerationError:
             tokens = NO_TOKENS
-        place = int(np.searchsorted(tokens, token_id))
-        if place == tokens.size or tokens[place] != token_id:
+        at = int(np.searchsorted(tokens, token_id))
+        if at == tokens.size or tokens[at] != token_id:
             raise UsageError(f"token {token_id} is not allowed here")
         if token_id in self.vocabulary.end_token_ids:
             self._ended = True
@@ -302,8 +302,8 @@ class CallsGuide(Steps):
         if self._ended:
             raise UsageError("the sequence has ended; nothing can follow the end token")
         self._begin_step(is_token=False)
-        for place in range(len(data)):
-            if not self._read_byte(data[place : place + 1]):
+        for offset in range(len(data)):
+            if not self._read_byte(data[offset : offset + 1]):
                 self.rollback(1)
                 raise UsageError(f"the text cannot go on with {data!r:.60}")
 

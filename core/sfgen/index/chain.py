@@ -49,7 +49,7 @@ class Chain:
             )
         # What each part takes if it is written from its start, and all parts behind it.
         starts = [part.guide().tokens_left() for part in self.parts]
-        self._behind = [_sum(starts[place + 1 :]) for place in range(len(starts))]
+        self._behind = [_sum(starts[number + 1 :]) for number in range(len(starts))]
 
     def guide(self, max_tokens: int | None = None) -> ChainGuide:
         """Return a new guide at the start, for one sequence.
@@ -68,11 +68,11 @@ class Chain:
             return None
         return {"constraint": repr(self.parts), "refused by": "the chain's parts"}
 
-    def _divides(self, text: bytes, place: int) -> bool:
-        if place == len(self.parts) - 1:
-            return self.parts[place].refusal(text) is None
+    def _divides(self, text: bytes, number: int) -> bool:
+        if number == len(self.parts) - 1:
+            return self.parts[number].refusal(text) is None
         return any(
-            self.parts[place].refusal(text[:end]) is None and self._divides(text[end:], place + 1)
+            self.parts[number].refusal(text[:end]) is None and self._divides(text[end:], number + 1)
             for end in range(len(text) + 1)
         )
 

@@ -113,9 +113,9 @@ def _token_distances(
             found += 1
     step = np.int64(0)
     while found > 0:
-        for place in range(found):
-            away[queue[place]] = 0
-            seen[queue[place]] = step
+        for position in range(found):
+            away[queue[position]] = 0
+            seen[queue[position]] = step
         end = found
         read = np.int64(0)
         while read < end and away[queue[read]] < max_depth:
@@ -130,8 +130,8 @@ def _token_distances(
             read += 1
         last = found
         found = np.int64(0)
-        for place in range(last, end):
-            state = queue[place]
+        for position in range(last, end):
+            state = queue[position]
             if distance[state] != UNREACHABLE:
                 continue
             # Mostly a token of the shortest text there is will do, and it is quickly found.
@@ -144,8 +144,8 @@ def _token_distances(
                     found += 1
                     break
         step += 1
-        for place in range(found):
-            distance[queue[place]] = step
+        for position in range(found):
+            distance[queue[position]] = step
     return step
 
 
@@ -169,16 +169,16 @@ def _has_token(
             if target < 0:
                 node = np.uintp(subtree_ends[node])
                 continue
-            place = np.uintp(target)
+            position = np.uintp(target)
             height = heights[node]
             if (
-                seen[place] != step
-                or (away[place] > height and height < 255)
-                or (not detour and away[place] + np.int64(depth) > away[state])
+                seen[position] != step
+                or (away[position] > height and height < 255)
+                or (not detour and away[position] + np.int64(depth) > away[state])
             ):
                 node = np.uintp(subtree_ends[node])
                 continue
-            if away[place] == 0 and first_tokens[node] < 0x80000000:
+            if away[position] == 0 and first_tokens[node] < 0x80000000:
                 return True
             stack[depth] = target
             node += np.uintp(1)

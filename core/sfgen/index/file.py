@@ -63,9 +63,9 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
         IndexFileError: The file cannot be written, or it holds something other than this very index and ``force`` is
             false.
     """
-    place = arguments.path("path", path, error=IndexFileError)
+    target = arguments.path("path", path, error=IndexFileError)
     arguments.flag("force", force)
-    destination = destination_of(place)
+    destination = destination_of(target)
     rows = index.stored_rows or _made_rows(index)
     arrays: Arrays = {
         "transitions": index.dfa.transitions,
@@ -87,7 +87,7 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
         "rows": str(len(rows)),
     }
     if destination.exists() and not force and not _holds(destination, metadata, arrays):
-        raise in_the_way(place)
+        raise in_the_way(target)
     content = {name: _as_written(name, array) for name, array in arrays.items()}
     header = sealed(metadata, sizes, [content[name] for name in SMALL])
 
@@ -100,7 +100,7 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
             else:
                 yield content[name]
 
-    write_whole(place, pieces())
+    write_whole(target, pieces())
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kind:
@@ -142,7 +142,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
     index.adopt_rows(
         StoredRows(
             file,
-            len(header.encoded) + header.sizes.places["rows"][0],
+            len(header.encoded) + header.sizes.positions["rows"][0],
             header.sizes.tokens,
             row_of_state=arrays["row_of_state"].astype(np.int32, copy=False),
             counts=arrays["counts"].astype(np.int32, copy=False),

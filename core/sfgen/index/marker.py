@@ -71,12 +71,12 @@ class Marker:
         """
         data = arguments.data("data", data)
         self._check_state(state)
-        for place, byte in enumerate(data):
+        for position, byte in enumerate(data):
             while state and self.data[state] != byte:
                 state = self.borders[state]
             state += self.data[state] == byte
             if state == len(self.data):
-                return state, place + 1
+                return state, position + 1
         return state, len(data)
 
     def open_from(self, data: bytes | bytearray) -> int:

@@ -68,7 +68,7 @@ class SavedText:
         Raises:
             IndexFileError: The file cannot be written, or it holds something else and ``force`` is false.
         """
-        place = arguments.path("path", path, error=IndexFileError)
+        target = arguments.path("path", path, error=IndexFileError)
         arguments.flag("force", force)
         metadata = {
             "format": self.format,
@@ -78,10 +78,10 @@ class SavedText:
             "tokens": str(len(vocabulary)),
         }
         content = encoded({**metadata, "checksum": digest(metadata)})
-        destination = destination_of(place)
-        if destination.exists() and not force and not self._holds(place, metadata):
-            raise in_the_way(place)
-        write_whole(place, [content])
+        destination = destination_of(target)
+        if destination.exists() and not force and not self._holds(target, metadata):
+            raise in_the_way(target)
+        write_whole(target, [content])
 
     def load(self, path: str | PathLike[str], vocabulary: Tokens) -> dict[str, str]:
         """Read a file that was saved for the same vocabulary.

@@ -272,8 +272,8 @@ class ThoughtGuide(PrefixedGuide[ThoughtMark]):
 
     def _after_token(self, token_id: int) -> tuple[ThoughtMark, Guide | None]:
         marker, mark, tokens = self._tokens.marker, self._marks[-1], self._tokens_inside()
-        place = int(np.searchsorted(tokens, token_id))
-        if place == tokens.size or tokens[place] != token_id:
+        at = int(np.searchsorted(tokens, token_id))
+        if at == tokens.size or tokens[at] != token_id:
             raise UsageError(f"token {token_id} is not allowed here")
         if token_id == marker.token:
             return ThoughtMark(len(marker.data), mark.tokens + 1), self._begin.fork()

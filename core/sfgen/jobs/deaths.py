@@ -7,10 +7,10 @@ from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.texts import Outcome
 
 MOST_DEATHS = 2
-"""A slot is given up when so many processes have died while they made its text."""
+"""The deaths of processes while they made a slot's text after which it is given up."""
 
 MOST_FAILED_STARTS = 3
-"""The job ends when so many processes in a row have died before they had loaded their model."""
+"""The deaths in a row, before the model was loaded, after which the job ends."""
 
 
 def give_up(slot: Slot, lines: Lines, how: str = "") -> Outcome:

@@ -273,11 +273,11 @@ class Controls:
         return found
 
     def _find_after(self, before: Alternative, symbol: int) -> list[int]:
-        place = self._machine.place(self._trackers.all[before.trackers], symbol)
-        promise = self._promise_after(before, place)
+        position = self._machine.position(self._trackers.all[before.trackers], symbol)
+        promise = self._promise_after(before, position)
         if promise == NO_STATE:
             return []
-        threads = self._read(before, place)
+        threads = self._read(before, position)
         about = self._about_threads(threads)
         context, blanks = before.context, before.blanks
         if self._max_blanks is not None and context != _NO_CONTEXT:
@@ -286,34 +286,34 @@ class Controls:
             context, blanks = _NO_CONTEXT, _TOO_MANY
         if context == _NO_CONTEXT and not about.has_others:
             return []
-        trackers = self._kept_trackers(place.trackers, promise, threads)
-        keywords = self._keywords_behind(before.keywords, place, about.open)
+        trackers = self._kept_trackers(position.trackers, promise, threads)
+        keywords = self._keywords_behind(before.keywords, position, about.open)
         found = [self._alternatives.number(Alternative(context, threads, keywords, promise, trackers, blanks, False))]
         if context != _NO_CONTEXT:
             for index, terminal in about.matches:
                 if terminal in self._tables.ignored:
                     promised = self._promise(threads, index, promise)
                     if promised != NO_STATE:
-                        found.append(self._fresh(context, promised, place.trackers, blanks))
+                        found.append(self._fresh(context, promised, position.trackers, blanks))
         return found
 
-    def _read(self, before: Alternative, place: OrderedPlace) -> int:
-        key = before.threads, before.trackers, place.label
+    def _read(self, before: Alternative, position: OrderedPlace) -> int:
+        key = before.threads, before.trackers, position.label
         found = self._threads_after.get(key)
         if found is None:
-            behind = place.read_in_order(self._threads.all[before.threads])
+            behind = position.read_in_order(self._threads.all[before.threads])
             found = self._threads_after[key] = self._threads.number(behind)
         return found
 
-    def _keywords_behind(self, keywords: int, place: OrderedPlace, open_: frozenset[int]) -> int:
+    def _keywords_behind(self, keywords: int, position: OrderedPlace, open_: frozenset[int]) -> int:
         if not self._keywords.all[keywords]:
             return keywords
-        key = keywords, place.label
+        key = keywords, position.label
         found = self._keywords_after.get(key)
         if found is None:
             behind = []
             for terminal, others in self._keywords.all[keywords]:
-                left = [(other, place.read(threads)) for other, threads in others]
+                left = [(other, position.read(threads)) for other, threads in others]
                 behind.append((terminal, tuple((other, threads) for other, threads in left if threads)))
             left_open = tuple((terminal, others) for terminal, others in behind if others)
             found = self._keywords_after[key] = self._keywords.number(left_open)
@@ -321,14 +321,14 @@ class Controls:
             return found
         return self._keywords.number(tuple(pair for pair in self._keywords.all[found] if pair[0] in open_))
 
-    def _promise_after(self, before: Alternative, place: OrderedPlace) -> int:
+    def _promise_after(self, before: Alternative, position: OrderedPlace) -> int:
         obligations = self._obligations.all[before.promise]
         if not obligations:
             return before.promise
-        key = before.promise, before.trackers, place.label
+        key = before.promise, before.trackers, position.label
         found = self._obligations_after.get(key)
         if found is None:
-            left = place.keep(obligations)
+            left = position.keep(obligations)
             found = self._obligations_after[key] = NO_STATE if left is None else self._simple(left)
         return found
 

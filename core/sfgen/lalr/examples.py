@@ -87,9 +87,9 @@ class _Derivations:
         waiting = deque([self._start])
         while waiting:
             for number in self._by_nonterminal.get(waiting.popleft(), ()):
-                for place, symbol in enumerate(self._rules[number].symbols):
+                for position, symbol in enumerate(self._rules[number].symbols):
                     if symbol < 0 and -1 - symbol not in found:
-                        found[-1 - symbol] = number, place
+                        found[-1 - symbol] = number, position
                         waiting.append(-1 - symbol)
         return found
 
@@ -111,11 +111,11 @@ class _Derivations:
             return None
         found = self.shortest(self._rules[rule].symbols)
         while (way := self._from_start[nonterminal]) is not None:
-            above, place = way
+            above, position = way
             if not self._has_text(above):
                 return None
             symbols = self._rules[above].symbols
-            found = self.shortest(symbols[:place]) + found + self.shortest(symbols[place + 1 :])
+            found = self.shortest(symbols[:position]) + found + self.shortest(symbols[position + 1 :])
             nonterminal = self._rules[above].nonterminal
         return found
 

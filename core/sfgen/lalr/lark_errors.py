@@ -32,13 +32,13 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
             text,
             hint=f"Its rules are {', '.join(rules)}." if rules else "Write one: start: NAME",
         )
-    place = _LINE_AND_COLUMN.search(message)
-    if place is not None:
+    found = _LINE_AND_COLUMN.search(message)
+    if found is not None:
         reason = _LINE_AND_COLUMN.sub("", message.split("\n", 1)[0]).rstrip(" :")
         return GrammarError(
             f"lark cannot read it: {reason}",
             text,
-            _offset(text, int(place[1]), int(place[2])),
+            _offset(text, int(found[1]), int(found[2])),
             hint="Write it as lark's documentation has it: rule: part part, NAME: /regular expression/, %ignore NAME.",
         )
     if "Reduce/Reduce" in message:

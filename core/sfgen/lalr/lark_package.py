@@ -274,7 +274,7 @@ class _Converter:
     def tables(self) -> ParseTables:
         states: dict[int, dict[str, Any]] = self.table.states
         order = self._states_in_order()
-        number = {state: place for place, state in enumerate(order)}
+        number = {state: index for index, state in enumerate(order)}
         rules: dict[Any, int] = {}
         nonterminals: dict[str, int] = {}
         for state in order:
@@ -287,13 +287,13 @@ class _Converter:
                             nonterminals.setdefault(str(symbol.name), len(nonterminals))
         actions = np.zeros((len(order), len(self.names)), dtype=np.int32)
         gotos = np.full((len(order), len(nonterminals)), NO_STATE, dtype=np.int32)
-        for place, state in enumerate(order):
+        for index, state in enumerate(order):
             for symbol, (_, target) in states[state].items():
                 if symbol in self.terminal:
                     reduces = hasattr(target, "expansion")
-                    actions[place, self.terminal[symbol]] = -1 - rules[target] if reduces else number[target] + 1
+                    actions[index, self.terminal[symbol]] = -1 - rules[target] if reduces else number[target] + 1
                 elif symbol in nonterminals:
-                    gotos[place, nonterminals[symbol]] = number[target]
+                    gotos[index, nonterminals[symbol]] = number[target]
         contexts, context_of = self._contexts(order)
         return ParseTables(
             terminals=tuple(self._terminal(name) for name in self.names),

@@ -181,8 +181,8 @@ class Levels:
                     uses.setdefault(begun, []).append((nonterminal, state, item))
                     waiting.append(begun)
                 else:
-                    place = self._items.kernels[level.state].index(Item(item.rule, item.read - 1))
-                    self._lower_by_rest(lowered, state, item, self.array(level.behind_items[place]))
+                    position = self._items.kernels[level.state].index(Item(item.rule, item.read - 1))
+                    self._lower_by_rest(lowered, state, item, self.array(level.behind_items[position]))
         changed = list(found)
         while changed:
             begun = changed.pop()

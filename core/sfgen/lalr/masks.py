@@ -221,9 +221,9 @@ class Masks:
         safe = self._safe
         rows = tokens.masks.reshape(-1)
         join_classes(node, tokens.controls, rows, self.words, mask, safe.starts, safe.terminals, *self._stack(room))
-        for place in np.flatnonzero(safe.is_doubtful[tokens.controls]).tolist():
-            if self._reader.is_alive(int(tokens.controls[place]), node):
-                mask |= tokens.masks[place]
+        for position in np.flatnonzero(safe.is_doubtful[tokens.controls]).tolist():
+            if self._reader.is_alive(int(tokens.controls[position]), node):
+                mask |= tokens.masks[position]
         if len(tokens.children):
             ends = self._read_behind(node, tokens, mask, counts, safe, room)
             if len(ends.nodes):
@@ -291,7 +291,7 @@ class Masks:
         """Ends as a walk writes them, with the numbers of stack nodes."""
         at, controls, nodes = ends.reshape(-1, 3).T
         width = len(self._class_of)
-        places, place_of = np.unique(nodes * width + controls, return_inverse=True)
+        positions, place_of = np.unique(nodes * width + controls, return_inverse=True)
         trie = self._vocabulary.trie
         token_counts = trie.token_starts[at + 1] - trie.token_starts[at]
         firsts = trie.token_starts[at] - np.cumsum(token_counts) + token_counts
@@ -299,8 +299,8 @@ class Masks:
         return TokenEnds(
             trie.token_ids[which],
             np.repeat(place_of.reshape(-1), token_counts),
-            (places % width).astype(np.int32),
-            self._nodes(places // width, room.made, room.loaded),
+            (positions % width).astype(np.int32),
+            self._nodes(positions // width, room.made, room.loaded),
         )
 
     def _nodes(self, numbers: NDArray[np.int64], made: NDArray[np.int64], loaded: int) -> NDArray[np.int64]:

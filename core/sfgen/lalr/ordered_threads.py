@@ -42,7 +42,7 @@ class OrderedMachine(Machine):
         self._places: dict[tuple[Trackers, int], OrderedPlace] = {}
         self._gaps: dict[Trackers, OrderedPlace] = {}
 
-    def place(self, before: Trackers, label: int) -> OrderedPlace:
+    def position(self, before: Trackers, label: int) -> OrderedPlace:
         """Return the position behind a symbol.
 
         Args:
@@ -50,10 +50,10 @@ class OrderedMachine(Machine):
             label: The symbol.
         """
         key = before, label
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = OrderedPlace(self, before, label)
-        return place
+        position = self._places.get(key)
+        if position is None:
+            position = self._places[key] = OrderedPlace(self, before, label)
+        return position
 
     def text_start(self) -> Trackers:
         """Return what lookbehinds know at the start of the text."""
@@ -64,12 +64,12 @@ class OrderedMachine(Machine):
 
         Guards can be evaluated there; nothing can be read up to it.
         """
-        place = self._gaps.get(trackers)
-        if place is None:
-            place = self._gaps[trackers] = OrderedPlace(self, None, 0)
-            place.trackers = list(trackers)
-            place.guards = {}
-        return place
+        position = self._gaps.get(trackers)
+        if position is None:
+            position = self._gaps[trackers] = OrderedPlace(self, None, 0)
+            position.trackers = list(trackers)
+            position.guards = {}
+        return position
 
     def asked_in(self, threads: Iterable[Thread]) -> tuple[int, ...]:
         """Return after how many characters threads may evaluate each lookbehind.

@@ -78,8 +78,8 @@ def walk_lexeme(
         before = np.int64(stack[depth - 1])
         label = np.int64(byte_classes[labels[node]])
         if depth > 1:
-            for place in range(commit_starts[before], commit_starts[before + 1]):
-                commit = np.int64(commit_labels[place])
+            for position in range(commit_starts[before], commit_starts[before + 1]):
+                commit = np.int64(commit_labels[position])
                 if is_open[commit * width + label]:
                     if exit_count == exits.size:
                         return TOO_MANY
@@ -97,8 +97,8 @@ def walk_lexeme(
             counts[1 + group] = 1
             is_reached[after] = True
             if control_of.size > 0:
-                for place in range(token_starts[node], token_starts[node + 1]):
-                    control_of[token_ids[place]] = after
+                for position in range(token_starts[node], token_starts[node + 1]):
+                    control_of[token_ids[position]] = after
             found[group * words + np.int64(token >> np.uint32(5))] |= np.uint32(1) << (token & np.uint32(31))
         node += 1
     counts[0] = exit_count
@@ -179,8 +179,8 @@ def _is_alive(
 ) -> Int:  # fmt: skip
     """Whether the parser takes some terminal that the lexer can come to."""
     kept = top[0]
-    for place in range(reach_starts[control], reach_starts[control + 1]):
-        terminal = np.int64(reach[place])
+    for position in range(reach_starts[control], reach_starts[control + 1]):
+        terminal = np.int64(reach[position])
         taken = after_terminal(node, terminal, 0, nodes, made, top, actions, gotos, rules, sizes)
         top[0] = kept
         if taken != REFUSED:
@@ -205,11 +205,11 @@ def join_classes(
         reach: These terminals.
         nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
     """
-    for place in range(classes.size):
-        control = np.int64(classes[place])
+    for position in range(classes.size):
+        control = np.int64(classes[position])
         if _is_alive(control, node, reach_starts, reach, nodes, made, top, actions, gotos, rules, sizes) != 0:
             for word in range(words):
-                mask[word] |= found[place * words + word]
+                mask[word] |= found[position * words + word]
     return 0
 
 
@@ -296,8 +296,8 @@ def read_behind(
         # Tokens side by side mostly lead to the same configuration. Nodes above this one are made anew for each.
         lasting = nodes.size // FIELDS + at_gap
         asked_control, asked_node, alive = np.int64(-1), np.int64(-1), np.int64(0)
-        for place in range(label_starts[number], label_starts[number + 1]):
-            at = np.int64(children[place])
+        for position in range(label_starts[number], label_starts[number + 1]):
+            at = np.int64(children[position])
             stop, base = np.int64(ends[at]), 3 * np.int64(depths[at]) - 3
             sets[0], sets[1] = control, first
             marks[base], marks[base + 1], marks[base + 2] = 0, 1, at_gap

@@ -99,7 +99,7 @@ class AsWritten:
 
     # ---- positions -------------------------------------------------------------------------------------------------
 
-    def place(self, position: Position) -> Place:
+    def rules_at(self, position: Position) -> Place:
         """Return where a text goes on, behind rules that must have ended.
 
         Of several ways to read it the first counts.
@@ -232,7 +232,7 @@ class AsWritten:
             line=line,
             column=column,
             expected=self.expected(position),
-            open_rules=self.place(position).open_rules,
+            open_rules=self.rules_at(position).open_rules,
             at_end=at_end,
             may_end=may_end,
         )

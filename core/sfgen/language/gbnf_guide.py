@@ -39,4 +39,4 @@ class GbnfGuide(NetworkReadBeside[Position | None]):
         The outermost rule comes first.
         """
         written = self._as_written()
-        return where(*written.place(self._reading() or written.reader.start))
+        return where(*written.rules_at(self._reading() or written.reader.start))

@@ -38,12 +38,12 @@ def disagreement(machine: Machine, symbols: list[Ranges], tree: Node) -> str | N
     start: tuple[int | None, frozenset[int]] = (machine.start, pattern.start)
     seen, queue = {start}, deque([(start, "")])
     while queue:
-        (state, places), text = queue.popleft()
-        if (state in machine.finals) != (END in places):
+        (state, positions), text = queue.popleft()
+        if (state in machine.finals) != (END in positions):
             return text
         for letter, key in zip(letters, keys, strict=True):
             target = None if state is None else machine.delta[state].get(key)
-            pair = target, pattern.after(places, letter)
+            pair = target, pattern.after(positions, letter)
             if pair not in seen and (target is not None or pair[1]):
                 seen.add(pair)
                 queue.append((pair, text + letter))
@@ -73,32 +73,32 @@ class PatternStates:
         self._next: list[list[int]] = [[]]
         self.start = self._closed([self._add(tree, END)])
 
-    def after(self, places: frozenset[int], letter: str) -> frozenset[int]:
+    def after(self, positions: frozenset[int], letter: str) -> frozenset[int]:
         """Return the states after a character.
 
         Args:
-            places: The states before it.
+            positions: The states before it.
             letter: The character.
         """
         code = ord(letter)
         return self._closed(
             target
-            for place in places
-            if any(first <= code <= last for first, last in self._reads[place] or ())
-            for target in self._next[place]
+            for position in positions
+            if any(first <= code <= last for first, last in self._reads[position] or ())
+            for target in self._next[position]
         )
 
-    def _closed(self, places: Iterable[int]) -> frozenset[int]:
+    def _closed(self, positions: Iterable[int]) -> frozenset[int]:
         """These states; in place of those that read nothing, those behind them."""
-        seen = set(places)
+        seen = set(positions)
         waiting = list(seen)
         while waiting:
-            place = waiting.pop()
-            if self._reads[place] is None:
-                new = [target for target in self._next[place] if target not in seen]
+            position = waiting.pop()
+            if self._reads[position] is None:
+                new = [target for target in self._next[position] if target not in seen]
                 seen.update(new)
                 waiting += new
-        return frozenset(place for place in seen if self._reads[place] is not None)
+        return frozenset(position for position in seen if self._reads[position] is not None)
 
     def _add(self, node: Node, after: int) -> int:
         """Add the states of ``node``, which lead to ``after``; the one where it begins."""

@@ -25,8 +25,8 @@ class CharacterClasses:
         changes: dict[int, int] = {0: 0}  # where → which sets begin or end there, as bits
         for number, ranges in enumerate(dict.fromkeys(sets)):
             for first, last in ranges:
-                for place in (first, last + 1):
-                    changes[place] = changes.get(place, 0) ^ 1 << number
+                for position in (first, last + 1):
+                    changes[position] = changes.get(position, 0) ^ 1 << number
         self._starts = sorted(changes)
         self._members = []  # the sets, as bits, that have the characters from this start to the next
         members = 0
@@ -63,10 +63,10 @@ class CharacterClasses:
             parts = [(first, last)]
         found: dict[int, tuple[str, str]] = {}
         for low, high in parts:
-            place = bisect_right(self._starts, low) - 1
-            while place < len(self._starts) and self._starts[place] <= high:
-                end = self._starts[place + 1] - 1 if place + 1 < len(self._starts) else high
-                members, here = self._members[place], (chr(max(self._starts[place], low)), chr(min(end, high)))
+            position = bisect_right(self._starts, low) - 1
+            while position < len(self._starts) and self._starts[position] <= high:
+                end = self._starts[position + 1] - 1 if position + 1 < len(self._starts) else high
+                members, here = self._members[position], (chr(max(self._starts[position], low)), chr(min(end, high)))
                 found[members] = (found[members][0] if members in found else here[0], here[1])
-                place += 1
+                position += 1
         return list(found.values())

@@ -91,7 +91,7 @@ class FsmIndex:
 
     States up to ``len(index)`` are those of ``fsm``. A token may end within a character: the state after it is a state
     of the machine beside the bytes of that character, and has a number from ``len(index)`` on, in the order in which
-    these states come up; see ``place``.
+    these states come up; see ``position``.
 
     Args:
         pattern: The pattern.
@@ -118,7 +118,7 @@ class FsmIndex:
         self._machine = Machine(self.fsm)
         self.classes = CharacterClasses(characters_of(self.fsm.alphabet, pattern).values())
         self._places: list[tuple[int, bytes]] = [(state, b"") for state in range(len(self.fsm.states))]
-        self._numbers = {place: number for number, place in enumerate(self._places)}
+        self._numbers = {position: number for number, position in enumerate(self._places)}
         self._within: dict[bytes, list[int]] = {}  # for the bytes of an unfinished character: what can follow them
         self._rows = self._map_states_to_vocab()
 
@@ -131,7 +131,7 @@ class FsmIndex:
         """The states in which the text may end."""
         return self._machine.finals
 
-    def place(self, state: int) -> tuple[int, bytes]:
+    def position(self, state: int) -> tuple[int, bytes]:
         """Return the machine's state and the unfinished character of a state.
 
         Args:
@@ -169,8 +169,8 @@ class FsmIndex:
         """
         arguments.whole_number("token_id", token_id)
         tokens, targets = self.transitions(state)
-        place = int(np.searchsorted(tokens, token_id))
-        return int(targets[place]) if place < tokens.size and tokens[place] == token_id else None
+        position = int(np.searchsorted(tokens, token_id))
+        return int(targets[position]) if position < tokens.size and tokens[position] == token_id else None
 
     def read(self, state: int, data: bytes) -> int | None:
         """Return the state after some bytes; ``None`` if they are refused.
@@ -179,7 +179,7 @@ class FsmIndex:
             state: The state before them.
             data: The bytes, which need not be those of a token.
         """
-        start, begun = self.place(state)
+        start, begun = self.position(state)
         if (parts := split(begun + arguments.data("data", data))) is None:
             return None
         v, pending = parts
@@ -188,7 +188,7 @@ class FsmIndex:
 
     def pending(self, state: int) -> bytes:
         """Return the bytes of the unfinished character at the end."""
-        return self.place(state)[1]
+        return self.position(state)[1]
 
     def is_accepting(self, state: int) -> bool:
         """Tell whether the text may end in a state."""

@@ -257,7 +257,7 @@ def _put_sets(tree: Tree, flags: int, sets: dict[int, str]) -> None:
     Raises:
         ValueError: A property is under ``(?i)``, where ``re`` would fold its set anew.
     """
-    for place, (operator, argument) in enumerate(tree):
+    for position, (operator, argument) in enumerate(tree):
         if operator is sre.SUBPATTERN:
             _, added, removed, inner = argument
             _put_sets(inner, (flags | added) & ~removed, sets)
@@ -268,7 +268,7 @@ def _put_sets(tree: Tree, flags: int, sets: dict[int, str]) -> None:
             if flags & re.IGNORECASE:
                 raise ValueError("a property under (?i)")
             negation = [(sre.NEGATE, None)] if operator is sre.NOT_LITERAL else []
-            tree[place] = (sre.IN, [*negation, *(new for member in members for new in _members(member, sets))])
+            tree[position] = (sre.IN, [*negation, *(new for member in members for new in _members(member, sets))])
         else:
             for inner in _inner(operator, argument):
                 _put_sets(inner, flags, sets)

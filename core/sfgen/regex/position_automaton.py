@@ -78,41 +78,41 @@ class PatternPlaces:
         self._after = lru_cache(maxsize=256)(self._step)
         self.start = Place(frozenset(), at_start=True)
 
-    def step(self, place: Place, character: str) -> Place:
+    def step(self, position: Place, character: str) -> Place:
         """Read one more character.
 
         Args:
-            place: Where the text stands.
+            position: Where the text stands.
             character: What comes next.
 
         Returns:
             The place behind it; one without spans if no piece can read the character.
         """
-        return self._after(place, ord(character))
+        return self._after(position, ord(character))
 
-    def last_read(self, place: Place) -> tuple[Span, ...]:
+    def last_read(self, position: Place) -> tuple[Span, ...]:
         """List the pieces that may have read the last character, in order."""
-        return _spans(place.read)
+        return _spans(position.read)
 
-    def next(self, place: Place) -> tuple[Span, ...]:
+    def next(self, position: Place) -> tuple[Span, ...]:
         """List the pieces that may read the next character, in order."""
-        return _spans(self._following(place).read)
+        return _spans(self._following(position).read)
 
-    def may_end(self, place: Place) -> bool:
+    def may_end(self, position: Place) -> bool:
         """Tell whether the text that was read can be complete."""
-        return self._following(place).may_end
+        return self._following(position).may_end
 
-    def _step(self, place: Place, code: int) -> Place:
-        following = self._following(place).read
+    def _step(self, position: Place, code: int) -> Place:
+        following = self._following(position).read
         return Place(frozenset(reader for reader in following if _reads(reader[0], code)))
 
-    def _follow(self, place: Place) -> _Following:
+    def _follow(self, position: Place) -> _Following:
         walk = _Walk(self._most_steps)
-        if place.at_start:
+        if position.at_start:
             walk.begin(self._tree)
-        elif not walk.go_on(place.read):
+        elif not walk.go_on(position.read):
             walk = _Walk(None)
-            walk.go_on({(piece, (None,) * len(counts)) for piece, counts in place.read})
+            walk.go_on({(piece, (None,) * len(counts)) for piece, counts in position.read})
         return _Following(frozenset(walk.read), walk.may_end)
 
 
@@ -122,8 +122,8 @@ def _spans(configurations: Iterable[Configuration]) -> tuple[Span, ...]:
 
 def _reads(piece: Piece, code: int) -> bool:
     """Whether the character is in the piece's set: in the last range that does not begin behind it."""
-    place = bisect_right(piece.characters, (code, 0x110000))
-    return place > 0 and code <= piece.characters[place - 1][1]
+    position = bisect_right(piece.characters, (code, 0x110000))
+    return position > 0 and code <= piece.characters[position - 1][1]
 
 
 class _Walk:

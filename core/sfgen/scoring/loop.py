@@ -2,7 +2,7 @@
 
 It goes through the prefix tree of the choices, depth first. What follows a branch is read in one forward pass, up to
 the next branch, and the scores at each of its positions are wanted; then the session goes back to the branch. So the
-prompt is read once, and each token of the tree once. A driver asks several prompts' questions together.
+prompt is read once, and each token of the tree once. A driver asks several prompts' requests together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfgen.decoding.events import Ask
 from sfgen.decoding.sampler import Sampler, log_sum
-from sfgen.decoding.session_cursor import Questions
+from sfgen.decoding.session_cursor import SessionCursor
 from sfgen.errors import ModelError
 from sfgen.protocols import Scores, Tokens
 from sfgen.scoring.choice import Scored, normalized
@@ -46,12 +46,12 @@ class ScoringLoop:
     prompt_tokens: int
 
     def run(self) -> ScoringSteps:
-        """Yield questions, and at the end the scores.
+        """Yield requests, and at the end the scores.
 
         Raises:
             ModelError: The model's scores cannot be used, or none of the choices has any probability.
         """
-        tree, cursor = prefix_tree(self.spelled.choices), Questions()
+        tree, cursor = prefix_tree(self.spelled.choices), SessionCursor()
         logprobs = [0.0] * len(self.texts)
         root = [*self.spelled.root]
         (scores,) = self._checked((yield cursor.ask(root)), 1)
@@ -64,8 +64,8 @@ class ScoringLoop:
             read = len(tokens) if self.vocabulary.end_token_ids or last.children else len(tokens) - 1
             if read:
                 cursor.cut(len(known))
-                question = cursor.ask(whole[: len(known) + read])
-                answer = self._checked((yield replace(question, everywhere=read > 1)), read)
+                request = cursor.ask(whole[: len(known) + read])
+                answer = self._checked((yield replace(request, everywhere=read > 1)), read)
                 for node, scores in zip(nodes, answer, strict=False):
                     self._arrive(node, scores, logprobs)
             if read < len(tokens):

@@ -133,14 +133,14 @@ def _make(trie: TokenTrie) -> Shapes:
     above, kinds = np.empty(size + 1, dtype=np.int32), np.empty(size + 1, dtype=np.uint8)
     slots = np.full(1 << (2 * size + 1).bit_length(), -1, dtype=np.int32)
     known = _number_shapes(trie.bytes, trie.depths, first_bytes, path, shape_of, begins, above, kinds, slots)
-    sizes, places = np.zeros(known, dtype=np.int32), np.full(known, -1, dtype=np.int32)
+    sizes, positions = np.zeros(known, dtype=np.int32), np.full(known, -1, dtype=np.int32)
     labels, depths = np.empty(known, dtype=np.uint8), np.empty(known, dtype=np.int32)
     subtree_ends = np.empty(known, dtype=np.int32)
     token_starts, node_starts = np.zeros(known + 2, dtype=np.int32), np.zeros(known + 2, dtype=np.int32)
     tokens, nodes = np.empty(size, dtype=np.uint32), np.empty(size, dtype=np.int32)
     by_byte = np.argsort(trie.bytes, kind="stable").astype(np.int32)
     number = _lay_out(
-        trie.first_tokens, by_byte, shape_of, begins, above, kinds, sizes, places,
+        trie.first_tokens, by_byte, shape_of, begins, above, kinds, sizes, positions,
         labels, depths, subtree_ends, token_starts, tokens, node_starts, nodes,
     )  # fmt: skip
     words = (trie.vocabulary_size + 31) // 32
@@ -206,15 +206,15 @@ def _number_shapes(
         elif byte >= 0xC0:
             begun = depth << 8 | byte if 0xC2 <= byte <= 0xF4 else np.int64(0)
         elif begun > 0:
-            first, place = begun & 255, depth - (begun >> 8)
-            if place == 1 and (
+            first, position = begun & 255, depth - (begun >> 8)
+            if position == 1 and (
                 (first == 0xE0 and byte < 0xA0)
                 or (first == 0xED and byte > 0x9F)
                 or (first == 0xF0 and byte < 0x90)
                 or (first == 0xF4 and byte > 0x8F)
             ):
                 begun = np.int64(0)
-            elif place == 1 + (first >= 0xE0) + (first >= 0xF0):
+            elif position == 1 + (first >= 0xE0) + (first >= 0xF0):
                 label = np.int64(first_bytes[first])
                 before = np.int64(path[3 * (begun >> 8) - 3])
                 begin = np.int64(path[3 * (begun >> 8) + 2])
@@ -239,7 +239,7 @@ def _number_shapes(
 @kernel
 def _lay_out(
     first_tokens: UInt32s, by_byte: Int32s, shape_of: Int32s, begins: Int32s, above: Int32s, kinds: UInt8s,
-    sizes: Int32sOut, places: Int32sOut, labels: UInt8sOut, depths: Int32sOut, subtree_ends: Int32sOut,
+    sizes: Int32sOut, positions: Int32sOut, labels: UInt8sOut, depths: Int32sOut, subtree_ends: Int32sOut,
     token_starts: Int32sOut, tokens: UInt32sOut, node_starts: Int32sOut, nodes: Int32sOut,
 ) -> Int:  # fmt: skip
     """Lay out in pre-order the shapes that tokens have, and those above; return their number.
@@ -249,33 +249,33 @@ def _lay_out(
         by_byte: The nodes of the token trie by rising byte.
         shape_of: This and the next three: see ``_number_shapes``.
         sizes: Zero; room for the number of nodes of each shape's subtree.
-        places: -1; room for the place of each shape.
+        positions: -1; room for the place of each shape.
         labels: This and the rest: as in ``Shapes``, with room for all shapes; the starts are zero, with one more place.
     """
     for node in range(len(shape_of)):
         if first_tokens[node] < NO_TOKEN:
-            places[shape_of[node]] = 0
+            positions[shape_of[node]] = 0
     for shape in range(len(sizes) - 1, 0, -1):  # a shape comes after the one that it goes on from
-        if places[shape] == 0 or sizes[shape] > 0:
+        if positions[shape] == 0 or sizes[shape] > 0:
             sizes[shape] += 1
             sizes[above[shape]] += sizes[shape]
-    places[0] = -1
+    positions[0] = -1
     for shape in range(1, len(sizes)):
         if sizes[shape] == 0:
             continue
         before = above[shape]
         # Of a shape that is laid out, `sizes` is from now on where the next one below it goes.
-        place = np.int64(sizes[before]) if before > 0 else np.int64(token_starts[0])
-        end = place + sizes[shape]
+        position = np.int64(sizes[before]) if before > 0 else np.int64(token_starts[0])
+        end = position + sizes[shape]
         if before > 0:
             sizes[before] = end
         else:
             token_starts[0] = end
-        places[shape] = place
-        sizes[shape] = place + 1
-        labels[place] = kinds[shape]
-        depths[place] = depths[places[before]] + 1 if before > 0 else 1
-        subtree_ends[place] = end
+        positions[shape] = position
+        sizes[shape] = position + 1
+        labels[position] = kinds[shape]
+        depths[position] = depths[positions[before]] + 1 if before > 0 else 1
+        subtree_ends[position] = end
     number = np.int64(token_starts[0])
     token_starts[0] = 0
     for turn in range(2):
@@ -283,19 +283,19 @@ def _lay_out(
             node = by_byte[rank]
             begun = begins[node]
             if begun > 0 and sizes[begun] > 0:
-                place = np.int64(places[begun])
+                position = np.int64(positions[begun])
                 if turn == 0:
-                    node_starts[place + 2] += 1
+                    node_starts[position + 2] += 1
                 else:
-                    nodes[node_starts[place + 1]] = node
-                    node_starts[place + 1] += 1
+                    nodes[node_starts[position + 1]] = node
+                    node_starts[position + 1] += 1
             if first_tokens[node] < NO_TOKEN:
-                place = np.int64(places[shape_of[node]])
+                position = np.int64(positions[shape_of[node]])
                 if turn == 0:
-                    token_starts[place + 2] += 1
+                    token_starts[position + 2] += 1
                 else:
-                    tokens[token_starts[place + 1]] = first_tokens[node]
-                    token_starts[place + 1] += 1
+                    tokens[token_starts[position + 1]] = first_tokens[node]
+                    token_starts[position + 1] += 1
         if turn == 0:
             for after in range(2, number + 2):
                 node_starts[after] += node_starts[after - 1]

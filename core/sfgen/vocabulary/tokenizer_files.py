@@ -274,7 +274,7 @@ def _builds_the_same(
 
 def _follow(start: int, ids: Iterable[int]) -> bool:
     """Whether these are the numbers from ``start`` on: the places that tokens get which are added one by one."""
-    return all(token_id == start + place for place, token_id in enumerate(sorted(ids)))
+    return all(token_id == start + position for position, token_id in enumerate(sorted(ids)))
 
 
 def _steps(decoder: dict[str, Any] | None) -> list[dict[str, Any]]:

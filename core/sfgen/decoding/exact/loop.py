@@ -114,7 +114,7 @@ class ExactLoop(Loop):
             self._frontier.push(prefix)
             if child.token == END:
                 return "end_token"
-            standing = self._standing(self.text.take(child.token, forced=False, doomed=False))
+            standing = self._standing(self.text.take(child.token, forced=False, dead=False))
             if standing == "open":
                 yield from self._expand(prefix, child)
             elif standing == "dead":
@@ -135,7 +135,7 @@ class ExactLoop(Loop):
             self._cut(common)
             path.here.children.clear()
         for token in token_ids[common:]:
-            self.text.take(token, forced=False, doomed=False)
+            self.text.take(token, forced=False, dead=False)
 
     # ---- what the automata know ------------------------------------------------------------------------------------
 
@@ -178,8 +178,8 @@ class ExactLoop(Loop):
         """The tokens of text that may follow, int32, ascending; and whether the text may end."""
         node = self.text.find_allowed()
         allowed = node.all_allowed()
-        if node.doomed is not None:
-            allowed = allowed[~node.doomed]
+        if node.dead is not None:
+            allowed = allowed[~node.dead]
         ends = [place for token in self.end_tokens if (place := _place_of(token, allowed)) is not None]
         return np.delete(allowed, ends), bool(ends) and not self.text.end_is_banned
 
@@ -267,7 +267,7 @@ class ExactLoop(Loop):
         self._go_to(())
         for position, token in enumerate(token_ids):
             allowed, state = self.text.find_allowed().all_allowed().size, self.text.guide.state
-            self.text.take(token, forced=False, doomed=False)
+            self.text.take(token, forced=False, dead=False)
             yield TokenChosen(
                 position,
                 token,

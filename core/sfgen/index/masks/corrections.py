@@ -108,9 +108,9 @@ def correct_set(
     column, classes = np.int64(columns[kind]), np.int64(width - COLUMNS)
     if column < classes and kind >= 0x80:
         return count, np.int64(-1)  # the nodes of such a byte are not listed
-    place = before - np.uintp(table.size)
-    states, first = np.int64(sets[place + np.uintp(width)]), place + np.uintp(width + 1)
-    taken = sets[place + np.uintp(column)] & ~UNSURE
+    offset = before - np.uintp(table.size)
+    states, first = np.int64(sets[offset + np.uintp(width)]), offset + np.uintp(width + 1)
+    taken = sets[offset + np.uintp(column)] & ~UNSURE
     entry, last = np.int64(node_starts[shape]), np.int64(node_starts[shape + 1])
     while entry < last and left >= 0:
         node = np.uintp(nodes[entry])

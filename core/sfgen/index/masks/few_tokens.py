@@ -84,23 +84,25 @@ def _number(
 ) -> Int:  # fmt: skip
     """The number of the mask of these tokens; ``used`` where it is a new one, which is written and entered."""
     mixed = np.uint64(0)
-    for place in range(count):
-        mixed += key(tokens[place] >> 5) << np.uint64(tokens[place] & 31)
+    for position in range(count):
+        mixed += key(tokens[position] >> 5) << np.uint64(tokens[position] & 31)
     slot = np.int64(mixed & np.uint64(slots.size - 1))
     while slots[slot] >= 0:
         other = slots[slot]
         if digests[other] == mixed and counts[other] == count:
             # As many tokens are in the other mask: it is equal, if all of these are in it.
-            place = 0
-            while place < count and masks[other, tokens[place] >> 5] >> np.uint32(tokens[place] & 31) & np.uint32(1):
-                place += 1
-            if place == count:
+            position = 0
+            while position < count and masks[other, tokens[position] >> 5] >> np.uint32(
+                tokens[position] & 31
+            ) & np.uint32(1):
+                position += 1
+            if position == count:
                 return np.int64(other)
         slot = (slot + 1) & (slots.size - 1)
     for word in range(masks.shape[1]):
         masks[used, word] = 0
-    for place in range(count):
-        masks[used, tokens[place] >> 5] |= np.uint32(np.uint32(1) << np.uint32(tokens[place] & 31))
+    for position in range(count):
+        masks[used, tokens[position] >> 5] |= np.uint32(np.uint32(1) << np.uint32(tokens[position] & 31))
     slots[slot] = used
     digests[used] = mixed
     counts[used] = count

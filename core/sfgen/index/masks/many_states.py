@@ -156,13 +156,13 @@ def walk_group(
             functions[listed] = function
             listed += np.int64(token < NO_END)
             node += np.uintp(1)
-    for place in range(listed):
-        starts[functions[place] + 2] += 1
+    for position in range(listed):
+        starts[functions[position] + 2] += 1
     for number in range(known):
         starts[number + 2] += starts[number + 1]
-    for place in range(listed):
-        ordered[starts[functions[place] + 1]] = tokens[place]
-        starts[functions[place] + 1] += 1
+    for position in range(listed):
+        ordered[starts[functions[position] + 1]] = tokens[position]
+        starts[functions[position] + 1] += 1
     return known
 
 
@@ -188,10 +188,10 @@ def _go_on(
     slot = np.int64(mixed >> np.uint64(40)) % slots.size
     while slots[slot] >= 0:
         other = slots[slot]
-        place = np.int64(0)
-        while place < vectors.shape[1] and vectors[other, place] == vectors[known, place]:
-            place += 1
-        if place == vectors.shape[1]:
+        position = np.int64(0)
+        while position < vectors.shape[1] and vectors[other, position] == vectors[known, position]:
+            position += 1
+        if position == vectors.shape[1]:
             after[before, label] = other
             return np.int64(other)
         slot = (slot + 1) % slots.size

@@ -229,8 +229,8 @@ def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, mask:
         count += np.int64(bit & ~(mask[word] >> (other & low)))
         mask[word] |= np.uint32(bit << (other & low))
     if accepts:
-        for place in range(end_tokens.size):
-            token = np.uint32(end_tokens[place])
+        for number in range(end_tokens.size):
+            token = np.uint32(end_tokens[number])
             mask[np.uintp(token >> np.uint32(5))] |= np.uint32(one << (token & low))
             count += 1
     return count

@@ -183,8 +183,8 @@ def make_by_shapes(
     for number in range(mask.size):
         mask[number] = text[number]
     left = budget
-    for place in range(apart - 1, -1, -1):  # what is below comes first, so that what is above has the last word
-        shape, before = np.int64(mixed[2 * place]), np.uintp(mixed[2 * place + 1])
+    for position in range(apart - 1, -1, -1):  # what is below comes first, so that what is above has the last word
+        shape, before = np.int64(mixed[2 * position]), np.uintp(mixed[2 * position + 1])
         if before < np.uintp(table.size):
             more, left = correct_state(
                 shape, before, left, mask, stack, table, width, byte_classes, columns, kinds, node_starts, nodes,
@@ -240,30 +240,30 @@ def _walk_shapes(
                     before = np.uintp(whole)
                     stack[depth - np.uintp(1)] = before
             if target == JOINED:
-                place = before - size + column
-                target = sets[place]
+                position = before - size + column
+                target = sets[position]
                 if target == UNKNOWN:
                     target = image(
                         before, np.int64(column), kinds[node], sets, room, table, width, byte_classes, rules, shared
                     )
-                    sets[place] = target
+                    sets[position] = target
                 if target & UNSURE:
                     mixed[2 * apart] = node
                     mixed[2 * apart + 1] = before
                     apart += 1
                     target &= ~UNSURE
             elif target == MIXED:
-                place = before + column
+                position = before + column
                 mixed[2 * apart] = node
                 mixed[2 * apart + 1] = before
                 apart += 1
                 rule = np.int64(columns[kinds[node]]) - (width - COLUMNS)
                 target = dead
                 if rule < BYTE_KINDS:
-                    target = table[place + np.uintp(LABELS)]
+                    target = table[position + np.uintp(LABELS)]
                     if target == UNKNOWN:
                         target = _usual_target(before, rules[rule, 2], rules[rule, 3], dead, table, byte_classes)
-                        table[place + np.uintp(LABELS)] = target
+                        table[position + np.uintp(LABELS)] = target
         if target == dead:
             node = np.uintp(subtree_ends[node])
             continue

@@ -155,10 +155,10 @@ def _set_of(count: Int, sets: UInt32sOut, room: Int64sOut, size: Int, width: Int
     last = SETS * step
     for begin in range(0, np.int64(sets[last]) * step, step):
         if sets[begin + width] == count:
-            place = 0
-            while place < count and np.int64(sets[begin + width + 1 + place]) == room[48 + place]:
-                place += 1
-            if place == count:
+            position = 0
+            while position < count and np.int64(sets[begin + width + 1 + position]) == room[48 + position]:
+                position += 1
+            if position == count:
                 return np.int64(size + begin)
     new = np.int64(sets[last]) * step
     if new == last:
@@ -193,8 +193,8 @@ def image(
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     begin = np.int64(before) - table.size + width
     found = np.int64(0)
-    for place in range(np.int64(sets[begin])):
-        member = np.uintp(sets[begin + 1 + place])
+    for position in range(np.int64(sets[begin])):
+        member = np.uintp(sets[begin + 1 + position])
         if column < shared.size:
             found = _note(table[member + np.uintp(column)], found, np.int64(_TARGETS), room)
         else:
@@ -228,9 +228,9 @@ def image(
 @kernel(is_part=True)
 def _note(target: UInt, found: Int, most: Int, room: Int64sOut) -> Int:
     """Note a target in ``room[16:]``, and how often; return how many there are, -1 for more than ``most``."""
-    for place in range(found):
-        if room[16 + place] == np.int64(target):
-            room[32 + place] += 1
+    for position in range(found):
+        if room[16 + position] == np.int64(target):
+            room[32 + position] += 1
             return found
     if found == most:
         return np.int64(-1)
@@ -243,9 +243,9 @@ def _note(target: UInt, found: Int, most: Int, room: Int64sOut) -> Int:
 def _usual(found: Int, room: Int64sOut, dead: UInt) -> Any:
     """Where most characters lead of those that lead anywhere; ``dead`` if none does."""
     usual, most = np.uint32(dead), np.int64(0)
-    for place in range(found):
-        if np.uint32(room[16 + place]) != np.uint32(dead) and room[32 + place] > most:
-            usual, most = np.uint32(room[16 + place]), room[32 + place]
+    for position in range(found):
+        if np.uint32(room[16 + position]) != np.uint32(dead) and room[32 + position] > most:
+            usual, most = np.uint32(room[16 + position]), room[32 + position]
     return usual
 
 
@@ -263,27 +263,27 @@ def _targets_of_kind(
         if rules[rule, 0] != kind:
             continue
         length = rules[rule, 1]
-        place = 0
+        position = 0
         room[0] = rules[rule, 2]
         room[1] = before
         room[2] = -1
-        while place >= 0:
-            byte = room[4 * place]
-            if byte > rules[rule, 3 + 2 * place]:
-                place -= 1
+        while position >= 0:
+            byte = room[4 * position]
+            if byte > rules[rule, 3 + 2 * position]:
+                position -= 1
                 continue
-            room[4 * place] = byte + 1
-            target = table[np.uintp(room[4 * place + 1]) + np.uintp(byte_classes[byte])]
-            if place + 1 == length:
+            room[4 * position] = byte + 1
+            target = table[np.uintp(room[4 * position + 1]) + np.uintp(byte_classes[byte])]
+            if position + 1 == length:
                 found = _note(target, found, most, room)
                 if found < 0:
                     return found
-            elif np.int64(target & OFFSET) != room[4 * place + 2]:
-                room[4 * place + 2] = np.int64(target & OFFSET)
-                place += 1
-                room[4 * place] = rules[rule, 2 + 2 * place]
-                room[4 * place + 1] = np.int64(target & OFFSET)
-                room[4 * place + 2] = -1
+            elif np.int64(target & OFFSET) != room[4 * position + 2]:
+                room[4 * position + 2] = np.int64(target & OFFSET)
+                position += 1
+                room[4 * position] = rules[rule, 2 + 2 * position]
+                room[4 * position + 1] = np.int64(target & OFFSET)
+                room[4 * position + 2] = -1
     return found
 
 
@@ -331,6 +331,6 @@ def is_member(target: UInt, entry: UInt, sets: UInt32s, size: Int, width: Int) -
         return np.int64(state) == whole
     begin = whole - size + width
     found = False
-    for place in range(np.int64(sets[begin])):
-        found |= sets[begin + 1 + place] == state
+    for position in range(np.int64(sets[begin])):
+        found |= sets[begin + 1 + position] == state
     return found

@@ -1,4 +1,4 @@
-"""Questions about a table put together from what is wanted and on what condition, with the query of each."""
+"""SessionCursor about a table put together from what is wanted and on what condition, with the query of each."""
 
 from __future__ import annotations
 
