@@ -47,8 +47,8 @@ class Holes:
         """Build the constraint that fills a hole.
 
         Raises:
-            TemplateError: It cannot be read as a pattern, schema or grammar, nothing can fill it, or it passes a limit.
-            InputError: A file cannot be read.
+            TemplateError: It cannot be read as a pattern, schema or grammar, nothing can fill it, it passes a limit, or a
+                file cannot be read.
             GrammarError: A file does not contain a grammar.
         """
         if hole.name in self._known:
@@ -63,7 +63,7 @@ class Holes:
             return self._schema(hole) if hole.kind == "schema" else self._grammar(hole)
         except PatternError as error:
             raise self._error(hole, f"pattern: {error.reason}", error.position, error.hint) from None
-        except SchemaError as error:
+        except (SchemaError, InputError) as error:
             raise self._error(hole, error.message, None, error.hint) from None
 
     def _choices(self, hole: Hole) -> Dfa:
