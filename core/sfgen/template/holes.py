@@ -47,8 +47,8 @@ class Holes:
         """Build the constraint that fills a hole.
 
         Raises:
-            TemplateError: It cannot be read as a pattern, schema or grammar, nothing can fill it, it passes a limit, or a
-                file cannot be read.
+            TemplateError: It cannot be read as a pattern, schema or grammar, nothing can fill it, it passes a limit, or
+                a file cannot be read.
             GrammarError: A file does not contain a grammar.
         """
         if hole.name in self._known:
