@@ -42,9 +42,8 @@ def read_template(given: str) -> tuple[TemplateConstraint, str]:
         The template, and what people call it.
 
     Raises:
-        InputError: Its file, or one that it names, cannot be read.
-        TemplateError: It cannot be read as a template.
-        GrammarError: A file that it names does not contain a grammar.
+        InputError: Its file cannot be read.
+        TemplateError: It cannot be read as a template, or a file that it names cannot be read.
     """
     process.import_numpy()
     from sfgen import Template
