@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -14,9 +16,21 @@ from hypothesis import strategies as st
 from random_templates import RandomTemplate, short_texts
 from tried import tried
 
-from sfgen import BannedWords, Index, Template, Vocabulary
+from sfgen import (
+    BannedWords,
+    GenerationConfig,
+    Index,
+    Job,
+    Sampler,
+    Template,
+    Vocabulary,
+    load_model,
+    read_trace,
+    run_job,
+)
 from sfgen.errors import BannedWordsError, LimitTooSmall
 from sfgen.protocols import Guide
+from sfgen.template.file import load, save
 
 seeds = st.integers(0, 2**32)
 TOKENS = ["a", "b", "ab", "ba", "aab", "bb"]
@@ -116,6 +130,62 @@ def test_without_a_limit_every_beginning_of_a_text_can_be_written(copied: int, s
             guide.advance(token)
             text += TOKENS[token]
         assert oracle.fullmatch(text + shortest_rest(guide))
+
+
+@tried("few")
+@given(seed=seeds, room=st.integers(0, 12), words=st.sets(st.sampled_from(["aa", "bb", "aba"]), max_size=2))
+def test_whole_runs_of_any_template(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, room: int, words: set[str]
+) -> None:
+    """One by one, in batches, resumed, from a saved template, in traces: the same texts, which ``re`` divides so."""
+    folder = tmp_path_factory.mktemp("run")
+    random_template = RandomTemplate(Random(seed))
+    template = Template(random_template.text)
+    vocabulary = load_model("uniform").vocabulary
+    save(template, vocabulary, folder / "saved")
+    least = Index(template, vocabulary).guide().tokens_left()
+    banned = BannedWords(sorted(words), match="substring") if words else None
+
+    def records(constraint: Template, size: int) -> list[dict[str, Any]]:
+        config = GenerationConfig(
+            index=constraint, banned=banned, sampler=Sampler(1.0, seed), max_tokens=least + room, max_rollbacks=200
+        )
+        job, output = Job("uniform", config), folder / "out"
+        run_job(job, prompts, output, batch_size=size, trace=folder / "trace")
+        begun = output.read_bytes().split(b"\n", 1)[0] + b"\n"
+        whole = [json.loads(line) for line in output.read_bytes().splitlines()]
+        recordings = read_trace(folder / "trace").recordings if (folder / "trace").exists() else ()
+        traced = [recording.result for recording in recordings]
+        assert [(result.text, result.groups) for result in traced if result] == [
+            (each["text"], each["groups"]) for each in whole if "text" in each
+        ]
+        output.write_bytes(begun)
+        run_job(job, prompts, output, batch_size=size, resume=True)
+        again = [json.loads(line) for line in output.read_bytes().splitlines()]
+        for path in (output, folder / "trace"):
+            path.unlink(missing_ok=True)
+        kept = ("text", "groups", "error")
+        assert [[each.get(key) for key in kept] for each in again] == [
+            [each.get(key) for key in kept] for each in whole
+        ]
+        return [{key: each.get(key) for key in kept} for each in whole]
+
+    prompts = ["x", "a", "ab"]
+    alone = records(template, 1)
+    assert alone == records(template, 3) == records(load(folder / "saved", vocabulary), 2)
+    for record in alone:
+        if record["error"] is not None:
+            assert banned is not None
+            continue
+        text = record["text"]
+        assert re.fullmatch(random_template.pattern, text)
+        assert not any(word in text for word in words)
+        spans = random_template.divided(text) or []
+        given_texts = [text[slice(*span)] for span in spans]
+        found = [
+            each for group in record["groups"].values() for each in (group if isinstance(group, list) else [group])
+        ]
+        assert sorted(found) == sorted(given_texts)
 
 
 def shortest_rest(guide: Guide) -> str:
