@@ -25,6 +25,7 @@ TEMPLATES = [
     _shown(
         "{{a: schema none.json}}", "cannot read the schema none.json: No such file or directory at line 1, column 13"
     ),
+    _shown("", "template: there is no hole in it: nothing is left to write"),
     _shown('{{"a"}}', "template: there is no hole in it: nothing is left to write"),
     _shown("{{a}}", "template: no hole named 'a' stands before at line 1, column 3"),
     _shown("{{a: regex (a|b)*a(a|b){12}}}{{b: regex (a|b)*a(a|b){12}}}", "limit"),
