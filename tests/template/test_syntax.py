@@ -91,6 +91,8 @@ def test_a_line_with_a_mark_of_a_block_alone_is_no_text(text: str, written: str)
         ("{{a: text max 3", "this hole is never closed", 1, 1),
         ('{{a: text until "\\n"}}', "the template does not go on with '\\n' here", 1, 3),
         ('{{a: text until "ab"}}a{{b: regex b}}', "the template does not go on with 'ab' here", 1, 3),
+        ('a{{"\\ud800"}}{{a: regex a}}', "a surrogate code point in it is not text", 1, 4),
+        ('{{a: text until "\\ud800"}}', "a surrogate code point in it is not text", 1, 17),
         ("{% if x %}", "this is no block", 1, 4),
         ("{% for %}", "here should stand a name", 1, 8),
         ("{% for x %}", "here should stand in, and then the items", 1, 9),
