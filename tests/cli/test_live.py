@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
@@ -238,3 +239,17 @@ def test_step_is_refused_without_a_terminal(sfgen: Sfgen) -> None:
 def test_step_is_refused_without_a_view(other: str) -> None:
     seen = in_a_terminal("gen", "-m", "uniform", "-r", "[0-9]{4}", "--step", other)
     assert (seen.code, seen.screen[0]) == (2, f"sfgen: --step and {other} cannot be used together")
+
+
+def test_the_hole_that_is_written_is_named_also_in_blocks_and_calls() -> None:
+    template = "{% for x in a, b %}{{x}}={{n: regex [0-9]{3}}};{% endfor %}{{name: choices Ada, Bo}}"
+    command = ["gen", "-m", "uniform", "--seed", "1", "--slow", "1"]
+    frames = in_a_terminal(*command, "--template", template, "x").frames
+    where = [found[1] for frame in frames for row in frame if (found := re.match("│ where +(.*?) *$", row))]
+    others = ("the template's text", "the text is complete")
+    assert [name for name, _ in itertools.groupby(where) if name not in others] == ["n 1", "n 2", "name"]
+    thought = ["--after", ".", "--after-tokens", "3", "--when", ".", "--max-tokens", "9"]
+    frames = in_a_terminal(*command, *thought, "--template", "{{n: regex [0-9]{3}}}", "x").frames
+    shown = "\n".join(row for frame in frames for row in frame)
+    assert "the thought, until ." in shown
+    assert re.search("where +free text", shown)

@@ -19,8 +19,13 @@ TEMPLATES = [
     Case("gen --template t x", 1, "template t: this hole is never closed at line 2", files(t="a\n{{b: regex")),
     Case("check --template - --words-file - --text 1", 2, "--template and --words-file cannot both come from stdin"),
     _shown("{{a: regex [}}", "template: pattern: unterminated character set at line 1, column 12"),
-    _shown("{{a: grammar none.lark}}", "cannot read the grammar none.lark: No such file or directory at line 1"),
-    _shown("{{a: schema none.json}}", "cannot read the schema none.json: No such file or directory at line 1"),
+    _shown(
+        "{{a: grammar none.lark}}", "cannot read the grammar none.lark: No such file or directory at line 1, column 14"
+    ),
+    _shown(
+        "{{a: schema none.json}}", "cannot read the schema none.json: No such file or directory at line 1, column 13"
+    ),
+    _shown("", "template: there is no hole in it: nothing is left to write"),
     _shown('{{"a"}}', "template: there is no hole in it: nothing is left to write"),
     _shown("{{a}}", "template: no hole named 'a' stands before at line 1, column 3"),
     _shown("{{a: regex (a|b)*a(a|b){12}}}{{b: regex (a|b)*a(a|b){12}}}", "limit"),

@@ -130,9 +130,8 @@ USAGE = [
     Case("gen --when a x", 2, "--when needs a constraint"),
     Case("gen --when a -r b --strategy exact --seed 1 x", 2, "--when and --strategy exact cannot be used together"),
     Case("gen --when a --choices a,b --scores x", 2, "--scores and --when cannot be used together"),
-    Case("gen --when a -r b --stop c x", 2, "--stop cannot be used with a pattern"),
+    Case("gen --when a -r b --stop c x", 2, "--stop and --when cannot be used together"),
     Case('gen --when a --grammar \'root ::= "b" | "c"\' --ban-words c x', 2, "cannot be taken out of the calls"),
-    Case("gen --when a --template '{{x temperature 0: regex b}}' x", 2, "temperatures of their own cannot be used"),
     # --- ban
     Case("ban x", 2, "no words to ban"),
     Case("ban --words '' x", 2, "--words names no word"),

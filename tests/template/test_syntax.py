@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tried import tried
 
 from sfgen import Template
-from sfgen.errors import GrammarError, SfgenError, TemplateError, UsageError
+from sfgen.errors import SfgenError, TemplateError, UsageError
 from sfgen.template.parts import MAX_PARTS
 from sfgen.template.syntax import Again, Block, Hole, Text, items_of, parse_template
 
@@ -91,6 +91,8 @@ def test_a_line_with_a_mark_of_a_block_alone_is_no_text(text: str, written: str)
         ("{{a: text max 3", "this hole is never closed", 1, 1),
         ('{{a: text until "\\n"}}', "the template does not go on with '\\n' here", 1, 3),
         ('{{a: text until "ab"}}a{{b: regex b}}', "the template does not go on with 'ab' here", 1, 3),
+        ('a{{"\\ud800"}}{{a: regex a}}', "a surrogate code point in it is not text", 1, 4),
+        ('{{a: text until "\\ud800"}}', "a surrogate code point in it is not text", 1, 17),
         ("{% if x %}", "this is no block", 1, 4),
         ("{% for %}", "here should stand a name", 1, 8),
         ("{% for x %}", "here should stand in, and then the items", 1, 9),
@@ -110,9 +112,13 @@ def test_a_line_with_a_mark_of_a_block_alone_is_no_text(text: str, written: str)
         ("ab\n{{a: regex [z-a]}}", "pattern: bad character range z-a", 2, 13),
         ("{{a: regex a(?<=b)}}", "pattern: the pattern matches no text at all", 1, 12),
         ("{{a: regex (.{1000}){1000}}}", "pattern: ", 1, 21),
-        ('{{a: schema {"type": 1}}}', "schema: ", 1, 13),
-        ('{{a: schema {"type" 1}}}', "schema: ", 1, 13),
-        ("{{a: schema false}}", "schema: ", 1, 13),
+        ('{{a: schema {"type": 1}}}', 'schema: "type" must be', 1, 22),
+        ('{{a: schema {"type": "objekt",\n "a": 1}}}', 'schema: "objekt" is not a type', 1, 22),
+        ('x\n{{a: schema {"a": 1,\r\n  "type": "objekt"}}}', 'schema: "objekt" is not a type', 3, 11),
+        ('{{a: schema {"type" 1}}}', "schema: not valid JSON", 1, 21),
+        ('{{a: schema {"minLength": 2, "maxLength": 1, "type": "string"}}}', "schema: minLength 2 is above", 1, 13),
+        ("{{a: schema name, age innt}}", 'schema: short form: unknown type "innt"', 1, 13),
+        ("{{a: schema false}}", "schema: nothing satisfies false", 1, 13),
         ("\n{{a: grammar root ::= b}}", "grammar: ", 2, 23),
         ("{{a: grammar start: b}}", "grammar: ", 1, 21),
     ],
@@ -151,15 +157,45 @@ def test_files_are_read_from_the_directory(tmp_path: Path) -> None:
     (tmp_path / "b.lark").write_text('start: "b"')
     text = "{{p: schema person.json}}{{a: grammar a.gbnf}}{{b: grammar b.lark}}"
     assert Template(text, directory=tmp_path).accepts("1ab")
-    with pytest.raises(TemplateError, match=r"cannot read the schema person\.json: .* at line 1, column 13"):
-        Template(text)
-    with pytest.raises(TemplateError, match=r"cannot read the grammar none\.lark: .* at line 2, column 14"):
-        Template("Hi\n{{a: grammar none.lark}}")
-    (tmp_path / "a.gbnf").write_text('root ::= "a')
-    with pytest.raises(GrammarError, match=r"a\.gbnf"):
-        Template(text, directory=tmp_path)
     with pytest.raises(TemplateError, match=r"^template letter\.txt: "):
         Template("{{", origin="letter.txt")
+
+
+@pytest.mark.parametrize(
+    ("hole", "says", "shows"),
+    [
+        ("schema none.json", "cannot read the schema {}: No such file", ()),
+        ("schema folder.json", "cannot read the schema {}: Is a directory", ()),
+        (
+            "schema bad.json",
+            'schema: {}, line 2, column 10: "objekt" is not a type',
+            ('  {"type": "objekt"}', "           ^"),
+        ),
+        ("grammar none.lark", "cannot read the grammar {}: No such file", ()),
+        ("grammar latin.lark", "cannot read the grammar {}: it is not UTF-8", ()),
+        ("grammar bad.gbnf", "grammar {}, line 1, column 10: this is never closed", ('  root ::= "a', "           ^")),
+        ("grammar bad.lark", "grammar {}, line 1, column 8: ", ("  start: x", "         ^")),
+    ],
+)
+def test_of_a_bad_file_both_places_are_told(hole: str, says: str, shows: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "bad.json").write_text('\n{"type": "objekt"}')
+    (tmp_path / "bad.gbnf").write_text('root ::= "a')
+    (tmp_path / "bad.lark").write_text("start: x")
+    (tmp_path / "latin.lark").write_bytes(b"start: \xe9")
+    with pytest.raises(TemplateError) as caught:
+        Template(f"a\n {{{{y: {hole}}}}}", directory=tmp_path)
+    error, (kind, name) = caught.value, hole.split()
+    assert error.reason.startswith(says.format(tmp_path / name))
+    assert (error.line, error.column) == (2, 8 + len(kind))
+    assert error.details[1].index("^") == 9 + len(kind)
+    assert error.details[2:] == shows
+
+
+def test_no_hole_has_a_directory_of_other_schemas() -> None:
+    with pytest.raises(TemplateError) as caught:
+        Template('{{a: schema {"$ref": "other.json"}}}')
+    assert caught.value.hint == 'Copy it into this document, under "$defs".'
 
 
 PIECES = ["{{", "}}", "{%", "%}", "for", "endfor", " ", "x", "in", "a: regex b", ":", "text until", '"', "a"]

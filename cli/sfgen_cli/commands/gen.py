@@ -82,7 +82,7 @@ def gen(
         template = constraint.read_template
     else:
         template = None
-    if template is not None:
+    if template is not None and generation.when is None:  # what stands behind a marker is no prompt
         text, rest = template.split()
         request = replace(request, constraint=replace(constraint, template=rest, template_name=request.template_name))
     # What is piped in may be a program, which has much in it that patterns have.

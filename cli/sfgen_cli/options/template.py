@@ -42,9 +42,8 @@ def read_template(given: str) -> tuple[TemplateConstraint, str]:
         The template, and what people call it.
 
     Raises:
-        InputError: Its file, or one that it names, cannot be read.
-        TemplateError: It cannot be read as a template.
-        GrammarError: A file that it names does not contain a grammar.
+        InputError: Its file cannot be read.
+        TemplateError: It cannot be read as a template, or a file that it names cannot be read.
     """
     process.import_numpy()
     from sfgen import Template
@@ -63,7 +62,7 @@ def read_template(given: str) -> tuple[TemplateConstraint, str]:
 def names_a_file(text: str) -> bool:
     r"""Tell whether what is given as a template names a file.
 
-    >>> [names_a_file(text) for text in ("letter.txt", "{{a: regex b}}", "a\nb")]
-    [True, False, False]
+    >>> [names_a_file(text) for text in ("letter.txt", "{{a: regex b}}", "a\nb", "")]
+    [True, False, False, False]
     """
-    return not any(mark in text for mark in ("{{", "{%", "\n"))
+    return text != "" and not any(mark in text for mark in ("{{", "{%", "\n"))

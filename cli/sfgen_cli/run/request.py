@@ -65,6 +65,11 @@ class Request:
                 raise UsageError(f"{name} and {other} cannot be used together", hint="It slows the live view down.")
         if options.step:
             check_stepping()
+        if options.stop and options.when is not None:
+            raise UsageError(
+                "--stop and --when cannot be used together: the text could end inside a call",
+                hint="Leave one of them out.",
+            )
         if options.stop and self.constraint:
             raise UsageError(
                 "--stop cannot be used with a pattern, choices, a schema, a grammar or an index: "

@@ -124,6 +124,6 @@ def _without_banned(source: GuideSource, banned: BannedWords, before: bytes) -> 
 def _values(calls: Calls, source: GuideSource | None, data: bytes) -> tuple[Any, ...]:
     constraint = getattr(source, "constraint", None)
     texts = [data[start:end] for start, end in calls.spans(data)]
-    if isinstance(constraint, HasValue):
+    if isinstance(constraint, HasValue) and getattr(constraint, "has_values", True):
         return tuple(constraint.value(text) for text in texts)
     return tuple(text.decode("utf-8", "replace") for text in texts)

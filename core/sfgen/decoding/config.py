@@ -135,22 +135,14 @@ class GenerationConfig:
                 "logprobs are of tokens that are chosen one by one, and the exact strategy chooses whole texts",
                 hint=ParameterText("Leave logprobs out, or take another strategy.", "logprobs"),
             )
-        self._check_parts()
-        if StopStrings.of(self.stop).strings and self.index is not None:
-            raise UsageError("stop strings are for text without a pattern: a pattern already says where to end")
-
-    def _check_parts(self) -> None:
-        is_mixed = has_temperatures(self.index)
-        if is_mixed and self.strategy == "exact":
+        if self.strategy == "exact" and has_temperatures(self.index):
             raise UsageError(
                 "the exact strategy draws a whole text at one temperature, and parts of it have their own",
                 hint=ParameterText("Leave the temperatures of the parts out, or take another strategy.", "strategy"),
             )
-        if is_mixed and self.when is not None:
-            raise UsageError(
-                ParameterText("when and parts with temperatures of their own cannot be used together", "when"),
-                hint="Leave the temperatures of the parts out.",
-            )
+        if StopStrings.of(self.stop).strings and self.index is not None:
+            why = "a pattern already says where to end" if self.when is None else "one could end it inside a call"
+            raise UsageError(f"stop strings are for text without a pattern: {why}")
 
     def _check_marker(self, name: str) -> None:
         text = arguments.text(name, getattr(self, name))

@@ -203,6 +203,11 @@ class CallsGuide(Steps):
         """Describe the position in a call; else return ``"free text"``."""
         return "free text" if self._call is None else self._call.guide.describe()
 
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of a call's guide; ``None``: the generation's."""
+        return None if self._call is None else getattr(self._call.guide, "temperature", None)
+
     def tokens_left(self) -> int:
         """Return the fewest tokens to an end, or an upper bound."""
         return 0 if self._call is None or self._ended else self._call.guide.tokens_left()

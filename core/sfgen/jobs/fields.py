@@ -107,7 +107,7 @@ def table_columns(job: Job, passed_on: tuple[str, ...]) -> tuple[str, ...]:
     is_there = {
         "sample": job.samples > 1,
         "value": constraint.has_values and job.config.when is None,
-        "groups": constraint.has_groups,
+        "groups": constraint.has_groups and job.config.when is None,
         "calls": job.config.when is not None,
         "thought": job.config.after is not None,
         "scores": scored,

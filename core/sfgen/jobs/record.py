@@ -121,7 +121,7 @@ def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: 
         fields["calls"] = list(result.calls)
     elif job.constraint.has_values:
         fields["value"] = result.value
-    if result.named or job.constraint.has_groups:
+    if result.calls is None and (result.named or job.constraint.has_groups):
         fields["groups"] = None if result.named is None else result.groups
     if result.logprobs is not None:
         fields["logprobs"] = [

@@ -13,7 +13,7 @@ from typing import Any
 
 from sfgen.parameter_text import ParameterText
 
-WITHOUT_CHAT = ParameterText("Leave chat out, or use a model that was trained on instructions.", "chat")
+WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
 """What to do with a model that has none."""
 
 

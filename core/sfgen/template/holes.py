@@ -15,12 +15,15 @@ from sfgen.automata.minimize import minimize
 from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError, TemplateError, UsageError
 from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.language.source import GrammarSource
+from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.read import is_file_name
 from sfgen.template.parts import Constraint
 from sfgen.template.syntax import Hole, items_of
 
 _GRAMMAR_FILES = (".gbnf", ".lark")
+_PLACE = re.compile(r"line (\d+), column (\d+): ")
+"""How an error about a schema's text begins."""
 
 
 class Holes:
@@ -48,8 +51,7 @@ class Holes:
 
         Raises:
             TemplateError: It cannot be read as a pattern, schema or grammar, nothing can fill it, it passes a limit, or
-                a file cannot be read.
-            GrammarError: A file does not contain a grammar.
+                its file cannot be read.
         """
         if hole.name in self._known:
             return self._known[hole.name]
@@ -63,7 +65,9 @@ class Holes:
             return self._schema(hole) if hole.kind == "schema" else self._grammar(hole)
         except PatternError as error:
             raise self._error(hole, f"pattern: {error.reason}", error.position, error.hint) from None
-        except (SchemaError, InputError) as error:
+        except SchemaError as error:
+            raise self._of_schema(hole, error) from None
+        except InputError as error:
             raise self._error(hole, error.message, None, error.hint) from None
 
     def _choices(self, hole: Hole) -> Dfa:
@@ -77,8 +81,7 @@ class Holes:
 
     def _schema(self, hole: Hole) -> JsonSchema:
         argument = hole.argument
-        is_text = argument.startswith("{") or argument in ("true", "false")
-        is_file = not is_text and (is_file_name(argument) or os.path.isfile(self._path(argument)))
+        is_file = not _is_json(argument) and (is_file_name(argument) or os.path.isfile(self._path(argument)))
         schema = JsonSchema(Path(self._path(argument)) if is_file else argument)
         _ = schema.network  # tells what is wrong with it
         return schema
@@ -95,9 +98,22 @@ class Holes:
         except GrammarTooLarge as error:
             raise self._error(hole, f"grammar: {error}", None, "") from None
         except ErrorInText as error:
-            if error.origin is not None:  # it names its own file and line
-                raise
-            raise self._error(hole, f"{error.what}: {error.reason}", error.position, error.hint) from None
+            if error.origin is None:
+                raise self._error(hole, f"{error.what}: {error.reason}", error.position, error.hint) from None
+            where = error.origin if error.line is None else f"{error.origin}, line {error.line}, column {error.column}"
+            raise self._error(hole, f"{error.what} {where}: {error.reason}", None, error.hint, error.details) from None
+
+    def _of_schema(self, hole: Hole, error: SchemaError) -> TemplateError:
+        """What is wrong with a schema: at its place in the template, or in both where it is another text's place."""
+        hint = error.hint
+        if isinstance(hint, ParameterText) and "schema_dir" in hint.parameters:  # no hole has one
+            hint = 'Copy it into this document, under "$defs".'
+        place = _PLACE.match(error.reason) if _is_json(hole.argument) else None
+        if place is None:
+            return self._error(hole, error.message, None, hint, error.details)
+        line, column = map(int, place.groups())
+        begin = sum(len(each) + 1 for each in hole.argument.split("\n")[: line - 1])
+        return self._error(hole, f"schema: {error.reason[place.end() :]}", begin + column - 1, hint)
 
     def _content(self, path: str) -> str:
         try:
@@ -109,10 +125,18 @@ class Holes:
     def _path(self, name: str) -> str:
         return name if self._directory is None else os.path.join(self._directory, name)
 
-    def _error(self, hole: Hole, reason: str, position: int | None, hint: str) -> TemplateError:
-        """What is wrong with a hole; ``position`` is one in its argument."""
+    def _error(
+        self, hole: Hole, reason: str, position: int | None, hint: str, details: tuple[str, ...] = ()
+    ) -> TemplateError:
+        """What is wrong with a hole; ``position`` is one in its argument, ``details`` show where in a file."""
         at = hole.argument_position + (position or 0) if hole.argument else hole.position
-        return TemplateError(reason, self._text, at, hint=hint, origin=self._origin)
+        error = TemplateError(reason, self._text, at, hint=hint, origin=self._origin)
+        error.details += details
+        return error
+
+
+def _is_json(argument: str) -> bool:
+    return argument.startswith("{") or argument in ("true", "false")
 
 
 def any_text(until: str | None, most: int | None) -> Dfa:

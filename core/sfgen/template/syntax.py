@@ -323,6 +323,8 @@ class _Parser:
         except ValueError:
             self._fail(reason, start, r'Strings are those of JSON: "\n" is a newline, "\"" a quotation mark.')
         assert isinstance(found, str), "it begins with a quotation mark"
+        if any("\ud800" <= character <= "\udfff" for character in found):
+            self._fail("a surrogate code point in it is not text", start, "Write the character itself.")
         return found
 
     def _name(self, hint: str) -> str:

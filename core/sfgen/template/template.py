@@ -50,9 +50,8 @@ class Template:
         origin: The name of its file, which errors tell; nothing is read from there.
 
     Raises:
-        TemplateError: It cannot be read, a hole cannot be filled, a file that it names cannot be read, or it passes a
-            limit; says where.
-        GrammarError: A grammar in a file is none.
+        TemplateError: It cannot be read, a hole cannot be filled, it passes a limit, or a file that a hole names cannot
+            be read; says where.
 
     >>> template = Template("{{name: regex [A-Z][a-z]+}} is {{age: regex [0-9]+}}.")
     >>> template.accepts("Ada is 36."), template.accepts("Ada is old.")
