@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,16 +14,8 @@ from typing import Any
 import pytest
 
 from sfgen import GenerationConfig, Job, Sampler, job_records
-from sfgen.errors import ForeignOutput, ModelError, OutputExists, UsageError
-from sfgen.integrations.ray import (
-    RayCluster,
-    SfgenPredictor,
-    connected,
-    open_journal,
-    read_texts,
-    write_prompts,
-    write_texts,
-)
+from sfgen.errors import ModelError, UsageError
+from sfgen.integrations.ray import RayCluster, SfgenPredictor, connected, open_journal
 from sfgen.integrations.ray.journal import Journal
 from sfgen.jobs.fields import Fields
 from sfgen.jobs.output import OutputFile
@@ -172,41 +162,6 @@ def test_rows_of_others_keep_their_columns(cluster: RayCluster) -> None:
     for row in made:
         assert timeless(json.loads(row["record"])) == timeless(texts[row["line"], row["sample"]])
         assert row["text"] == texts[row["line"], row["sample"]]["text"]
-
-
-SHARDS = """
-import sys
-from pathlib import Path
-from sfgen import GenerationConfig, Job, Sampler
-from sfgen.integrations.ray import connected, write_texts
-
-job = Job("uniform", GenerationConfig(index="[a-z]{40}", sampler=Sampler(1.0, seed=7)), samples=2)
-with connected(sys.argv[1]):
-    write_texts(job, Path("prompts"), Path("texts"), actors=2, batch_size=4)
-"""
-
-
-def test_shards_are_resumed_after_the_driver_is_killed(cluster: RayCluster, tmp_path: Path) -> None:
-    job = Job("uniform", CONFIG, samples=2)
-    prompts: list[dict[str, Any]] = [*PROMPTS, {"id": "none"}, {"prompt": "Own", "sfgen": {"regex": "a|b"}}]
-    assert write_prompts(prompts, tmp_path / "prompts", rows=10) == len(prompts)
-    command = [sys.executable, "-c", SHARDS, ray.get_runtime_context().gcs_address]
-    driver = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    while not list((tmp_path / "texts").glob("checkpoints/*")):
-        assert driver.poll() is None, "it has ended without a text"
-        time.sleep(0.002)
-    driver.kill()
-    driver.wait()
-    begun = len(list(read_texts(tmp_path / "texts")))
-    assert 0 < begun < 2 * len(prompts), "it was not in the middle"
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    found = [timeless(record) for record in read_texts(tmp_path / "texts")]
-    assert found == [timeless(record) for record in job_records(job, prompts)]
-    other = Job("uniform", GenerationConfig(index="[a-z]{4}"))
-    with pytest.raises(ForeignOutput, match="another job"):
-        write_texts(other, tmp_path / "prompts", tmp_path / "texts")
-    with pytest.raises(OutputExists):
-        write_prompts(["a"], tmp_path / "prompts")
 
 
 def test_what_the_cluster_lacks_is_told(cluster: RayCluster, tmp_path: Path) -> None:

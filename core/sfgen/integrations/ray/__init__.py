@@ -1,9 +1,8 @@
 """Jobs on a cluster of Ray.
 
 :class:`~sfgen.integrations.ray.predictor.SfgenPredictor` writes texts in a pipeline of Ray Data; ``cluster`` runs a
-whole job, whose file is that of one process; ``shards`` is for what no single process should read or write. ``actor``
-is what makes texts in all of them, and ``journal`` knows which place has killed its process: Ray itself makes a whole
-block again, and would for ever.
+whole job, whose file is that of one process. ``actor`` is what makes texts in either, and ``journal`` knows which place
+has killed its process: Ray itself makes a whole block again, and would for ever.
 
 Nothing here imports Ray before it is needed.
 """
@@ -11,6 +10,5 @@ Nothing here imports Ray before it is needed.
 from sfgen.integrations.ray.cluster import RayCluster, connected
 from sfgen.integrations.ray.journal import open_journal
 from sfgen.integrations.ray.predictor import SfgenPredictor
-from sfgen.integrations.ray.shards import read_texts, write_prompts, write_texts
 
-__all__ = ["RayCluster", "SfgenPredictor", "connected", "open_journal", "read_texts", "write_prompts", "write_texts"]
+__all__ = ["RayCluster", "SfgenPredictor", "connected", "open_journal"]

@@ -152,7 +152,7 @@ class RayCrew:
         import ray
         import ray.data
 
-        check_resources(self._cluster, self._count)
+        _check(self._cluster, self._count)
         rows = max(1, self._assignment.batch_size) * _BATCHES_IN_A_BLOCK
         places = self._order.noted(slots)
         blocks = []
@@ -161,7 +161,8 @@ class RayCrew:
             blocks.append(ray.put(pyarrow.table({"slot": pyarrow.array(data, pyarrow.large_binary())})))
         if not blocks:
             return
-        be_quiet()
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what goes wrong is told as an error
         journal = open_journal()
         outcomes = ray.data.from_arrow_refs(blocks).map_batches(
             _Places,
@@ -203,15 +204,7 @@ class _Places:
         return {"outcome": [pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL) for outcome in self._texts.fill(slots)]}
 
 
-def be_quiet() -> None:
-    """Keep Ray Data from telling its progress; what goes wrong is told as an error."""
-    import ray.data
-
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-
-
-def check_resources(cluster: RayCluster, count: int) -> None:
+def _check(cluster: RayCluster, count: int) -> None:
     """Check that the cluster has what N actors reserve, since they would wait for it without end.
 
     Raises:
