@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sfgen.ban import BannedWords
@@ -87,14 +87,6 @@ class LastUsed(Generic[Made]):
             self._bytes -= size
 
 
-@dataclass(frozen=True)
-class _Compiled:
-    """A constraint of a record, over the vocabulary of the model."""
-
-    index: Index
-    facts: ConstraintFacts
-
-
 class OwnJobs:
     """The jobs of records with instructions of their own.
 
@@ -104,7 +96,7 @@ class OwnJobs:
 
     def __init__(self, loaded: LoadedJob) -> None:
         self._loaded = loaded
-        self._constraints: LastUsed[_Compiled] = LastUsed(
+        self._constraints: LastUsed[LoadedJob] = LastUsed(
             self._compiled, self._size, most=MOST_KEPT, most_bytes=MOST_BYTES
         )
         self._bans: LastUsed[BannedWords] = LastUsed(
@@ -125,17 +117,16 @@ class OwnJobs:
             )
         if job.scored is not None:
             return self._scored(job, own)
-        config, facts, index = job.config, job.facts, self._loaded.index
-        if own.constraint is not None:
-            compiled = self._constraint(own.constraint)
-            facts, index = compiled.facts, compiled.index
-            config = replace(config, index=index)
+        found = self._loaded if own.constraint is None else self._constraint(own.constraint)
+        if own.ban is None and own.max_tokens is None and own.messages is None:
+            return found
+        job, config = found.job, found.job.config
         if own.ban is not None:
             config = replace(config, banned=self._bans.of(own.ban) if own.ban else None)
         if own.max_tokens is not None:
             config = replace(config, max_tokens=own.max_tokens)
         messages = job.messages if own.messages is None else own.messages
-        return self._loaded.like(replace(job, config=config, facts=facts, messages=messages), index)
+        return found.like(replace(job, config=config, messages=messages), found.index)
 
     def _scored(self, job: Job, own: Instructions) -> LoadedJob:
         """The same where choices are scored."""
@@ -152,7 +143,7 @@ class OwnJobs:
         messages = job.messages if own.messages is None else own.messages
         return self._loaded.like(replace(job, choices=choices, facts=None, messages=messages), None)
 
-    def _constraint(self, own: OwnConstraint) -> _Compiled:
+    def _constraint(self, own: OwnConstraint) -> LoadedJob:
         engine = self._loaded.job.constraint.engine
         if engine is not None:
             raise UsageError(
@@ -162,16 +153,20 @@ class OwnJobs:
 
     # ---- what is made once -----------------------------------------------------------------------------------------
 
-    def _compiled(self, own: OwnConstraint) -> _Compiled:
-        constraint = _read(own, self._loaded.job.constraint.schema)
+    def _compiled(self, own: OwnConstraint) -> LoadedJob:
+        """The job of a constraint, as that of all records but for it."""
+        job = self._loaded.job
+        constraint = _read(own, job.constraint.schema)
         choices = tuple(own.value) if own.kind == "choices" else None
         facts = ConstraintFacts(choices=choices) if choices is not None else ConstraintFacts.of(constraint)
-        return _Compiled(Index(constraint, vocabulary_of(self._loaded.model)), facts)
+        index = Index(constraint, vocabulary_of(self._loaded.model))
+        return self._loaded.like(replace(job, config=replace(job.config, index=index), facts=facts), index)
 
-    def _size(self, compiled: _Compiled) -> int:
+    def _size(self, compiled: LoadedJob) -> int:
         """The bytes of a constraint, about: masks are made while texts are written."""
         from sfgen.automata import Dfa
 
+        assert isinstance(compiled.index, Index), "made above"
         constraint, masks, rest = compiled.index.constraint, _MASKS, _LARGE
         if isinstance(constraint, Dfa):
             masks, rest = min(_MASKS, len(constraint)), constraint.transitions.nbytes + _SMALL
