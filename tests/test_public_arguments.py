@@ -42,8 +42,9 @@ MAY_BE_NEGATIVE = {
 NOT_WITH_THIS_ONE = (
     "sfgen.models.tiny.model.TinyModel.chat",
     "sfgen.models.transformers_model.TransformersModel.chat",
+    "sfgen.integrations.ray.shards.write_shards",
 )
-"""The right call is an error too: the embedded model has no chat template."""
+"""The right call is an error too: the embedded model has no chat template, and no cluster is connected."""
 
 NEED_RAY = ("sfgen.integrations.ray.installed.installed_ray", "sfgen.integrations.ray.journal.open_journal")
 """Where Ray is not installed, the right call is an error that says so."""

@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,9 @@ JOB = Job("uniform", CONFIG)
 PROMPTS = [{"prompt": f"Prompt {number}", "id": number} for number in range(200)]
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
-    with connected("local", cpus=0.5) as cluster:
-        yield cluster
+@pytest.fixture
+def cluster(ray_cluster: RayCluster) -> RayCluster:
+    return ray_cluster
 
 
 @pytest.fixture(scope="module")
@@ -188,10 +186,7 @@ def test_a_model_that_cannot_be_loaded_there_is_told(cluster: RayCluster, tmp_pa
 
 
 def test_nobody_answers() -> None:
-    """In a process without a connection: what is connected is not asked again."""
     began = time.monotonic()
-    if ray.is_initialized():
-        ray.shutdown()
     with pytest.raises(UsageError, match=r"no cluster of Ray answers at '127\.0\.0\.1:1'"), connected("127.0.0.1:1"):
         pass
     assert time.monotonic() - began < 60  # it says so at once; Ray itself waits for minutes

@@ -98,6 +98,8 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("ray/predictor.py", "", _LIBRARY),
     ("ray/actor.py", "", "told by a process of a cluster: tests/integrations/test_ray.py"),
     ("ray/cluster.py", "the cluster of Ray has", "needs a cluster: tests/integrations/test_ray.py"),
+    ("ray/cluster.py", "no cluster of Ray is connected", _LIBRARY),
+    ("ray/shards.py", "", _LIBRARY),
     ("ray/installed.py", "Ray is not installed", "tests/test_without_extra.py"),
     ("ray/cluster.py", "Ray has given up", "what Ray tells that nothing here has foreseen"),
     ("integrations/row_tracker.py", "it cannot be told whether a new text begins", _LIBRARY),

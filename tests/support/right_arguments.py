@@ -147,6 +147,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "max_tokens": lambda: 4,
     "messages": lambda: [{"role": "user", "content": "Hi!"}],
     "model": model,
+    "cluster": RayCluster,
     "name": lambda: "tiny",
     "name_or_path": lambda: DIRECTORY,
     "node": lambda: 0,
@@ -193,6 +194,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
 """A right value for each parameter that has no default, by its name."""
 
 RIGHT_HERE: dict[str, Callable[[], Any]] = {
+    "sfgen.integrations.ray.shards.read_shards.output": lambda: _file("job.json", "{}").parent,
     "sfgen.index.calls.Calls.source": index,
     "sfgen.index.calls.Calls.whole": index,
     "sfgen.index.thought.Thought.source": index,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sfgen.ban import BannedWords
@@ -14,7 +14,6 @@ from sfgen.index import Index
 from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.instructions import Instructions, OwnConstraint
 from sfgen.jobs.loaded import LoadedJob
-from sfgen.protocols import GuideSource
 
 if TYPE_CHECKING:
     from sfgen.automata import Dfa
@@ -28,7 +27,6 @@ MOST_KEPT = 4096
 MOST_BYTES = 2**31
 """Bytes that they may take, as far as that can be told beforehand."""
 
-_JOBS = 8  # of one constraint, with different bans and limits, that are kept
 _MASKS = 32  # that a constraint is supposed to make, if it has as many states
 _SMALL = 2**14  # bytes of all else of an automaton, and of an error
 _LARGE = 2**19  # bytes of all else of a schema or a grammar: 370 000 were measured
@@ -89,21 +87,6 @@ class LastUsed(Generic[Made]):
             self._bytes -= size
 
 
-@dataclass(frozen=True)
-class _Compiled:
-    """A constraint over the vocabulary of the model, and the jobs that were made of it.
-
-    Attributes:
-        index: The constraint; ``None``: free text.
-        facts: How records name it.
-        jobs: By ban and limit, as a record says them: what does not depend on its prompt is made once.
-    """
-
-    index: GuideSource | None
-    facts: ConstraintFacts
-    jobs: LastUsed[LoadedJob]
-
-
 class OwnJobs:
     """The jobs of records with instructions of their own.
 
@@ -113,13 +96,12 @@ class OwnJobs:
 
     def __init__(self, loaded: LoadedJob) -> None:
         self._loaded = loaded
-        self._constraints: LastUsed[_Compiled] = LastUsed(
+        self._constraints: LastUsed[LoadedJob] = LastUsed(
             self._compiled, self._size, most=MOST_KEPT, most_bytes=MOST_BYTES
         )
         self._bans: LastUsed[BannedWords] = LastUsed(
             self._banned, lambda banned: _SMALL * len(banned), most=MOST_KEPT, most_bytes=MOST_BYTES
         )
-        self._of_the_run = self._with_jobs(loaded.index, loaded.job.constraint)
 
     def of(self, own: Instructions) -> LoadedJob:
         """Return the job of a record.
@@ -135,26 +117,16 @@ class OwnJobs:
             )
         if job.scored is not None:
             return self._scored(job, own)
-        compiled = self._of_the_run if own.constraint is None else self._constraint(own.constraint)
-        found = compiled.jobs.of((own.ban, own.max_tokens))
-        if own.messages is None:
+        found = self._loaded if own.constraint is None else self._constraint(own.constraint)
+        if own.ban is None and own.max_tokens is None and own.messages is None:
             return found
-        return self._loaded.like(replace(found.job, messages=own.messages), found.index)
-
-    def _with_jobs(self, index: GuideSource | None, facts: ConstraintFacts) -> _Compiled:
-        """A constraint of which no job was made yet."""
-
-        def made(key: tuple[tuple[str, ...] | None, int | None]) -> LoadedJob:
-            ban, max_tokens = key
-            job = self._loaded.job
-            config = replace(job.config, index=index)
-            if ban is not None:
-                config = replace(config, banned=self._bans.of(ban) if ban else None)
-            if max_tokens is not None:
-                config = replace(config, max_tokens=max_tokens)
-            return self._loaded.like(replace(job, config=config, facts=facts), index)
-
-        return _Compiled(index, facts, LastUsed(made, lambda _: 1, most=_JOBS, most_bytes=_JOBS))
+        job, config = found.job, found.job.config
+        if own.ban is not None:
+            config = replace(config, banned=self._bans.of(own.ban) if own.ban else None)
+        if own.max_tokens is not None:
+            config = replace(config, max_tokens=own.max_tokens)
+        messages = job.messages if own.messages is None else own.messages
+        return found.like(replace(job, config=config, messages=messages), found.index)
 
     def _scored(self, job: Job, own: Instructions) -> LoadedJob:
         """The same where choices are scored."""
@@ -171,7 +143,7 @@ class OwnJobs:
         messages = job.messages if own.messages is None else own.messages
         return self._loaded.like(replace(job, choices=choices, facts=None, messages=messages), None)
 
-    def _constraint(self, own: OwnConstraint) -> _Compiled:
+    def _constraint(self, own: OwnConstraint) -> LoadedJob:
         engine = self._loaded.job.constraint.engine
         if engine is not None:
             raise UsageError(
@@ -181,17 +153,20 @@ class OwnJobs:
 
     # ---- what is made once -----------------------------------------------------------------------------------------
 
-    def _compiled(self, own: OwnConstraint) -> _Compiled:
-        constraint = _read(own, self._loaded.job.constraint.schema)
+    def _compiled(self, own: OwnConstraint) -> LoadedJob:
+        """The job of a constraint, as that of all records but for it."""
+        job = self._loaded.job
+        constraint = _read(own, job.constraint.schema)
         choices = tuple(own.value) if own.kind == "choices" else None
         facts = ConstraintFacts(choices=choices) if choices is not None else ConstraintFacts.of(constraint)
-        return self._with_jobs(Index(constraint, vocabulary_of(self._loaded.model)), facts)
+        index = Index(constraint, vocabulary_of(self._loaded.model))
+        return self._loaded.like(replace(job, config=replace(job.config, index=index), facts=facts), index)
 
-    def _size(self, compiled: _Compiled) -> int:
+    def _size(self, compiled: LoadedJob) -> int:
         """The bytes of a constraint, about: masks are made while texts are written."""
         from sfgen.automata import Dfa
 
-        assert isinstance(compiled.index, Index), "a record's constraint has an index"
+        assert isinstance(compiled.index, Index), "made above"
         constraint, masks, rest = compiled.index.constraint, _MASKS, _LARGE
         if isinstance(constraint, Dfa):
             masks, rest = min(_MASKS, len(constraint)), constraint.transitions.nbytes + _SMALL

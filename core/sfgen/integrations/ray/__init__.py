@@ -10,5 +10,6 @@ Nothing here imports Ray before it is needed.
 from sfgen.integrations.ray.cluster import RayCluster, connected
 from sfgen.integrations.ray.journal import open_journal
 from sfgen.integrations.ray.predictor import SfgenPredictor
+from sfgen.integrations.ray.shards import read_shards, write_shards
 
-__all__ = ["RayCluster", "SfgenPredictor", "connected", "open_journal"]
+__all__ = ["RayCluster", "SfgenPredictor", "connected", "open_journal", "read_shards", "write_shards"]

@@ -152,7 +152,7 @@ class RayCrew:
         import ray
         import ray.data
 
-        _check(self._cluster, self._count)
+        check_cluster(self._cluster, self._count)
         rows = max(1, self._assignment.batch_size) * _BATCHES_IN_A_BLOCK
         places = self._order.noted(slots)
         blocks = []
@@ -183,14 +183,26 @@ class RayCrew:
         except SfgenError:  # of whoever takes the outcomes
             raise
         except Exception as error:  # of Ray, which has its own for what an actor raises
-            refusal = ray.get(journal.why.remote())
-            if refusal is not None:
-                raise refusal from None
-            why = str(error).strip().splitlines()[-1:] or [type(error).__name__]
-            raise ModelError(
-                f"Ray has given up: {why[0]:.300}",
-                hint="Its logs say more. Perhaps the memory does not suffice for several models: take fewer of them.",
-            ) from error
+            raise failure_of(error, journal) from error
+
+
+def failure_of(error: Exception, journal: Any) -> SfgenError:
+    """Tell why a pipeline of Ray Data has failed.
+
+    Args:
+        error: What Ray raises.
+        journal: What ``open_journal`` has made: it knows why a model cannot be loaded.
+    """
+    import ray
+
+    refusal: SfgenError | None = ray.get(journal.why.remote())
+    if refusal is not None:
+        return refusal
+    why = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+    return ModelError(
+        f"Ray has given up: {why[0]:.300}",
+        hint="Its logs say more. Perhaps the memory does not suffice for several models: take fewer of them.",
+    )
 
 
 class _Places:
@@ -204,21 +216,29 @@ class _Places:
         return {"outcome": [pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL) for outcome in self._texts.fill(slots)]}
 
 
-def _check(cluster: RayCluster, count: int) -> None:
-    """Check that the cluster has what N actors reserve, since they would wait for it without end.
+def check_cluster(cluster: RayCluster, count: int, *, beside: float = 0.0) -> None:
+    """Check that the cluster has what N actors reserve.
+
+    They would wait for it without end.
+
+    Args:
+        cluster: The cluster.
+        count: How many there are.
+        beside: The processors that must be left for others.
 
     Raises:
-        UsageError: It has not; says what it lacks.
+        UsageError: Nothing is connected, or the cluster lacks that; says what.
     """
-    import ray
-
+    ray = installed_ray()
+    if not ray.is_initialized():
+        raise UsageError("no cluster of Ray is connected", hint="Take what sfgen.integrations.ray.connected gives.")
     has = ray.cluster_resources()
-    for name, each in (("CPU", cluster.cpus), ("GPU", cluster.gpus)):
-        if each * count > has.get(name, 0.0) + 1e-9:
+    for name, each, left in (("CPU", cluster.cpus, beside), ("GPU", cluster.gpus, 0.0)):
+        if each * count + left > has.get(name, 0.0) + 1e-9:
             raise UsageError(
                 ParameterText(
                     f"the cluster of Ray has {has.get(name, 0.0):g} {name}s, and {count} actors of {each:g} "
-                    f"ask for {each * count:g}",
+                    f"ask for {each * count:g}{f', beside {left:g} for others' if left else ''}",
                     "workers",
                 ),
                 hint="Take fewer of them, or let each ask for less.",
