@@ -26,7 +26,7 @@ help:
 	@echo "make ray       set up Ray, for jobs on a cluster (0.6 GB)"
 	@echo "make test      set up, then run the tests; without make gguf and make ray theirs are skipped"
 	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
-	@echo "make thorough  the tests with four times as many random inputs, before a release"
+	@echo "make thorough  the tests with twelve times as many random inputs, before a release"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
 	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 20 minutes, not part of CI"
 	@echo "make check     lint, types, circles of imports, docstrings, stale documentation"
@@ -93,9 +93,10 @@ versions: $(DEV_STAMP)
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)
 
-# Two processes: more would each load torch. Files go to whoever is free, small ones last, so that both end together.
+# Three processes on two cores: tests wait for the processes that they start. Files go to whoever is free, small ones
+# last, so that all end together.
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # No process, no torch, few examples and few parameters; the session fails if it is not so.
 quick: $(DEV_STAMP)
