@@ -1,10 +1,11 @@
 """Records a second and memory of jobs: one by one, in batches, with workers, on Ray; beside transformers and outlines.
 
-Usage: ``python -m tests.bench.jobs [--records N] [--models tiny gpt2] [--ways NAME ...] [--rounds N]``. Each figure is
-that of a process of its own, which writes all records and notes when each was written; the first tenth is left out, so
-that loading counts for nothing. The ways take turns, and of all rounds the fastest counts. Memory is the most that the
-process had, and its workers together; actors of Ray are not seen. The models: the embedded one, read by sfgen itself,
-and one of the size of GPT-2 with random weights, read by transformers.
+Usage: ``python -m tests.bench.jobs [--records N] [--models tiny gpt2 gguf] [--ways NAME ...] [--rounds N]``. Each
+figure is that of a process of its own, which writes all records and notes when each was written; the first tenth is
+left out, so that loading counts for nothing. The ways take turns, and of all rounds the fastest counts. Memory is the
+most that the process had, and its workers together; actors of Ray are not seen. The models: the embedded one, read by
+sfgen itself, and two of the size of GPT-2 with random weights, one read by transformers and one by llama.cpp, from a
+GGUF file.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ SCHEMA = {
 }
 BANNED = ("the", "is", "and")
 MAX_TOKENS = 32
+MODELS = ("tiny", "gpt2", "gguf")
 EXAMPLES = "A sentence about a person. "
 
 
@@ -60,7 +62,7 @@ WAYS = {
     **{f"batches of {size}": Way("pattern", size) for size in (4, 16, 64)},
     "2 workers": Way("pattern", 1, 2),
     "2 workers, batches of 16": Way("pattern", 16, 2),
-    "Ray, 2 actors": Way("pattern", 1, 2, on_ray=True),
+    **{f"Ray, {count} actor{'s' * (count > 1)}": Way("pattern", 1, count, on_ray=True) for count in (1, 2, 4)},
     "100 patterns": Way("patterns"),
     "100 patterns, batches of 16": Way("patterns", 16),
     "a schema": Way("schema"),
@@ -109,7 +111,7 @@ def times_of_sfgen(way: Way, model: str, count: int) -> list[float]:
     if way.on_ray:
         from sfgen.integrations.ray import connected
 
-        cluster = connected("local")
+        cluster = connected("local", cpus=0.25)  # four of them leave one of two processors to read and write
         crew = cluster.__enter__()
     source = PromptList(prompts(way, count))
     run = JobRun(job, source, Kept(), way.batch_size, way.workers, strict=True, crew=crew)
@@ -210,12 +212,36 @@ def report(model: str, directory: str, names: Sequence[str], count: int, rounds:
         print(f"| {name} | {best[name]['rate']:.1f} | {ratio} | {best[name]['memory']:.0f} |", flush=True)
 
 
+def written(model: str, folder: Path) -> str:
+    """Write a model, if it is not the embedded one.
+
+    Args:
+        model: Which one.
+        folder: Where to.
+
+    Returns:
+        By what name it is loaded.
+    """
+    if model == "tiny":
+        return model
+    if model == "gguf":
+        from .gguf import subjects
+
+        return next(each.name for each in subjects(folder, sketch=False) if each.numbers == "f32")
+    from .generation_models import random_gpt2
+
+    subject, directory = random_gpt2(), str(folder / "gpt2")
+    subject.model.model.save_pretrained(directory)
+    subject.tokenizer.save_pretrained(directory)
+    return directory
+
+
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.jobs", description=__doc__.partition("\n")[0])
     parser.add_argument("--records", type=int, default=400, metavar="N", help="records of each run (default: 400)")
     parser.add_argument("--rounds", type=int, default=2, metavar="N", help="how often each is done (default: 2)")
-    parser.add_argument("--models", nargs="+", choices=["tiny", "gpt2"], default=["tiny", "gpt2"])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), metavar="NAME")
     parser.add_argument("--one", choices=list(WAYS), help=argparse.SUPPRESS)
     parser.add_argument("--directory", default="tiny", help=argparse.SUPPRESS)
@@ -228,17 +254,12 @@ def main() -> None:
     print(machine())
     with tempfile.TemporaryDirectory() as folder:
         for model in options.models:
-            directory = "tiny"
-            if model == "gpt2":
-                from .generation_models import random_gpt2
-
-                subject = random_gpt2()
-                directory = str(Path(folder, "gpt2"))
-                subject.model.model.save_pretrained(directory)
-                subject.tokenizer.save_pretrained(directory)
-            # The large model is some twenty times slower.
+            directory = written(model, Path(folder))
+            # A GGUF file is read by llama.cpp alone.
+            names = [name for name in options.ways if model != "gguf" or not WAYS[name].other]
+            # The large models are some twenty times slower.
             count = options.records if model == "tiny" else max(40, options.records // 8)
-            report(model, directory, options.ways, count, options.rounds)
+            report(model, directory, names, count, options.rounds)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -190,6 +191,26 @@ def test_nobody_answers() -> None:
     with pytest.raises(UsageError, match=r"no cluster of Ray answers at '127\.0\.0\.1:1'"), connected("127.0.0.1:1"):
         pass
     assert time.monotonic() - began < 60  # it says so at once; Ray itself waits for minutes
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400 Bad Request\r\n"])
+def test_what_listens_and_is_not_ray(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfgen.integrations.ray.cluster._ANSWER_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(said)
+                time.sleep(1)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        why = "is not Ray" if said else "timed out"
+        with pytest.raises(UsageError, match=f"no cluster of Ray answers at '{address}': .*{why}"), connected(address):
+            pass
+        thread.join()
 
 
 def test_the_journal_counts_the_dead() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import os
 import pickle
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ LOCAL = "local"
 
 _ANSWER_SECONDS = 10.0
 _BATCHES_IN_A_BLOCK = 8
+_SETTINGS = b"\x04"  # the kind of frame with which each side of HTTP/2 begins (RFC 9113), which Ray speaks
+_HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,11 @@ def _look(address: str) -> None:
     if not colon or not port.isdecimal():
         return
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS):
-            pass
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") == "0":
+                connection.sendall(_HTTP2)
+                if connection.recv(9)[3:4] != _SETTINGS:
+                    raise OSError("what listens there is not Ray")
     except (OSError, OverflowError) as error:
         raise _nobody(address, error) from None
 
