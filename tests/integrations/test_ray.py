@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,13 @@ def test_rows_of_others_keep_their_columns(cluster: RayCluster) -> None:
         assert row["text"] == texts[row["line"], row["sample"]]["text"]
 
 
+def test_four_actors_make_the_file_of_one_process(
+    ray_cluster: RayCluster, expected: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    run(PROMPTS, tmp_path / "texts.jsonl", replace(ray_cluster, cpus=0.25), actors=4)
+    assert lines_of(tmp_path / "texts.jsonl") == expected
+
+
 def test_what_the_cluster_lacks_is_told(cluster: RayCluster, tmp_path: Path) -> None:
     much = RayCluster(cpus=1000)
     with pytest.raises(UsageError, match="2 actors of 1000 ask for 2000"):
@@ -215,8 +223,8 @@ def test_what_listens_and_is_not_ray(said: bytes, monkeypatch: pytest.MonkeyPatc
 
 def test_the_journal_counts_the_dead() -> None:
     journal, keys = Journal(), [(1, 0), (2, 0), (3, 0)]
-    assert journal.start()
-    journal.loaded()
+    assert journal.start("a")
+    journal.loaded("a")
     assert journal.deaths(keys, "first") == [0, 0, 0]
     for key in keys[:2]:
         journal.begin(key, "first")
@@ -226,9 +234,15 @@ def test_the_journal_counts_the_dead() -> None:
     assert journal.deaths(keys, "third") == [0, 1, 0]  # the second has begun nothing
     journal.begin((2, 0), "third")
     assert journal.deaths(keys, "fourth") == [0, 2, 0]
-    assert [journal.start() for _ in range(4)] == [True, True, True, False]
-    journal.loaded()
-    assert journal.start()
+    assert [journal.start("a") for _ in range(4)] == [True, True, True, False]
+    journal.loaded("a")
+    assert journal.start("a")
+
+
+def test_many_actors_may_load_at_once() -> None:
+    """None of them has died."""
+    journal = Journal()
+    assert all(journal.start(f"actor {number}") for number in range(100))
 
 
 def test_rows_that_cannot_be_answered_say_why() -> None:

@@ -110,6 +110,7 @@ def shares(read: Sequence[int]) -> Any:
 
 RIGHT: dict[str, Callable[[], Any]] = {
     "accepting": lambda: np.array([False, True]),
+    "actor": lambda: "an actor",
     "banned": lambda: sfgen.BannedWords(["talk"]),
     "assignment": lambda: Assignment(_job(), Lines.of(_job()), 1),
     "automata": lambda: sfgen.BannedWords(["talk"]).automata,

@@ -29,18 +29,21 @@ class ActorTexts:
         self._assignment = assignment
         self._journal = journal
         self._process = uuid.uuid4().hex  # a restarted actor is another process
-        if not self._asked("start", default=True):
-            raise ModelError(
+        actor = self._actor()
+        if not self._asked("start", actor, default=True):
+            error = ModelError(
                 "the processes that were to load the model have died, one after the other",
                 hint="Take fewer of them: perhaps the memory does not suffice for several models.",
             )
+            self._asked("refuse", error)
+            raise error
         try:
             loaded = load(assignment.job)
             loaded.load_weights()
         except SfgenError as error:
             self._asked("refuse", error)
             raise
-        self._asked("loaded")
+        self._asked("loaded", actor)
         self._known: dict[tuple[int, int], Outcome] = {}  # of the block
         # One for all blocks: it keeps the constraints that records have of their own.
         self._texts = Texts(loaded, assignment.lines, None, self._take)
@@ -71,6 +74,14 @@ class ActorTexts:
         for slot in slots:
             self._asked("begin", slot.key, self._process)
             yield slot
+
+    def _actor(self) -> str:
+        """The actor that this process is one of; it stays the same when Ray starts it again."""
+        if self._journal is None:
+            return ""
+        import ray
+
+        return str(ray.get_runtime_context().get_actor_id())
 
     def _asked(self, method: str, *arguments: Any, default: Any = None) -> Any:
         """Ask the journal, and wait for its answer."""

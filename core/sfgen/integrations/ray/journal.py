@@ -32,20 +32,27 @@ class Journal:
     _begun: dict[Key, str] = field(default_factory=dict)  # and not done: by which process
     _by_process: defaultdict[str, set[Key]] = field(default_factory=lambda: defaultdict(set))
     _deaths: Counter[Key] = field(default_factory=Counter)
-    _starts: int = 0  # in a row, of processes that have not loaded their model yet
+    _starts: Counter[str] = field(default_factory=Counter)  # by actor: in a row, of which none has loaded the model
 
-    def start(self) -> bool:
+    def start(self, actor: str) -> bool:
         """Note that a process begins to load the model.
 
-        Returns:
-            False where too many have died so: it should give up.
-        """
-        self._starts += 1
-        return self._starts <= MOST_FAILED_STARTS and self.refusal is None
+        Args:
+            actor: The actor that it is a process of: Ray starts another one in place of each that has died.
 
-    def loaded(self) -> None:
-        """Note that a process has loaded the model."""
-        self._starts = 0
+        Returns:
+            False where too many of this actor have died so: it should give up.
+        """
+        self._starts[arguments.text("actor", actor)] += 1
+        return self._starts[actor] <= MOST_FAILED_STARTS and self.refusal is None
+
+    def loaded(self, actor: str) -> None:
+        """Note that a process has loaded the model.
+
+        Args:
+            actor: The actor that it is a process of.
+        """
+        self._starts.pop(arguments.text("actor", actor), None)
 
     def refuse(self, error: SfgenError) -> None:
         """Note that the model cannot be loaded, so that no other tries."""
