@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sfgen.models.tiny.corpus import KINDS, check_prompts_absent, corpus
@@ -97,12 +97,13 @@ class TestAnswersStandInTheirPrompts:
     @given(kind=st.sampled_from(("note_answer", "either_or", "filled_gap")), seed=seeds)
     def test_answers_in_words(self, kind: str, seed: int) -> None:
         pair = PAIRS[kind][0](Random(seed))
-        assert pair.answer.removesuffix(".") in pair.prompt
+        assert pair.answer.removesuffix(".").lower() in pair.prompt.lower()  # a word may open a sentence there
 
     @given(seed=seeds)
+    @example(seed=127)  # a noun opens the sentence
     def test_sentences_that_answer(self, seed: int) -> None:
         pair = PAIRS["answer"][0](Random(seed))
-        assert pair.answer.removesuffix(".") in pair.prompt
+        assert pair.answer.removesuffix(".").lower() in pair.prompt.lower()
 
     @given(seed=seeds)
     def test_answers_to_several_questions(self, seed: int) -> None:
