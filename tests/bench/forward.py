@@ -58,7 +58,7 @@ class Count:
 
     Args:
         tokens: The tokens written.
-        asked: SessionCursor.
+        asked: Questions.
     """
 
     tokens: int = 0

@@ -1,4 +1,4 @@
-"""SessionCursor that are answered without making a row, and ids that are not unpacked anew."""
+"""Questions that are answered without making a row, and ids that are not unpacked anew."""
 
 from __future__ import annotations
 

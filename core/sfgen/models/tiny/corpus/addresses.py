@@ -100,7 +100,7 @@ _RULES: dict[str, tuple[str, ...]] = {
         "From: <email>\nTo: <email>",
         "Contact: <email>",
         "What is your e-mail address? It is <email>.",
-        "SessionCursor about <subject>? Write to <email> or call us <when>.",
+        "Questions about <subject>? Write to <email> or call us <when>.",
         "Write an e-mail to <email>.",
         "Write to <email> for more.",
         "Send the <thing> to <name>, <email>.",

@@ -1,4 +1,4 @@
-"""SessionCursor of small talk and what is answered: the rules of :mod:`small_talk`."""
+"""Questions of small talk and what is answered: the rules of :mod:`small_talk`."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ FITTING: dict[str, tuple[str, ...]] = {
         "A little. Is there any <food>?",
     ),
 }
-"""SessionCursor about what somebody likes or is, each with the answers that fit; ``it`` is remembered."""
+"""Questions about what somebody likes or is, each with the answers that fit; ``it`` is remembered."""
 
 MORE: dict[str, tuple[str, ...]] = {
     "elder": ("mother", "father", "grandmother", "grandfather", "aunt", "uncle"),

@@ -1,4 +1,4 @@
-"""SessionCursor and answers: what the tables of :mod:`knowledge` hold, who does what where, small sums."""
+"""Questions and answers: what the tables of :mod:`knowledge` hold, who does what where, small sums."""
 
 from __future__ import annotations
 

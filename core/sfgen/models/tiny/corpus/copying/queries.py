@@ -75,7 +75,7 @@ TEMPLATES: tuple[tuple[str, str], ...] = (
         "SELECT * FROM {table} WHERE {text} = '{word}' AND {number} < {value}",
     ),
 )
-"""SessionCursor and what they ask for."""
+"""Questions and what they ask for."""
 
 HELD_BACK: tuple[tuple[str, str], ...] = (
     ("How many of the {table} have {word} as their {text}?", "SELECT count(*) FROM {table} WHERE {text} = '{word}'"),
@@ -85,7 +85,7 @@ HELD_BACK: tuple[tuple[str, str], ...] = (
     ("Find the {table} whose {number} is less than {value}.", "SELECT * FROM {table} WHERE {number} < {value}"),
     ("Please count all {table}.", "SELECT count(*) FROM {table}"),
 )
-"""SessionCursor that no training text asks, for the evaluation."""
+"""Questions that no training text asks, for the evaluation."""
 
 
 def asked(source: Words, template: tuple[str, str]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""SessionCursor about a table put together from what is wanted and on what condition, with the query of each."""
+"""Questions about a table put together from what is wanted and on what condition, with the query of each."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ class Fact(NamedTuple):
     Attributes:
         makes: How ``{a}``, whom it is said of, and ``{b}``, what is said, are drawn.
         told: Templates of the sentence.
-        first: SessionCursor whose answer is ``{a}``.
-        second: SessionCursor whose answer is ``{b}``.
-        whether: SessionCursor whose answer is yes or no.
+        first: Questions whose answer is ``{a}``.
+        second: Questions whose answer is ``{b}``.
+        whether: Questions whose answer is yes or no.
     """
 
     makes: tuple[Callable[[Words], str], Callable[[Words], str]]

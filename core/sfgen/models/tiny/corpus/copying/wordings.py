@@ -287,7 +287,7 @@ MORE_SECOND: tuple[tuple[str, ...], ...] = (
     ("Who heard from {a}?", "Whom did {a} write to?", "Tell me to whom {a} wrote."),
     ("In which place is the {a}?", "Where do I find the {a}?", "Tell me where the {a} is.", "Where is the {a} kept?"),
 )
-"""SessionCursor of each whose answer is ``{b}``."""
+"""Questions of each whose answer is ``{b}``."""
 
 FRAMES = ("{Clause}.",) * 20 + (
     "{Clause}!",
