@@ -102,10 +102,10 @@ class WholeCharacters:
             for count, runs in inside if remaining else every:
                 left = remaining - 1 if remaining else count
                 for _, _, label in runs:
-                    position = (row[label], left)
-                    if position[0] >= 0 and position not in seen:
-                        seen.add(position)
-                        waiting.append(position)
+                    pair = (row[label], left)
+                    if pair[0] >= 0 and pair not in seen:
+                        seen.add(pair)
+                        waiting.append(pair)
         return {state for state, remaining in seen if not remaining}
 
     def _read(self, state: int) -> tuple[Edge, ...]:

@@ -90,10 +90,10 @@ class _Ways:
 
     def characters(self, edge: Edge) -> Familiar:
         """What an edge reads."""
-        position = edge.source, edge.target
-        if position not in self._characters:
-            self._characters[position] = Familiar(edge.characters)
-        return self._characters[position]
+        pair = edge.source, edge.target
+        if pair not in self._characters:
+            self._characters[pair] = Familiar(edge.characters)
+        return self._characters[pair]
 
 
 def _covering(ways: _Ways) -> Iterator[str]:

@@ -112,17 +112,17 @@ class AhoCorasick:
     def _suffix(self, node: int) -> int:
         """Where the failure link of a node leads; ``~other`` if it takes the link of another node that has none yet."""
         goto, fail, known = self.goto, self._fail, self.known
-        position, byte = self._parent[node], self._byte_of[node]
-        if position == ROOT:
+        ancestor, byte = self._parent[node], self._byte_of[node]
+        if ancestor == ROOT:
             return ROOT
-        while known[position]:
-            position = fail[position]
-            child = goto.get(position << 8 | byte)
+        while known[ancestor]:
+            ancestor = fail[ancestor]
+            child = goto.get(ancestor << 8 | byte)
             if child is not None:
                 return child if known[child] else ~child
-            if position == ROOT:
+            if ancestor == ROOT:
                 return ROOT
-        return ~position
+        return ~ancestor
 
     def __len__(self) -> int:
         """The number of nodes, the root included."""
@@ -212,10 +212,10 @@ class AhoCorasick:
         """
         found: list[int] = []
         waiting = [node]
-        for position in waiting:
-            children = [self.goto.get(position << 8 | byte) for byte in range(256)] if self._inner[position] else []
+        for other in waiting:
+            children = [self.goto.get(other << 8 | byte) for byte in range(256)] if self._inner[other] else []
             waiting += [child for child in children if child is not None]
-            found += self._ends.get(position, ()) if position != node else ()
+            found += self._ends.get(other, ()) if other != node else ()
             if len(found) >= most:
                 break
         return found[:most]
@@ -343,10 +343,10 @@ class GapTrie:
         found: list[int] = []
         waiting = {node: None}
         queue = [node]
-        for position in queue:
-            queue += [child for child in self._children[position].values() if child not in waiting]
+        for other in queue:
+            queue += [child for child in self._children[other].values() if child not in waiting]
             waiting.update(dict.fromkeys(queue))
-            found += self._ends.get(position, ()) if position != node else ()
+            found += self._ends.get(other, ()) if other != node else ()
             if len(found) >= most:
                 break
         return found[:most]

@@ -239,7 +239,7 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
     """
     rules = dict[str, Expression]()
 
-    def position(expression: Expression) -> Call:
+    def as_rule(expression: Expression) -> Call:
         name = f"place {len(rules)}"  # a name that no rule has: those are other rules' keys below
         while name in grammar.rules:
             name += "'"
@@ -249,27 +249,27 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
     def read(expression: Expression) -> Expression:
         match expression:
             case Call():
-                return position(expression)
+                return as_rule(expression)
             case Concatenation(parts):
                 return Concatenation(tuple(map(read, parts)))
             case Alternation(branches) if any(_calls(expression)):
-                return Alternation(tuple(position(read(branch)) for branch in branches))
+                return Alternation(tuple(as_rule(read(branch)) for branch in branches))
             case Repeat(child, minimum, maximum):
-                return Repeat(position(read(child)), minimum, maximum)
+                return Repeat(as_rule(read(child)), minimum, maximum)
             case Series(members, separator, more):
                 return Series(
-                    tuple(Member(position(read(member.expression)), member.is_needed) for member in members),
+                    tuple(Member(as_rule(read(member.expression)), member.is_needed) for member in members),
                     separator,
-                    None if more is None else position(read(more)),
+                    None if more is None else as_rule(read(more)),
                 )
             case StateMachine(states):  # a rule for each state
-                calls = [position(NOTHING) for _ in states]
+                calls = [as_rule(NOTHING) for _ in states]
                 for call, steps in zip(calls, states, strict=True):
                     ways = [(read(each), *(() if target is None else (calls[target],))) for each, target in steps]
-                    rules[call.rule] = Alternation(tuple(position(Concatenation(way)) for way in ways))
+                    rules[call.rule] = Alternation(tuple(as_rule(Concatenation(way)) for way in ways))
                 return calls[0]
             case CountedList(opening, item, separator, closing, minimum, maximum):
-                return CountedList(opening, position(item), separator, closing, minimum, maximum)
+                return CountedList(opening, as_rule(item), separator, closing, minimum, maximum)
             case AnyOrder():
                 return read(in_one_order(expression))
             case _:

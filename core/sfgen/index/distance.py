@@ -169,16 +169,16 @@ def _has_token(
             if target < 0:
                 node = np.uintp(subtree_ends[node])
                 continue
-            position = np.uintp(target)
+            after = np.uintp(target)
             height = heights[node]
             if (
-                seen[position] != step
-                or (away[position] > height and height < 255)
-                or (not detour and away[position] + np.int64(depth) > away[state])
+                seen[after] != step
+                or (away[after] > height and height < 255)
+                or (not detour and away[after] + np.int64(depth) > away[state])
             ):
                 node = np.uintp(subtree_ends[node])
                 continue
-            if away[position] == 0 and first_tokens[node] < 0x80000000:
+            if away[after] == 0 and first_tokens[node] < 0x80000000:
                 return True
             stack[depth] = target
             node += np.uintp(1)

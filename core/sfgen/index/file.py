@@ -142,7 +142,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
     index.adopt_rows(
         StoredRows(
             file,
-            len(header.encoded) + header.sizes.positions["rows"][0],
+            len(header.encoded) + header.sizes.offsets["rows"][0],
             header.sizes.tokens,
             row_of_state=arrays["row_of_state"].astype(np.int32, copy=False),
             counts=arrays["counts"].astype(np.int32, copy=False),

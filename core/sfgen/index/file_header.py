@@ -95,7 +95,7 @@ class Sizes(NamedTuple):
         return per_state | per_row | others
 
     @property
-    def positions(self) -> dict[str, tuple[int, int]]:
+    def offsets(self) -> dict[str, tuple[int, int]]:
         """The first byte of each array after the header, and its end."""
         lengths = [prod(self.shapes[name]) * NUMPY_DTYPES[dtype].itemsize for name, dtype in DTYPES.items()]
         return dict(zip(DTYPES, pairwise(accumulate(lengths, initial=0)), strict=True))
@@ -124,7 +124,7 @@ class Header(NamedTuple):
 def _encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
     """The bytes of a header, the length before it included."""
     tensors = {
-        name: {"dtype": dtype, "shape": sizes.shapes[name], "data_offsets": sizes.positions[name]}
+        name: {"dtype": dtype, "shape": sizes.shapes[name], "data_offsets": sizes.offsets[name]}
         for name, dtype in DTYPES.items()
     }
     text = json.dumps({"__metadata__": dict(metadata), **tensors}, separators=(",", ":")).encode()

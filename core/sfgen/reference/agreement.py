@@ -38,12 +38,12 @@ def disagreement(machine: Machine, symbols: list[Ranges], tree: Node) -> str | N
     start: tuple[int | None, frozenset[int]] = (machine.start, pattern.start)
     seen, queue = {start}, deque([(start, "")])
     while queue:
-        (state, positions), text = queue.popleft()
-        if (state in machine.finals) != (END in positions):
+        (state, active), text = queue.popleft()
+        if (state in machine.finals) != (END in active):
             return text
         for letter, key in zip(letters, keys, strict=True):
             target = None if state is None else machine.delta[state].get(key)
-            pair = target, pattern.after(positions, letter)
+            pair = target, pattern.after(active, letter)
             if pair not in seen and (target is not None or pair[1]):
                 seen.add(pair)
                 queue.append((pair, text + letter))
@@ -73,32 +73,32 @@ class PatternStates:
         self._next: list[list[int]] = [[]]
         self.start = self._closed([self._add(tree, END)])
 
-    def after(self, positions: frozenset[int], letter: str) -> frozenset[int]:
+    def after(self, states: frozenset[int], letter: str) -> frozenset[int]:
         """Return the states after a character.
 
         Args:
-            positions: The states before it.
+            states: The states before it.
             letter: The character.
         """
         code = ord(letter)
         return self._closed(
             target
-            for position in positions
-            if any(first <= code <= last for first, last in self._reads[position] or ())
-            for target in self._next[position]
+            for state in states
+            if any(first <= code <= last for first, last in self._reads[state] or ())
+            for target in self._next[state]
         )
 
-    def _closed(self, positions: Iterable[int]) -> frozenset[int]:
+    def _closed(self, states: Iterable[int]) -> frozenset[int]:
         """These states; in place of those that read nothing, those behind them."""
-        seen = set(positions)
+        seen = set(states)
         waiting = list(seen)
         while waiting:
-            position = waiting.pop()
-            if self._reads[position] is None:
-                new = [target for target in self._next[position] if target not in seen]
+            state = waiting.pop()
+            if self._reads[state] is None:
+                new = [target for target in self._next[state] if target not in seen]
                 seen.update(new)
                 waiting += new
-        return frozenset(position for position in seen if self._reads[position] is not None)
+        return frozenset(state for state in seen if self._reads[state] is not None)
 
     def _add(self, node: Node, after: int) -> int:
         """Add the states of ``node``, which lead to ``after``; the one where it begins."""

@@ -68,19 +68,17 @@ def _from_object(path: Path, pairs: _Object) -> list[bytes | None]:
     strings: dict[int, str] = {}
     seen: set[str] = set()
     for string, token_id in (pair for _, pair in _at_least_one(path, pairs)):
-        position = f"$[{json.dumps(string, ensure_ascii=not _is_text(string))}]"
+        where = f"$[{json.dumps(string, ensure_ascii=not _is_text(string))}]"
         if isinstance(token_id, bool) or not isinstance(token_id, int):
-            raise VocabularyError(f"{path}: {position} is {_kind(token_id)}, and must be a token id", hint=_SHAPE)
+            raise VocabularyError(f"{path}: {where} is {_kind(token_id)}, and must be a token id", hint=_SHAPE)
         if not 0 <= token_id <= _LARGEST_ID:
-            raise VocabularyError(f"{path}: {position} is {token_id:.6g}, and an id is between 0 and {_LARGEST_ID}")
+            raise VocabularyError(f"{path}: {where} is {token_id:.6g}, and an id is between 0 and {_LARGEST_ID}")
         if string in seen:
-            raise VocabularyError(f"{path}: {position} occurs twice", hint="Give each token once")
+            raise VocabularyError(f"{path}: {where} occurs twice", hint="Give each token once")
         if token_id in strings:
             other = json.dumps(strings[token_id])
-            raise VocabularyError(
-                f"{path}: {position} has the id {token_id}, and so has {other}", hint="Ids are unique"
-            )
-        _token(path, position, string)
+            raise VocabularyError(f"{path}: {where} has the id {token_id}, and so has {other}", hint="Ids are unique")
+        _token(path, where, string)
         seen.add(string)
         strings[token_id] = string
     return [strings[token_id].encode() or None if token_id in strings else None for token_id in range(max(strings) + 1)]
@@ -92,12 +90,12 @@ def _at_least_one(path: Path, items: list[Any]) -> enumerate[Any]:
     return enumerate(items)
 
 
-def _token(path: Path, position: str, token: Any) -> bytes:
+def _token(path: Path, where: str, token: Any) -> bytes:
     if not isinstance(token, str):
-        raise VocabularyError(f"{path}: {position} is {_kind(token)}, and must be a string", hint=_SHAPE)
+        raise VocabularyError(f"{path}: {where} is {_kind(token)}, and must be a string", hint=_SHAPE)
     if not _is_text(token):
         raise VocabularyError(
-            f"{path}: {position} has half of a surrogate pair, which is not text",
+            f"{path}: {where} has half of a surrogate pair, which is not text",
             hint="Bytes that are no text cannot be written in this file; pass them to Vocabulary(tokens) from Python",
         )
     return token.encode()
