@@ -110,12 +110,29 @@ class SchemaError(SfgenError):
         pointer: Where: a JSON pointer into the schema, ``""`` for the whole; ``None`` if it has no one position.
         details: Lines that show where.
         hint: What to write instead.
+        origin: The name of the file or the URI that it is in; empty if it is in none.
+        position: The line and the column there, both from 1; ``None``: it did not come as text.
+
+    Attributes:
+        fault: The reason as it was given.
+        reason: The same behind its origin and position.
     """
 
     def __init__(
-        self, reason: str, pointer: str | None = None, *, details: tuple[str, ...] = (), hint: str = ""
+        self,
+        reason: str,
+        pointer: str | None = None,
+        *,
+        details: tuple[str, ...] = (),
+        hint: str = "",
+        origin: str = "",
+        position: tuple[int, int] | None = None,
     ) -> None:
-        self.reason = reason
+        found = [origin] if origin else []
+        if position is not None:
+            found.append("line {}, column {}".format(*position))
+        self.fault, self.origin, self.position = reason, origin, position
+        self.reason = reason = f"{', '.join(found)}: {reason}" if found else reason
         self.pointer = pointer
         where = "" if pointer is None else f" at {pointer or 'the top'}"
         super().__init__(f"schema: {reason}{where}", details=details, hint=hint)

@@ -53,10 +53,9 @@ class SourceFile:
         where = positions(self.text) if self.text else None
         offset = where.offset(pointer, of_name=of_name) if where else None
         if where is None or offset is None:
-            return kind(f"{self.name}: {reason}" if self.name else reason, pointer, hint=hint)
-        line, column = where.lines.position(offset)
-        found = ", ".join([*([self.name] if self.name else []), f"line {line}, column {column}"])
-        return kind(f"{found}: {reason}", pointer, details=where.lines.caret(offset), hint=hint)
+            return kind(reason, pointer, hint=hint, origin=self.name)
+        position, details = where.lines.position(offset), where.lines.caret(offset)
+        return kind(reason, pointer, details=details, hint=hint, origin=self.name, position=position)
 
 
 @dataclass(frozen=True)

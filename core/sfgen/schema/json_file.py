@@ -53,12 +53,10 @@ def json_of(data: str | bytes, name: str = "") -> tuple[Any, str]:
         SchemaTooLarge: It passes a limit.
     """
     if len(data) > MAX_BYTES:
-        where = f"{name}: " if name else ""
-        raise SchemaTooLarge(f"{where}its text passes the limit of {MAX_BYTES:,} bytes")
+        raise SchemaTooLarge(f"its text passes the limit of {MAX_BYTES:,} bytes", origin=name)
     try:
         text = decoded(data)
         return parse(data), text
     except NotJsonError as error:
-        where = ", ".join([*([name] if name else []), "line {}, column {}".format(*error.position)])
         kind = SchemaTooLarge if isinstance(error, JsonLimitError) else SchemaError
-        raise kind(f"{where}: {error.reason}", details=error.details) from None
+        raise kind(error.reason, details=error.details, origin=name, position=error.position) from None

@@ -22,8 +22,6 @@ from sfgen.template.parts import Constraint
 from sfgen.template.syntax import Hole, items_of
 
 _GRAMMAR_FILES = (".gbnf", ".lark")
-_PLACE = re.compile(r"line (\d+), column (\d+): ")
-"""How an error about a schema's text begins."""
 
 
 class Holes:
@@ -81,7 +79,8 @@ class Holes:
 
     def _schema(self, hole: Hole) -> JsonSchema:
         argument = hole.argument
-        is_file = not _is_json(argument) and (is_file_name(argument) or os.path.isfile(self._path(argument)))
+        is_text = argument.startswith("{") or argument in ("true", "false")
+        is_file = not is_text and (is_file_name(argument) or os.path.isfile(self._path(argument)))
         schema = JsonSchema(Path(self._path(argument)) if is_file else argument)
         _ = schema.network  # tells what is wrong with it
         return schema
@@ -108,12 +107,11 @@ class Holes:
         hint = error.hint
         if isinstance(hint, ParameterText) and "schema_dir" in hint.parameters:  # no hole has one
             hint = 'Copy it into this document, under "$defs".'
-        place = _PLACE.match(error.reason) if _is_json(hole.argument) else None
-        if place is None:
+        if error.position is None or error.origin:
             return self._error(hole, error.message, None, hint, error.details)
-        line, column = map(int, place.groups())
+        line, column = error.position
         begin = sum(len(each) + 1 for each in hole.argument.split("\n")[: line - 1])
-        return self._error(hole, f"schema: {error.reason[place.end() :]}", begin + column - 1, hint)
+        return self._error(hole, f"schema: {error.fault}", begin + column - 1, hint)
 
     def _content(self, path: str) -> str:
         try:
@@ -133,10 +131,6 @@ class Holes:
         error = TemplateError(reason, self._text, at, hint=hint, origin=self._origin)
         error.details += details
         return error
-
-
-def _is_json(argument: str) -> bool:
-    return argument.startswith("{") or argument in ("true", "false")
 
 
 def any_text(until: str | None, most: int | None) -> Dfa:
