@@ -239,6 +239,16 @@ def test_the_journal_counts_the_dead() -> None:
     assert journal.start("a")
 
 
+def test_the_first_reason_stays() -> None:
+    """Those who are told to give up say so as well, and do not know why."""
+    journal, first = Journal(), ModelError("cannot load it")
+    assert journal.start("a")
+    journal.refuse(first)
+    assert not journal.start("b")
+    journal.refuse(ModelError("others have died"))
+    assert journal.why() is first
+
+
 def test_many_actors_may_load_at_once() -> None:
     """None of them has died."""
     journal = Journal()

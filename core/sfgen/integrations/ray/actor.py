@@ -30,14 +30,12 @@ class ActorTexts:
         self._journal = journal
         self._process = uuid.uuid4().hex  # a restarted actor is another process
         actor = self._actor()
-        if not self._asked("start", actor, default=True):
-            error = ModelError(
-                "the processes that were to load the model have died, one after the other",
-                hint="Take fewer of them: perhaps the memory does not suffice for several models.",
-            )
-            self._asked("refuse", error)
-            raise error
         try:
+            if not self._asked("start", actor, default=True):
+                raise ModelError(
+                    "the processes that were to load the model have died, one after the other",
+                    hint="Take fewer of them: perhaps the memory does not suffice for several models.",
+                )
             loaded = load(assignment.job)
             loaded.load_weights()
         except SfgenError as error:

@@ -114,7 +114,7 @@ def _look(address: str) -> None:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection:
             if os.environ.get("RAY_USE_TLS", "0") == "0":
                 connection.sendall(_HTTP2)
-                if connection.recv(9)[3:4] != _SETTINGS:
+                if connection.makefile("rb").read(9)[3:4] != _SETTINGS:
                     raise OSError("what listens there is not Ray")
     except (OSError, OverflowError) as error:
         raise _nobody(address, error) from None
@@ -167,8 +167,7 @@ class RayCrew:
             blocks.append(ray.put(pyarrow.table({"slot": pyarrow.array(data, pyarrow.large_binary())})))
         if not blocks:
             return
-        ray.data.DataContext.get_current().enable_progress_bars = False
-        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what goes wrong is told as an error
+        be_quiet()
         journal = open_journal()
         outcomes = ray.data.from_arrow_refs(blocks).map_batches(
             _Places,
@@ -190,6 +189,16 @@ class RayCrew:
             raise
         except Exception as error:  # of Ray, which has its own for what an actor raises
             raise failure_of(error, journal) from error
+
+
+def be_quiet() -> None:
+    """Keep Ray Data from telling its progress; what goes wrong is told as an error.
+
+    Raises:
+        ModelError: Ray is not installed.
+    """
+    installed_ray().data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
 
 
 def failure_of(error: Exception, journal: Any) -> SfgenError:

@@ -55,8 +55,8 @@ class Journal:
         self._starts.pop(arguments.text("actor", actor), None)
 
     def refuse(self, error: SfgenError) -> None:
-        """Note that the model cannot be loaded, so that no other tries."""
-        self.refusal = error
+        """Note that the model cannot be loaded, so that no other tries; the first reason stays."""
+        self.refusal = self.refusal or error
 
     def why(self) -> SfgenError | None:
         """Return why the model cannot be loaded, or ``None``."""

@@ -49,11 +49,7 @@ class SfgenPredictor:
     """
 
     def __init__(self, job: Job, batch_size: int = 1, journal: object | None = None) -> None:
-        if arguments.instance("job", job, Job).spec is None:
-            raise UsageError(
-                "processes of Ray cannot be sent a model that is loaded: each loads its own",
-                hint="Name the model, or give an sfgen.ModelSpec.",
-            )
+        check_model_is_named(job)
         batch_size = arguments.whole_number("batch_size", batch_size, least=1)
         self._lines = Lines.of(job)
         if journal is not None:
@@ -106,6 +102,19 @@ class SfgenPredictor:
             prompt = record_of(number, {name: columns[name][row] for name in OUR_KEYS if name in columns})
             found += [(row, slot) for slot in self._lines.slots([prompt])]
         return found
+
+
+def check_model_is_named(job: Job) -> None:
+    """Refuse a job with a loaded model.
+
+    Raises:
+        UsageError: It has one, or it is no job.
+    """
+    if arguments.instance("job", job, Job).spec is None:
+        raise UsageError(
+            "processes of Ray cannot be sent a model that is loaded: each loads its own",
+            hint="Name the model, or give an sfgen.ModelSpec.",
+        )
 
 
 def _plain(name: str, values: Any) -> list[Any]:

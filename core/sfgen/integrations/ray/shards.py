@@ -9,7 +9,6 @@ driver has left half done is made again.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -17,10 +16,10 @@ from typing import Any
 
 from sfgen import arguments
 from sfgen.errors import ForeignOutput, InputError, OutputError, UsageError
-from sfgen.integrations.ray.cluster import RayCluster, check_cluster, failure_of
+from sfgen.integrations.ray.cluster import RayCluster, be_quiet, check_cluster, failure_of
 from sfgen.integrations.ray.installed import installed_ray
 from sfgen.integrations.ray.journal import open_journal
-from sfgen.integrations.ray.predictor import SfgenPredictor
+from sfgen.integrations.ray.predictor import SfgenPredictor, check_model_is_named
 from sfgen.jobs.job import Job
 from sfgen.jobs.lines import Lines
 from sfgen.jobs.prompt_record import record_of
@@ -57,11 +56,7 @@ def write_shards(
         ModelError: The model cannot be loaded there, or Ray has given up.
     """
     arguments.instance("cluster", cluster, RayCluster)
-    if arguments.instance("job", job, Job).spec is None:
-        raise UsageError(
-            "processes of Ray cannot be sent a model that is loaded: each loads its own",
-            hint="Name the model, or give an sfgen.ModelSpec.",
-        )
+    check_model_is_named(job)
     actors = arguments.whole_number("actors", actors, least=1)
     batch_size = arguments.whole_number("batch_size", batch_size, least=1)
     prompts, folder = arguments.path("prompts", prompts), arguments.path("output", output).absolute()
@@ -76,8 +71,7 @@ def write_shards(
     checkpoints = ray.data.checkpoint.CheckpointConfig("line", str(folder / _DONE), delete_checkpoint_on_success=False)
     checkpoints.checkpoint_actor_pool_max_size = 1
     context.checkpoint_config = checkpoints
-    context.enable_progress_bars = False
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what goes wrong is told as an error
+    be_quiet()
     try:
         rows = ray.data.read_datasource(_shard_source([str(file.absolute()) for file in files]), num_cpus=_TASK_CPUS)
         rows.map_batches(
