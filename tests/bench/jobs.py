@@ -82,8 +82,8 @@ def one_of_many(number: int) -> str:
     Args:
         number: From 0 to 103; each has another pattern.
     """
-    letters = "".join(letter for letter in string.ascii_uppercase if letter != string.ascii_uppercase[number % 26])
-    digits = "".join(digit for digit in "123456789" if digit != "6789"[number // 26])
+    letters = string.ascii_uppercase.replace(string.ascii_uppercase[number % 26], "")
+    digits = "123456789".replace("6789"[number // 26], "")
     return PATTERN.replace("[A-Z]", f"[{letters}]", 1).replace("[1-9]", f"[{digits}]", 1)
 
 

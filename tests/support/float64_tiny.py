@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from sfgen.models.separate_rows import SeparateRows
 from sfgen.models.tiny import DIRECTORY
-from sfgen.models.tiny.batch import TinyBatch
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.tiny.network import Layer, Network
-from sfgen.models.tiny.session import TinySession
-from sfgen.protocols import Batch
 
 Weights = TypeVar("Weights", Layer, Network)
 
@@ -21,18 +18,10 @@ Weights = TypeVar("Weights", Layer, Network)
 class Float64Tiny(TinyModel):
     """The embedded model with its weights in float64."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    @cached_property
+    def network(self) -> Network:
         network = Network.from_directory(DIRECTORY)
-        self.network = replace(_in_float64(network), layers=tuple(map(_in_float64, network.layers)))
-
-    def session(self) -> TinySession:
-        return TinySession(self.network, self.context_length, name=self.name)
-
-    def batch(self, rows: int) -> Batch:
-        if rows == 1:
-            return SeparateRows(self, rows)
-        return TinyBatch(lambda: self.network, rows, self.context_length, name=self.name)
+        return replace(_in_float64(network), layers=tuple(map(_in_float64, network.layers)))
 
 
 def _in_float64(weights: Weights) -> Weights:

@@ -89,7 +89,7 @@ class TinyModel:
 
     def session(self) -> TinySession:
         """Return a new, empty session, reading the weights the first time."""
-        return TinySession(self._network, self.context_length, name=self.name)
+        return TinySession(self.network, self.context_length, name=self.name)
 
     def batch(self, rows: int) -> Batch:
         """Return a new batch of empty rows, which share forward passes.
@@ -105,8 +105,9 @@ class TinyModel:
         rows = arguments.whole_number("rows", rows, least=1)
         if rows == 1:  # as a session, to the last bit
             return SeparateRows(self, rows)
-        return TinyBatch(lambda: self._network, rows, self.context_length, name=self.name)
+        return TinyBatch(lambda: self.network, rows, self.context_length, name=self.name)
 
     @cached_property
-    def _network(self) -> Network:
+    def network(self) -> Network:
+        """The weights, read when they are first asked for."""
         return Network.from_directory(self._directory)
