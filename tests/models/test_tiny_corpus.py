@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -105,6 +106,11 @@ class TestCorpus:
             for n in (1, 2)
         ]
         assert runs[0].stdout == runs[1].stdout
+
+    def test_it_is_what_the_weights_were_trained_on(self) -> None:
+        """A corpus is changed when the weights are made anew, and the digest with it; a rename once changed a word."""
+        digest = sha256("\0".join(corpus(0, 20_000)).encode()).hexdigest()
+        assert digest[:16] == "86f86eed1969588e"
 
     def test_other_seed_other_documents(self) -> None:
         assert corpus(1, 50) != corpus(2, 50)
