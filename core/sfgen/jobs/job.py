@@ -75,7 +75,7 @@ class Job:
         if self.is_chat and config.heal:
             raise UsageError(
                 ParameterText(
-                    "chat and heal cannot be used together: a template writes the end of a chat", "chat", "heal"
+                    "chat and heal cannot be used together: a template writes where the prompt ends", "chat", "heal"
                 ),
                 hint=ParameterText("Leave heal out.", "heal"),
             )
