@@ -14,7 +14,7 @@ from sfgen.errors import SfgenError
 from sfgen_cli.shell import completion, process, usage
 from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.output import CannotWrite, ReaderGone, complain
-from sfgen_cli.shell.typer_internals import NoArgsIsHelpError, UsageError, commands_of
+from sfgen_cli.shell.typer_internals import NoArgsIsHelpError, UsageError, command_of, commands_of
 
 _ANSWERING = "check"  # the command whose exit code 1 is an answer, as grep's, so that what failed has 2
 
@@ -45,7 +45,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         from sfgen_cli.app import app
 
         completion.prepare()
-        code = app(args=list(given), prog_name="sfgen", standalone_mode=False)
+        code = command_of(app)(args=list(given), prog_name="sfgen", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
         if code == ExitCode.INTERRUPTED:  # what Typer makes of Ctrl-C

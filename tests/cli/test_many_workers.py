@@ -43,8 +43,7 @@ def begun(prompts: Path, output: Path, *more: str) -> subprocess.Popen[bytes]:
 def has_grown(output: Path, process: subprocess.Popen[bytes], size: int) -> list[int]:
     """Wait until so much is written; the workers then, or none if the run was over before."""
     while process.poll() is None:
-        found = workers_of(process.pid)
-        if found and output.exists() and output.stat().st_size > size:
+        if output.exists() and output.stat().st_size > size and (found := workers_of(process.pid)):
             return found
         time.sleep(0.005)
     return []

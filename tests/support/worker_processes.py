@@ -7,19 +7,18 @@ from pathlib import Path
 
 
 def workers_of(parent: int) -> list[int]:
-    """The processes that a process has begun as workers."""
+    """The processes that a process has begun as workers, the oldest first."""
     found = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
         try:
-            command = (folder / "cmdline").read_bytes()
-            parents = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent and b"sfgen.jobs.worker" in (folder / "cmdline").read_bytes():
+                found.append((int(fields[19]), int(folder.name)))  # when it began, and its number
         except OSError:  # it has ended
             continue
-        if b"sfgen.jobs.worker" in command and int(parents) == parent:
-            found.append(int(folder.name))
-    return found
+    return [process for _, process in sorted(found)]
 
 
 def gone(processes: list[int], *, seconds: float = 10.0) -> bool:

@@ -6,6 +6,7 @@ shells have names with an underscore, so pyproject.toml allows the versions of T
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "TyperGroup",
     "TyperOption",
     "UsageError",
+    "command_of",
     "commands_of",
     "completion_script",
     "get_current_context",
@@ -33,9 +35,18 @@ __all__ = [
 ]
 
 
+@cache
+def command_of(app: typer.Typer) -> Any:
+    """Return an application as the command that it is, with all options read from signatures.
+
+    Typer would read them anew for each run, and for each look at them.
+    """
+    return typer.main.get_command(app)
+
+
 def commands_of(app: typer.Typer) -> dict[str, Any]:
     """Return the commands of an application by their names."""
-    return getattr(typer.main.get_command(app), "commands", {})
+    return getattr(command_of(app), "commands", {})
 
 
 def prepare_completion() -> None:

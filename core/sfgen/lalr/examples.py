@@ -58,6 +58,10 @@ class _Derivations:
         for number, rule in enumerate(self._rules):
             self._by_nonterminal.setdefault(rule.nonterminal, []).append(number)
         self._least = self._shortest_rules()
+        self._usable = {
+            nonterminal: [rule for rule in rules if self._has_text(rule)]
+            for nonterminal, rules in self._by_nonterminal.items()
+        }
         self._from_start = self._ways_from_start()
 
     @property
@@ -130,8 +134,7 @@ class _Derivations:
             if symbol >= 0:
                 found.append(symbol)
                 continue
-            rules = [rule for rule in self._by_nonterminal[-1 - symbol] if self._has_text(rule)]
-            rule = chance.choice(rules) if depth < _DEPTH else self._least[-1 - symbol][1]
+            rule = chance.choice(self._usable[-1 - symbol]) if depth < _DEPTH else self._least[-1 - symbol][1]
             waiting += [(each, depth + 1) for each in reversed(self._rules[rule].symbols)]
         return found
 
@@ -145,6 +148,7 @@ class _Writer:
         self._rows: list[list[int]] = reader.lexer.step.tolist()
         classes = reader.lexer.byte_classes.tobytes()
         self._labels = sorted({(_nicest(classes, label), label) for label in set(classes)})
+        self._known_endings: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
 
     def text(self, terminals: Sequence[int]) -> str | None:
         """A short text that the lexer reads as some terminals; ``None`` where none was found."""
@@ -168,20 +172,33 @@ class _Writer:
 
     def _lexeme(self, control: int, node: int, terminal: int, following: int) -> tuple[bytes, int] | None:
         """The shortest bytes behind which a terminal ends and another one can come, and the control there."""
-        seen, waiting = {control}, deque([(control, b"")])
-        while waiting:
-            current, text = waiting.popleft()
-            for ended, promise in self._reader.commits_of(current):
-                if ended == terminal:
-                    gap = self._reader.control_at(node, promise)
-                    if gap != NO_STATE and self._reach[gap, following]:
-                        return text, gap
-            for (_, byte), label in self._labels:
-                after = self._rows[current][label]
-                if after != NO_STATE and after not in seen and self._reach[after, terminal]:
-                    seen.add(after)
-                    waiting.append((after, text + bytes([byte])))
+        for text, promise in self._endings(control, terminal):
+            gap = self._reader.control_at(node, promise)
+            if gap != NO_STATE and self._reach[gap, following]:
+                return text, gap
         return None
+
+    def _endings(self, control: int, terminal: int) -> list[tuple[bytes, int]]:
+        """The shortest bytes behind which a terminal ends, for each promise that it can end with; the shortest first.
+
+        They are found once: what stands on the parser's stack changes nothing about them.
+        """
+        key = control, terminal
+        if key not in self._known_endings:
+            found: dict[int, bytes] = {}
+            seen, waiting = {control}, deque([(control, b"")])
+            while waiting:
+                current, text = waiting.popleft()
+                for ended, promise in self._reader.commits_of(current):
+                    if ended == terminal:
+                        found.setdefault(promise, text)
+                for (_, byte), label in self._labels:
+                    after = self._rows[current][label]
+                    if after != NO_STATE and after not in seen and self._reach[after, terminal]:
+                        seen.add(after)
+                        waiting.append((after, text + bytes([byte])))
+            self._known_endings[key] = [(text, promise) for promise, text in found.items()]
+        return self._known_endings[key]
 
 
 def _nicest(classes: bytes, label: int) -> tuple[int, int]:
