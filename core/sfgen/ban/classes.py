@@ -100,15 +100,53 @@ def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int3
     Returns:
         Int32 ``[texts]``. The numbers are not those of :func:`character_classes`, which looks at every character.
     """
-    keys: Iterable[Hashable]
     if automata.pattern_automata is None:
-        seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
-        keys = (tuple([seen[character] for character in text]) for text in texts)
+        labels = _labels_by_words(automata, tuple(texts))
     else:
-        labels = character_classes(automata, False).labels
-        keys = (tuple([labels.number(ord(character)) for character in text]) for text in texts)
+        by_character = character_classes(automata, False).labels
+        numbers: dict[Hashable, int] = {}
+        keys = (tuple([by_character.number(ord(character)) for character in text]) for text in texts)
+        labels = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
+    return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+
+def _labels_by_words(automata: BanAutomata, texts: tuple[str, ...]) -> NDArray[np.int32]:
+    """What the words of a ban make of texts; a number may be left out."""
+    unseen = _unseen_texts(texts, automata.ignore_case, automata.normalize)
+    seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
+    labels, numbers = unseen.labels.copy(), dict(unseen.numbers)
+    for position in {position for piece in seen.alphabet for position in unseen.made_of.get(piece, ())}:
+        key = tuple([seen[character] for character in texts[position]])
+        labels[position] = numbers.setdefault(key, len(numbers))
+    return labels
+
+
+class _UnseenTexts(NamedTuple):
+    """Texts as a ban without words would see them.
+
+    Args:
+        labels: The class of each text, int32.
+        numbers: What these classes are.
+        made_of: For each folded character the texts that are read as it, or as others and it: their positions.
+    """
+
+    labels: NDArray[np.int32]
+    numbers: dict[Hashable, int]
+    made_of: dict[str, list[int]]
+
+
+@lru_cache(maxsize=4)
+def _unseen_texts(texts: tuple[str, ...], ignore_case: bool, normalize: bool) -> _UnseenTexts:
+    """The classes of texts that depend on no word; the last few are cached, for the bans to come."""
+    seen, table = Seen((), ignore_case, normalize), reading_table(ignore_case, normalize)
     numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
+    labels = [numbers.setdefault(tuple([seen[letter] for letter in text]), len(numbers)) for text in texts]
+    made_of: defaultdict[str, list[int]] = defaultdict(list)
+    for position, text in enumerate(texts):
+        for letter in text:
+            for unit in (*table[letter].units, *table[letter].others):
+                made_of[unit.character].append(position)
+    return _UnseenTexts(np.array(labels, dtype=np.int32), numbers, dict(made_of))
 
 
 _SeenUnit: TypeAlias = int | tuple[str, bool]
