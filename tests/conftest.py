@@ -20,7 +20,8 @@ from sfgen_cli.shell.once import DEMONSTRATION
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch in processes that tests start: as in `one_torch_thread`
+# Of torch. For models this small, threads cost more than they bring: on a busy machine seventy times more.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 register_profiles()
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -41,24 +42,6 @@ def told_already(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
         yield
-
-
-@pytest.fixture(autouse=True)
-def small_models(request: pytest.FixtureRequest) -> None:
-    """Tests that use torch use one thread of it."""
-    if request.node.get_closest_marker("torch"):
-        request.getfixturevalue("one_torch_thread")
-
-
-@pytest.fixture(scope="session")
-def one_torch_thread() -> Iterator[None]:
-    """For models this small, threads cost more than they bring: on a busy machine seventy times more."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")
@@ -117,10 +100,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Set the markers; with ``--quick``, leave out tests with one, and keep a few parameters of each other test."""
-    for item in items:
-        for marker in markers_of(item):
-            item.add_marker(marker)
+    """Set the markers, where something is chosen by them.
+
+    With ``--quick``, tests with a marker are left out, and of each other test a few parameters are kept.
+    """
+    if config.getoption("--quick") or config.getoption("markexpr"):
+        for item in items:
+            for marker in markers_of(item):
+                item.add_marker(marker)
     if config.getoption("--quick"):
         light = [item for item in items if not any(item.get_closest_marker(marker) for marker in MARKERS)]
         kept = set(spread_over_parameters(light))

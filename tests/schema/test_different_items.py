@@ -297,3 +297,23 @@ def test_a_spread_is_that_of_all_texts() -> None:
                 if lengths:
                     most = max(most, sorted(lengths)[min(number, len(lengths)) - 1] - min(lengths))
             assert spread(dfa, number) == most, (pattern, number)
+
+
+def test_items_of_many_states_are_refused_before_all_of_them_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer repetitions of a rule in itself may do; none of what is written then is wrong."""
+    tree = {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}, "b": _SMALL}, "additionalProperties": False}
+    schema = {"type": "array", "uniqueItems": True, "items": {"$ref": "#/$defs/tree"}, "$defs": {"tree": tree}}
+    whole = _depths(schema)
+    monkeypatch.setattr("sfgen.schema.one_form.MOST_STATES", 60)
+    fewer = _depths(schema)
+    assert 0 < len(fewer) < len(whole)
+    monkeypatch.setattr("sfgen.schema.one_form.MOST_STATES", 5)
+    with pytest.raises(SchemaError, match="uniqueItems is not supported for items as large as these"):
+        _depths(schema)
+
+
+def _depths(schema: Any) -> set[int]:
+    """How deep the objects are that a single item may be."""
+    constraint = JsonSchema({**schema, "minItems": 1, "maxItems": 2}, spacing="compact")
+    texts = ["[" + '{"a":' * depth + "{}" + "}" * depth + "]" for depth in range(5)]
+    return {depth for depth, text in enumerate(texts) if constraint.accepts(text)}

@@ -53,6 +53,13 @@ MAX_DEPTH = 40
 MOST_REPEATS = 2
 """How often arrays and objects may stand in others of their rule there; where that is too large, less often."""
 
+MOST_STATES = 200_000
+"""The most states of the automata of all that stands in an item; where there are more, rules are repeated less often.
+
+It is twice what the largest automaton may have. OpenAPI 3.0, whose parameters are too large in the end, was refused
+after 30 seconds without it.
+"""
+
 _LISTED = 64
 """The most items that are told apart one by one in arrays that stand in items that must differ too."""
 
@@ -84,6 +91,7 @@ class OneForm:
         self._peers = _peers(outlines, list(items))
         self._inner: dict[str, frozenset[str]] = {}
         self._repeats = MOST_REPEATS
+        self._states = 0
         self._made: dict[_Place, Expression] = {}
         self.is_narrowed = False
         """Whether arrays or objects were left out that are valid."""
@@ -102,8 +110,9 @@ class OneForm:
         for repeats in range(MOST_REPEATS if is_recursive else 0, -1, -1):
             self._repeats = repeats
             self._made.clear()
+            self._states = 0
             try:
-                return regular_automaton(rule, self._expression(rule, ()))
+                return self._regular(rule, self._expression(rule, ()))
             except GrammarTooLarge:
                 self.is_narrowed = True
         raise SchemaTooLarge(
@@ -156,9 +165,17 @@ class OneForm:
                 else:
                     expression = self._object(limits, outline, tails)
                 # Made minimal at each level: copies of what is inside would double with each.
-                return Leaf(regular_automaton(rule, self._inlined(expression, tails.rules, inside)))
+                return Leaf(self._regular(rule, self._inlined(expression, tails.rules, inside)))
         assert outline.expression is not None  # null, or a boolean
         return outline.expression
+
+    def _regular(self, rule: str, expression: Expression) -> Dfa:
+        """The automaton of an expression; those of one item are counted together."""
+        found = regular_automaton(rule, expression)
+        self._states += len(found)
+        if self._states > MOST_STATES:
+            raise GrammarTooLarge(rule, f"{MOST_STATES:,} states of what stands in it")
+        return found
 
     def _values(self, values: Iterable[Any], outline: Outline) -> Expression:
         """The texts of values that the schema names."""
@@ -174,7 +191,7 @@ class OneForm:
     def _array(self, limits: ArrayLimits, outline: Outline, tails: Tails, around: tuple[str, ...]) -> Expression:
         rules = {part.label: part.rule for part in outline.parts}
         if limits.are_unique:
-            automata = {rule: regular_automaton(rule, self._expression(rule, around)) for rule in rules.values()}
+            automata = {rule: self._regular(rule, self._expression(rule, around)) for rule in rules.values()}
             different = [one for atom in atoms(automata, outline.pointer) for one in _one_by_one(atom)]
             maximum = _most_of(len(different)) if all(atom.size == 1 for atom in different) else 1
             if limits.maximum is None or limits.maximum > maximum:
