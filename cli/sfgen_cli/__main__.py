@@ -29,9 +29,16 @@ class ExitCode(enum.IntEnum):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
+    """Run the command line and exit.
+
+    Args:
+        arguments: What is typed behind ``sfgen``; ``None``: it was typed, and nothing comes after this call.
+    """
     process.prepare()
-    sys.exit(run(arguments))
+    code = run(arguments)
+    if arguments is None:
+        process.end(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ All are forked from one process that has loaded what commands share: loading tak
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -65,19 +66,29 @@ def _serve(folder: Path) -> None:
         process = os.fork()
         if process == 0:
             _become(task, folder)
-            from sfgen_cli.__main__ import main
-
-            main(task["arguments"])
+            _run(task["arguments"])
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         print(code, flush=True)
 
 
 def _load() -> None:
-    """Import what commands have in common, and read the kernels of a text under a pattern."""
+    """Import what commands have in common, read its options, and the kernels of a text under a pattern."""
     import sfgen
-    import sfgen_cli.app  # noqa: F401
+    from sfgen_cli.app import app
+    from sfgen_cli.shell.typer_internals import commands_of
 
+    assert commands_of(app)
     assert sfgen.generate("tiny", "x", index="[ab]").text
+    gc.collect()
+    gc.freeze()
+
+
+def _run(arguments: list[str]) -> None:
+    from sfgen_cli.__main__ import run
+    from sfgen_cli.shell import process
+
+    process.prepare()
+    process.end(run(arguments))
 
 
 def _become(task: Any, folder: Path) -> None:
