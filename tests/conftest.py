@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files_to_processes import comes_late, scheduling
 from hypothesis import settings
 from light_session import LightSession
 from markers import MARKERS, is_left_out, markers_of, spread_over_parameters
@@ -113,6 +114,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = set(spread_over_parameters(light))
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
+    items.sort(key=lambda item: comes_late(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give whole files to processes."""
+    return scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

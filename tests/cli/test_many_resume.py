@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import functools
 import json
 import random
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
@@ -27,21 +25,6 @@ COMMANDS = [
     ["ban", "--words", "ab*,c", "--max-tokens", "6", "--seed", "0", "--batch-size", "3"],
 ]
 RECORDS = [GOOD[1], BLANK[0], BAD[4], GOOD[2], FAILING[1], GOOD[3]]
-
-
-@pytest.fixture(autouse=True)
-def built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command line is put together once and not for each of some thousand runs."""
-    import sfgen_cli.app
-
-    monkeypatch.setattr(sfgen_cli.app, "app", _command())
-
-
-@functools.cache
-def _command() -> object:
-    from sfgen_cli.app import app
-
-    return typer.main.get_command(app)
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from sfgen.errors import ModelError, UsageError
 from sfgen.integrations.ray import RayCluster, SfgenPredictor, connected, open_journal
 from sfgen.integrations.ray.journal import Journal
 from sfgen.jobs.fields import Fields
+from sfgen.jobs.loaded import load
 from sfgen.jobs.output import OutputFile
 from sfgen.jobs.prompts import PromptList
 from sfgen.jobs.run import JobRun
@@ -75,14 +76,17 @@ def actors() -> list[int]:
     return found
 
 
-def test_the_file_is_that_of_one_process_though_an_actor_dies(
-    cluster: RayCluster, expected: list[dict[str, Any]], tmp_path: Path
+def test_a_file_that_was_cut_off_is_that_of_one_process_though_an_actor_dies(
+    ray_cluster: RayCluster, expected: list[dict[str, Any]], tmp_path: Path
 ) -> None:
+    """Four actors load at once, and one of them is killed."""
     file, over, killed = tmp_path / "texts.jsonl", threading.Event(), list[int]()
+    whole = "".join(json.dumps(record) + "\n" for record in job_records(JOB, PROMPTS[:30]))
+    file.write_text(whole[:-100])
 
     def kill_one() -> None:
-        while not over.wait(0.01):
-            if file.exists() and file.stat().st_size > 5000 and (found := actors()):
+        while not over.wait(0.05):
+            if file.stat().st_size > len(whole) + 3000 and (found := actors()):
                 os.kill(found[0], signal.SIGKILL)
                 killed.append(found[0])
                 return
@@ -90,7 +94,7 @@ def test_the_file_is_that_of_one_process_though_an_actor_dies(
     killer = threading.Thread(target=kill_one)
     killer.start()
     try:
-        run(PROMPTS, file, cluster)
+        run(PROMPTS, file, replace(ray_cluster, cpus=0.25), resume=True, actors=4)
     finally:
         over.set()
         killer.join()
@@ -98,21 +102,11 @@ def test_the_file_is_that_of_one_process_though_an_actor_dies(
     assert lines_of(file) == expected
 
 
-def test_a_file_that_was_cut_off_is_gone_on_with(
-    cluster: RayCluster, expected: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    whole = tmp_path / "whole.jsonl"
-    whole.write_text("".join(json.dumps(record) + "\n" for record in job_records(JOB, PROMPTS[:150])))
-    file = tmp_path / "cut.jsonl"
-    file.write_bytes(whole.read_bytes()[:-100])
-    run(PROMPTS, file, cluster, resume=True, actors=1)
-    assert lines_of(file) == expected
-
-
 def test_what_kills_its_process_twice_is_an_error_and_nothing_else_is(cluster: RayCluster) -> None:
     prompts = [{"prompt": "deadly" if number in (5, 17) else f"Prompt {number}"} for number in range(24)]
     rows = ray.data.from_items(
-        [{"line": number, **row} for number, row in enumerate(prompts, 1)], override_num_blocks=3
+        [{"line": line, "city": f"C{line}", **row} for line, row in reversed(list(enumerate(prompts, 1)))],
+        override_num_blocks=3,
     )
 
     class DeadlyPredictor(SfgenPredictor):
@@ -143,32 +137,11 @@ def test_what_kills_its_process_twice_is_an_error_and_nothing_else_is(cluster: R
     failed = {line for line, row in by_line.items() if row["error"] is not None}
     assert failed == {6, 18}
     assert "a second one" in by_line[6]["error"]
-    alone = {record["line"]: record["text"] for record in job_records(JOB, [row["prompt"] for row in prompts])}
-    assert all(by_line[line]["text"] == alone[line] for line in by_line if line not in failed)
-
-
-def test_rows_of_others_keep_their_columns(cluster: RayCluster) -> None:
-    job = Job("uniform", CONFIG, samples=2)
-    rows = ray.data.from_items([{"line": line, "prompt": f"Prompt {line}", "city": f"C{line}"} for line in (3, 1, 2)])
-    made = rows.map_batches(
-        SfgenPredictor, fn_constructor_kwargs={"job": job}, compute=ray.data.ActorPoolStrategy(size=1), num_cpus=0.5
-    ).take_all()
-    assert sorted((row["line"], row["sample"], row["city"]) for row in made) == [
-        (line, sample, f"C{line}") for line in (1, 2, 3) for sample in (0, 1)
-    ]
-    texts = {
-        (record["line"], record["sample"]): record for record in job_records(job, [f"Prompt {n}" for n in (1, 2, 3)])
-    }
-    for row in made:
-        assert timeless(json.loads(row["record"])) == timeless(texts[row["line"], row["sample"]])
-        assert row["text"] == texts[row["line"], row["sample"]]["text"]
-
-
-def test_four_actors_make_the_file_of_one_process(
-    ray_cluster: RayCluster, expected: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    run(PROMPTS, tmp_path / "texts.jsonl", replace(ray_cluster, cpus=0.25), actors=4)
-    assert lines_of(tmp_path / "texts.jsonl") == expected
+    alone = {record["line"]: timeless(record) for record in job_records(JOB, [row["prompt"] for row in prompts])}
+    for line in by_line.keys() - failed:
+        assert timeless(json.loads(by_line[line]["record"])) == alone[line]
+        assert by_line[line]["text"] == alone[line]["text"]
+    assert {line: row["city"] for line, row in by_line.items()} == {line: f"C{line}" for line in range(1, 25)}
 
 
 def test_what_the_cluster_lacks_is_told(cluster: RayCluster, tmp_path: Path) -> None:
@@ -180,17 +153,12 @@ def test_what_the_cluster_lacks_is_told(cluster: RayCluster, tmp_path: Path) -> 
 
 
 def test_a_model_that_cannot_be_loaded_there_is_told(cluster: RayCluster, tmp_path: Path) -> None:
-    from random_models import save
-
-    model = tmp_path / "model"
-    save("llama", model)
-    job = Job(str(model), GenerationConfig(max_tokens=3))
+    (tmp_path / "text").write_text("the cat sat on the mat. " * 9)
+    job = Job(f"zip:{tmp_path / 'text'}", GenerationConfig(max_tokens=3))
     job_run = JobRun(job, PromptList(["a", "b"]), OutputFile(tmp_path / "out", keep=False, replace=False), crew=cluster)
-    from sfgen.jobs.loaded import load
-
     loaded = load(job)
-    (model / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(ModelError, match="cannot load"):
+    (tmp_path / "text").unlink()
+    with pytest.raises(ModelError, match="no model zip:"):
         list(job_run.write(loaded))
 
 
@@ -253,6 +221,21 @@ def test_many_actors_may_load_at_once() -> None:
     """None of them has died."""
     journal = Journal()
     assert all(journal.start(f"actor {number}") for number in range(100))
+
+
+def test_each_sample_is_a_row_of_its_own() -> None:
+    """Whatever the order of the lines; what else a row has is kept."""
+    job = Job("uniform", CONFIG, samples=2)
+    made = SfgenPredictor(job)(
+        {"line": [3, 1, 2], "prompt": ["Prompt 3", "Prompt 1", "Prompt 2"], "city": ["C3", "C1", "C2"]}
+    )
+    keys = list(zip(made["line"], made["sample"], made["city"], strict=True))
+    assert keys == [(line, sample, f"C{line}") for line in (3, 1, 2) for sample in (0, 1)]
+    alone = job_records(job, [f"Prompt {number}" for number in (1, 2, 3)])
+    records = {(record["line"], record["sample"]): timeless(record) for record in alone}
+    for (line, sample, _), text, record in zip(keys, made["text"], made["record"], strict=True):
+        assert timeless(json.loads(record)) == records[line, sample]
+        assert text == records[line, sample]["text"]
 
 
 def test_rows_that_cannot_be_answered_say_why() -> None:

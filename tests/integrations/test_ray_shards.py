@@ -19,7 +19,7 @@ from sfgen.integrations.ray import RayCluster, read_shards, write_shards
 ray = pytest.importorskip("ray", reason="Ray is not installed: make ray installs it")
 
 JOB = Job("uniform", GenerationConfig(index="[a-z]{40}", sampler=Sampler(1.0, seed=7)), samples=2)
-PROMPTS = [{"prompt": f"Prompt {number}", "id": number, "city": "Oslo"} for number in range(240)]
+PROMPTS = [{"prompt": f"Prompt {number}", "id": number, "city": "Oslo"} for number in range(100)]
 
 DRIVER = """
 import sys
@@ -64,7 +64,7 @@ def test_a_killed_driver_is_gone_on_with(cluster: RayCluster, prompts: Path, tmp
     driver.send_signal(signal.SIGKILL)
     assert driver.wait() == -signal.SIGKILL, "it was killed before it was over"
     before = sorted_records(read_shards(output))
-    assert 0 < len(before) < 480
+    assert 0 < len(before) < 200
     write_shards(cluster, JOB, prompts, output, actors=1, batch_size=4)
     assert sorted_records(read_shards(output)) == sorted_records(job_records(JOB, PROMPTS))
     written = sum(len(file.read_bytes().splitlines()) for file in (output / "texts").iterdir())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from lalr_configurations import Configuration, Configurations
 from lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
 from lark.exceptions import GrammarError
-from tried import tried
+from tried import some_of, tried
 
 from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.explored import explored_safety
@@ -93,9 +95,10 @@ def check_bound(distances: Distances, stacks: Stacks, configuration: Configurati
         assert is_taken.any() == (found < FAR)
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
-@pytest.mark.parametrize("apart", [(), ("A", "B"), ("A", "B", "C", "AB")])
-@pytest.mark.parametrize("blanks", [False, True])
+@pytest.mark.parametrize(
+    ("name", "apart", "blanks"),
+    some_of(product(GRAMMARS, [(), ("A", "B"), ("A", "B", "C", "AB")], [False, True]), 25),
+)
 def test_distances(name: str, apart: tuple[str, ...], blanks: bool) -> None:
     tables = tables_of(GRAMMARS[name] + LETTERS)
     check(tables, letter_lexer(tables, apart, blanks))

@@ -20,14 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_types import STRICTER, TAKES_ALL, Aliased, Color, Defaults, Node, Person, Track
-from tried import tried
+from tried import rounds, tried
 
 from sfgen import BannedWords, Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, NotAnInstance, SchemaError, UsageError
 from sfgen.models.uniform import UniformModel
 from sfgen.schema.examples import examples
 
-EXAMPLES, SEEDS = 15, 3
+EXAMPLES, SEEDS = rounds(50), rounds(6)
 
 
 @cache

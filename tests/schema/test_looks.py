@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
+from tried import some_of
 
 from sfgen import JsonSchema
 from sfgen.automata.dot import to_dot
@@ -40,10 +42,10 @@ SCHEMAS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"spacing": "compact"}, {"indent": 2}, {"spacing": "any"}, {"order": "any"}], ids=str
-)
-@pytest.mark.parametrize("name", SCHEMAS)
+OPTIONS: list[dict[str, Any]] = [{}, {"spacing": "compact"}, {"indent": 2}, {"spacing": "any"}, {"order": "any"}]
+
+
+@pytest.mark.parametrize(("name", "options"), some_of(product(SCHEMAS, OPTIONS), 13), ids=str)
 def test_examples_are_texts_of_the_schema(name: str, options: dict[str, Any]) -> None:
     if "indent" in options and name in ("record", "anything"):
         with pytest.raises(SchemaError, match="indent"):

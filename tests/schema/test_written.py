@@ -19,14 +19,14 @@ from schema_instances import instances, mutants
 from schema_oracle import Oracle
 from tests.bench.schema_cases import CASES
 from tests.bench.schema_values import texts
-from tried import tried
+from tried import rounds, tried
 from varied_schemas import VARIED, Varied
 
 from sfgen import Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall
 from sfgen.models.uniform import UniformModel
 
-SEEDS, FEWEST, LIMIT, LONGER = 200, 40, 60, 12
+SEEDS, FEWEST, LIMIT, LONGER = 200, rounds(100), 60, rounds(24)
 PROMPTS = ("x", "Nothing: ", "The record:\n", "{}", "null ")
 """Texts before: what a model likes to begin with depends on them."""
 SCHEMAS = {case.name: case.schema for case in VARIED} | {f"benchmark: {case.name}": case.schema for case in CASES}

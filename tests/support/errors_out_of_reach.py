@@ -71,6 +71,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("models/tiny/model.py", "has no chat template", "told before the model is loaded"),
     ("models/prompt.py", "has no chat template", "told before the model is loaded, where that can be known"),
     ("index/token_automaton.py", "the automaton accepts no text at all", "told when the pattern is read"),
+    ("schema/one_form.py", "states of what stands in it", "caught: the items are tried with fewer repetitions then"),
     ("index/export.py", "there is no state", _REFUSED),
     ("index/mask_store.py", "there is no state", _REFUSED),
     ("index/guide.py", "the sequence has ended", _ASKED_RIGHT),

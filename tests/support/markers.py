@@ -10,6 +10,7 @@ import pytest
 from programs import is_of_a_program
 from reached import uses_of
 from torch_imports import HEAVY
+from tried import spread
 
 MARKERS = {
     "process": "starts a process",
@@ -82,5 +83,4 @@ def spread_over_parameters(items: Sequence[pytest.Item], most: int = 2) -> Itera
     for item in items:
         by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for group in by_test.values():
-        count = min(most, len(group))
-        yield from (group[number * (len(group) - 1) // max(count - 1, 1)] for number in range(count))
+        yield from spread(group, most)

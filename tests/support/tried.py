@@ -8,9 +8,12 @@ chosen by ``--hypothesis-profile``, or by ``--quick`` of ``tests/conftest.py``.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias, TypeVar
 
 from hypothesis import HealthCheck, settings
+
+T = TypeVar("T")
 
 Amount: TypeAlias = Literal["handful", "few", "some", "usual", "many"]
 
@@ -41,6 +44,21 @@ def register_profiles() -> None:
 def rounds(most: int) -> int:
     """How often a loop over random inputs is gone through: ``most`` under ``thorough``, else its share of that."""
     return max(1, round(most * _ROUNDS[settings.get_current_profile_name()]))
+
+
+def some_of(cases: Iterable[T], most: int) -> list[T]:
+    """A few cases at equal distances; all of them under ``thorough``.
+
+    For cases that are alike, each of which takes long. What only one of them would find belongs to all profiles.
+    """
+    found = list(cases)
+    return found if settings.get_current_profile_name() == "thorough" else spread(found, most)
+
+
+def spread(cases: Sequence[T], most: int) -> list[T]:
+    """The first case, the last, and others between them at equal distances."""
+    count = min(most, len(cases))
+    return [cases[number * (len(cases) - 1) // max(count - 1, 1)] for number in range(count)]
 
 
 def tried(amount: Amount = "usual", *, mostly_assumed_away: bool = False) -> settings:

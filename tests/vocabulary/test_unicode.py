@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,16 +20,11 @@ SEQUENCES = [
 ]  # fmt: skip
 
 
-def characters_in_rows(length: int) -> Iterator[str]:
+@cache
+def characters_in_rows(length: int) -> list[str]:
     """All characters that are assigned, or for private use, in the order of their code points."""
-    row = ""
-    for code in range(0x110000):
-        if unicodedata.category(chr(code)) not in NO_TEXT:
-            row += chr(code)
-        if len(row) == length:
-            yield row
-            row = ""
-    yield row
+    text = "".join(filter(lambda letter: unicodedata.category(letter) not in NO_TEXT, map(chr, range(0x110000))))
+    return [text[start : start + length] for start in range(0, len(text), length)]
 
 
 def comparable(name: str, text: str) -> str:
