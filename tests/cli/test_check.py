@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import forked, run_forked
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tried import tried
@@ -18,7 +19,6 @@ from sfgen.ban import BannedWords, Match, scan
 from sfgen_cli.report.findings import Finding, findings
 
 Sfgen = Callable[..., Any]
-COMMAND = [sys.executable, "-m", "sfgen_cli"]
 WORDS = ["--words", "talk,listen"]
 
 
@@ -171,7 +171,7 @@ def test_trouble_is_no_answer(sfgen: Sfgen, arguments: list[str], message: str) 
 
 def test_nothing_is_waited_for_on_a_terminal() -> None:
     master, slave = os.openpty()
-    done = subprocess.run([*COMMAND, "check", *WORDS], stdin=slave, capture_output=True, check=False, timeout=60)
+    done = run_forked(["check", *WORDS], stdin=slave)
     os.close(slave)
     os.close(master)
     assert done.returncode == 2
@@ -190,8 +190,8 @@ def test_nothing_heavy_is_loaded() -> None:
 
 
 def test_a_match_is_told_as_soon_as_its_line_is_there() -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "check", *WORDS, "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    process = forked(
+        ["check", *WORDS, "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -206,9 +206,7 @@ def test_a_match_is_told_as_soon_as_its_line_is_there() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "check", *WORDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = forked(["check", *WORDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import forked, run_forked
 from hypothesis import given
 from hypothesis import strategies as st
 from tried import tried
@@ -19,7 +19,7 @@ from sfgen.ban import BannedWords, scan
 from sfgen_cli.__main__ import run
 
 Sfgen = Callable[..., Any]
-COMMAND = [sys.executable, "-m", "sfgen_cli", "check"]
+COMMAND = ["check"]
 WORDS = ["--words", "talk,listen to"]
 REGEX = ["--regex", "[a-z ]+"]
 
@@ -153,7 +153,7 @@ def test_the_options_have_their_long_names_too(sfgen: Sfgen) -> None:
 
 
 def checked(*arguments: str, **options: Any) -> tuple[int, bytes]:
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, check=False, timeout=60, **options)
+    done = run_forked([*COMMAND, *arguments], **options)
     return done.returncode, done.stdout
 
 
@@ -164,7 +164,7 @@ def test_the_exit_codes_of_grep() -> None:
     assert checked("--regex", "(", "good")[0] == 2
     assert checked("--no-such-option")[0] == 2
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([*COMMAND, *WORDS, "bad.txt"], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = run_forked([*COMMAND, *WORDS, "bad.txt"], stdout=full)
     assert (done.returncode, done.stderr) == (2, b"sfgen: cannot write the output: No space left on device\n")
 
 
@@ -179,7 +179,7 @@ def test_what_fails_by_a_fault_of_sfgen_is_no_answer(sfgen: Sfgen, monkeypatch: 
 
 def test_a_pipe_with_a_name() -> None:
     os.mkfifo("pipe")
-    with subprocess.Popen([*COMMAND, *WORDS, "--json", "pipe"], stdout=subprocess.PIPE) as process:
+    with forked([*COMMAND, *WORDS, "--json", "pipe"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         pipe = os.open("pipe", os.O_RDWR)  # which waits for nobody
         os.write(pipe, b"we talk\n")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import forked, run_forked
 from hypothesis import given
 from hypothesis import strategies as st
 from tried import tried
@@ -20,7 +21,6 @@ from sfgen import Dfa
 from sfgen_cli.report.matching import Matching, texts_of_lines
 
 Sfgen = Callable[..., Any]
-COMMAND = [sys.executable, "-m", "sfgen_cli"]
 PATTERN = "[a-z]{3}[0-9]"
 REGEX = ["--regex", PATTERN]
 
@@ -313,14 +313,14 @@ def test_no_model_is_loaded() -> None:
 def test_texts_are_utf8_whatever_the_locale_says() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     for arguments, stdin in (["--text", "\u00e9"], b""), ([], b"\xc3\xa9\n"):
-        command = [*COMMAND, "check", "--regex", r"\xe9", *arguments]
+        command = [sys.executable, "-m", "sfgen_cli", "check", "--regex", r"\xe9", *arguments]
         done = subprocess.run(command, input=stdin, capture_output=True, env=environment, check=False, timeout=60)
         assert (done.returncode, done.stdout) == (0, b"")
 
 
 def test_nothing_is_waited_for_on_a_terminal() -> None:
     master, slave = os.openpty()
-    done = subprocess.run([*COMMAND, "check", *REGEX], stdin=slave, capture_output=True, check=False, timeout=60)
+    done = run_forked(["check", *REGEX], stdin=slave)
     os.close(slave)
     os.close(master)
     assert done.returncode == 2
@@ -329,9 +329,7 @@ def test_nothing_is_waited_for_on_a_terminal() -> None:
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_a_line_is_told_as_soon_as_it_is_there(more: list[str]) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "check", *REGEX, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
+    process = forked(["check", *REGEX, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
@@ -345,7 +343,7 @@ def test_a_line_is_told_as_soon_as_it_is_there(more: list[str]) -> None:
 
 
 def test_quiet_does_not_wait_for_more_than_it_must_know() -> None:
-    process = subprocess.Popen([*COMMAND, "check", *REGEX, "--quiet"], stdin=subprocess.PIPE)
+    process = forked(["check", *REGEX, "--quiet"], stdin=subprocess.PIPE)
     assert process.stdin is not None
     with process:
         process.stdin.write(b"abc0\n0\n")

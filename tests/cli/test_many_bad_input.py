@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import run_forked
 from many_prompts import written
 
 GOOD: dict[str, Any] = {"prompt": "a"}
@@ -26,7 +27,9 @@ def sfgen(
         if memory is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
-    command = [sys.executable, "-m", "sfgen_cli", *map(str, arguments)]
+    if memory is None:
+        return run_forked(list(map(str, arguments)), timeout=240, preexec_fn=limit)
+    command = [sys.executable, "-m", "sfgen_cli", *map(str, arguments)]  # with no memory but its own
     return subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=240, preexec_fn=limit
     )

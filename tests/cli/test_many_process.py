@@ -12,17 +12,16 @@ import resource
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyte
 import pytest
+from forked import forked, run_forked
 from many_prompts import joined, timeless, written
 from tried import rounds
 
-COMMAND = [sys.executable, "-m", "sfgen_cli"]
 SLOW = ["gen", "-m", "uniform", "-r", "[a-z]{80}", "--seed", "7"]
 RECORDS = 120
 
@@ -41,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _begun(folder: Path, output: str, *arguments: str) -> subprocess.Popen[bytes]:
     files = ["--input", str(folder / "prompts.jsonl"), "--output", str(folder / output)]
-    return subprocess.Popen(
-        [*COMMAND, *SLOW, *files, *arguments],
+    return forked(
+        [*SLOW, *files, *arguments],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
@@ -109,9 +108,7 @@ def test_ctrl_c_leaves_whole_lines_and_resume_goes_on(folder: Path) -> None:
 
 def test_a_second_run_on_the_same_output_is_refused(folder: Path) -> None:
     output = folder / "locked.jsonl"
-    first = subprocess.Popen(
-        [*COMMAND, *SLOW, "--input", "-", "--output", str(output)], stdin=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    first = forked([*SLOW, "--input", "-", "--output", str(output)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert first.stdin is not None
     first.stdin.write((folder / "prompts.jsonl").read_bytes())
     first.stdin.flush()
@@ -127,14 +124,7 @@ def test_a_disk_that_gets_full_is_told_and_resume_goes_on(folder: Path) -> None:
     output = folder / "full.jsonl"
     limit = 10_000  # bytes of a file: in the middle of a line
     files = ["--input", str(folder / "prompts.jsonl"), "--output", str(output)]
-    done = subprocess.run(
-        [*COMMAND, *SLOW, *files],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        check=False,
-        timeout=60,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-    )
+    done = run_forked([*SLOW, *files], preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     assert done.returncode == 1
     told = done.stderr.decode().splitlines()
     assert told[-2:] == [
@@ -149,8 +139,8 @@ def test_a_disk_that_gets_full_is_told_and_resume_goes_on(folder: Path) -> None:
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_what_comes_through_a_pipe_is_answered_before_it_ends(rows: int) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "gen", "-m", "uniform", "-r", "[a-z]{3}", "--input", "-", "--batch-size", str(rows)],
+    process = forked(
+        ["gen", "-m", "uniform", "-r", "[a-z]{3}", "--input", "-", "--batch-size", str(rows)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -186,8 +176,8 @@ def _line(descriptor: int) -> bytes:
 
 
 def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, *SLOW, "--input", folder / "prompts.jsonl"],
+    process = forked(
+        [*SLOW, "--input", str(folder / "prompts.jsonl")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -208,8 +198,8 @@ def _on_a_terminal(folder: Path, *arguments: str | Path, stdout_too: bool = Fals
     """What a run writes to the terminal, and to stdout where that is none."""
     here, there = pty.openpty()
     with open(folder / "stdout", "w+b") as file:
-        process = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
+        process = forked(
+            [*map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=there if stdout_too else file,
             stderr=there,
@@ -242,8 +232,8 @@ def test_a_bar_with_rate_and_time_left_that_is_erased(folder: Path) -> None:
 
 def test_no_bar_where_what_reads_the_pipe_may_write_to_the_terminal_too(folder: Path) -> None:
     here, there = pty.openpty()
-    run = subprocess.Popen(
-        [*COMMAND, *map(str, SLOW), "--input", str(folder / "prompts.jsonl")],
+    run = forked(
+        [*map(str, SLOW), "--input", str(folder / "prompts.jsonl")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=there,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import forked
 from many_prompts import timeless
 from tried import rounds
 from worker_processes import gone, workers_of
@@ -32,8 +32,8 @@ def prompts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def begun(prompts: Path, output: Path, *more: str) -> subprocess.Popen[bytes]:
     files = ["--input", str(prompts), "--output", str(output)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "sfgen_cli", *OPTIONS, *files, "--workers", "2", *more],
+    return forked(
+        [*OPTIONS, *files, "--workers", "2", *more],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
@@ -83,8 +83,8 @@ def test_stopped_by_a_key(prompts: Path, tmp_path: Path) -> None:
 
 def test_stdin_that_waits_can_be_left(tmp_path: Path) -> None:
     """The records of what has come are written, and Ctrl-C ends the waiting for more."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sfgen_cli", *OPTIONS, "--input", "-", "--workers", "2"],
+    process = forked(
+        [*OPTIONS, "--input", "-", "--workers", "2"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -158,7 +158,10 @@ main()
     ("before", "told"),
     [
         ("", "registered"),
-        ("threading.Thread(target=lambda: (time.sleep(0.3), sys.stderr.write('thread '))).start()", "thread registered"),
+        (
+            "threading.Thread(target=lambda: (time.sleep(0.3), sys.stderr.write('thread '))).start()",
+            "thread registered",
+        ),
         ("sys.setprofile(lambda *_: None); atexit.register(sys.stderr.write, 'profiled ')", "profiled registered"),
     ],
     ids=["alone", "beside a thread", "profiled"],
@@ -171,6 +174,8 @@ def test_nothing_is_lost_by_its_quick_end(before: str, told: str) -> None:
 
 
 def test_arguments_that_are_given_by_a_program_end_no_process() -> None:
-    script = "from sfgen_cli.__main__ import main\ntry:\n main(['--version'])\nexcept SystemExit as end:\n print(end.code)"
+    script = (
+        "from sfgen_cli.__main__ import main\ntry:\n main(['--version'])\nexcept SystemExit as end:\n print(end.code)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines()[1] == "0"

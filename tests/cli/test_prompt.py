@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import forked, run_forked
 from terminal import Terminal, in_a_terminal
 
 from sfgen_cli.__main__ import run
@@ -201,8 +202,8 @@ def test_the_lines_of_a_loop_are_left_to_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
 def test_a_pipe_that_stays_silent_is_waited_for_with_a_word(quiet: list[str]) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, *quiet, "given"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    process = forked(
+        ["gen", *SHORT, *quiet, "given"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     with process:
         assert process.stdin is not None
@@ -218,7 +219,7 @@ def test_a_pipe_that_stays_silent_is_waited_for_with_a_word(quiet: list[str]) ->
 
 def test_a_stdin_that_cannot_be_read() -> None:
     with open(os.devnull, "wb") as writable:
-        done = subprocess.run([*COMMAND, "given"], stdin=writable, capture_output=True, check=False, timeout=120)
+        done = run_forked(["gen", *SHORT, "given"], stdin=writable)
     assert done.returncode == 1
     assert done.stderr.startswith(b"sfgen: cannot read stdin")
 
@@ -226,13 +227,7 @@ def test_a_stdin_that_cannot_be_read() -> None:
 def test_on_a_terminal_the_empty_prompt_never_waits() -> None:
     master, slave = pty.openpty()
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "sfgen_cli", "gen", *SHORT],
-            stdin=slave,
-            capture_output=True,
-            timeout=120,
-            check=True,
-        )
+        done = run_forked(["gen", *SHORT], stdin=slave)
     finally:
         os.close(slave)
         os.close(master)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import forked
 from many_prompts import timeless
 from random_models import save as save_model
 from terminal import in_a_terminal, plain
@@ -21,7 +22,6 @@ from sfgen import JsonSchema
 from sfgen.trace import read_trace
 
 Sfgen = Callable[..., Any]
-COMMAND = [sys.executable, "-m", "sfgen_cli"]
 PERSON = {
     "type": "object",
     "properties": {
@@ -208,7 +208,7 @@ def test_killed_and_resumed_it_goes_on_to_the_same_end(sfgen: Sfgen, here: Path)
     options = ["gen", "--schema", "person.json", "--input", "prompts.jsonl", "--seed", "1", "-m", "uniform", "--quiet"]
     assert sfgen(*options, "--output", "whole.jsonl").code == 0
     killed = here / "killed.jsonl"
-    with subprocess.Popen([*COMMAND, *options, "--output", str(killed)], cwd=here, stdin=subprocess.DEVNULL) as process:
+    with forked([*options, "--output", str(killed)], cwd=here, stdin=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 120
         while not (killed.exists() and killed.stat().st_size) and process.poll() is None:
             assert time.monotonic() < deadline

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import typing
@@ -20,6 +19,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from forked import forked
 from hypothesis import given
 from traces import Run, runs, write_runs
 from tried import tried
@@ -34,7 +34,6 @@ from sfgen.trace.scene import Scene
 from sfgen.trace.values import from_json, to_json
 
 Sfgen = Callable[..., Any]
-COMMAND = [sys.executable, "-m", "sfgen_cli"]
 
 
 def same(failure: Failure | None, error: SfgenError | None) -> bool:
@@ -321,8 +320,8 @@ def test_what_is_no_error_of_sfgen_is_written_too(tmp_path: Path) -> None:
 
 def test_a_killed_run_leaves_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    process = subprocess.Popen(
-        [*COMMAND, "gen", "-m", "uniform", "-r", "[a-z]{250}", "-n", "100000", "--trace", str(path)],
+    process = forked(
+        ["gen", "-m", "uniform", "-r", "[a-z]{250}", "-n", "100000", "--trace", str(path)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )

@@ -10,13 +10,13 @@ import random
 import resource
 import signal
 import subprocess
-import sys
 import time
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import forked, run_forked
 from hypothesis import given
 from hypothesis import strategies as st
 from many_prompts import SmallModel
@@ -154,15 +154,15 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_end(tmp_path: Path) -> 
         gzip.compress(b"".join(json.dumps({"prompt": f"P {number}"}).encode() + b"\n" for number in range(120)))
     )
     output, whole = tmp_path / "killed.csv.gz", tmp_path / "whole.csv.gz"
-    command = [sys.executable, "-m", "sfgen_cli", "gen", "-m", "uniform", "-r", "[a-z]{80}", "--seed", "7", "-q"]
+    command = ["gen", "-m", "uniform", "-r", "[a-z]{80}", "--seed", "7", "-q"]
     command += ["--input", str(tmp_path / "prompts.jsonl.gz"), "--output"]
-    assert subprocess.run([*command, whole], check=False, stdin=subprocess.DEVNULL).returncode == 0
+    assert run_forked([*command, str(whole)]).returncode == 0
     expected, size = gzip.decompress(whole.read_bytes()), len(whole.read_bytes())
     draw, killed = random.Random(time.time_ns()), 0
     for _ in range(6):
         before = output.stat().st_size if output.exists() else 0
-        process = subprocess.Popen(
-            [*command, output, "--resume"],
+        process = forked(
+            [*command, str(output), "--resume"],
             stdin=subprocess.DEVNULL,
             # Where the tests run in the background, Ctrl-C is ignored, and that is inherited.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
@@ -177,7 +177,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_end(tmp_path: Path) -> 
         else:  # it was done before: the next one begins anew
             output.unlink()
     assert killed
-    assert subprocess.run([*command, output, "--resume"], check=False, stdin=subprocess.DEVNULL).returncode == 0
+    assert run_forked([*command, str(output), "--resume"]).returncode == 0
     assert gzip.decompress(output.read_bytes()) == expected
 
 

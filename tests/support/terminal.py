@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any
 
 import pyte
+from forked import forked
 
 COLUMNS, LINES = 100, 30
 SFGEN = (sys.executable, "-m", "sfgen_cli")
@@ -55,7 +56,7 @@ class Terminal:
         size: Columns and lines.
         stdin: What is piped into it; ``None``: stdin is the terminal.
         stdout_piped: stdout is a pipe.
-        command: What is run instead of sfgen.
+        command: What is run instead of sfgen, which is forked from the tests.
         environment: Changes of the environment.
     """
 
@@ -65,7 +66,7 @@ class Terminal:
         size: tuple[int, int] = (COLUMNS, LINES),
         stdin: bytes | None = None,
         stdout_piped: bool = False,
-        command: Sequence[str] = SFGEN,
+        command: Sequence[str] | None = None,
         **environment: str,
     ) -> None:
         self.master, slave = pty.openpty()
@@ -77,8 +78,9 @@ class Terminal:
         self._set_size(columns, lines)
         self._modes = termios.tcgetattr(slave)
         self._slave = slave  # kept open, to look at its modes at the end
-        self.process = subprocess.Popen(
-            [*command, *arguments],
+        begin: Callable[..., subprocess.Popen[bytes]] = forked if command is None else subprocess.Popen
+        self.process = begin(
+            [*(command or ()), *arguments],
             stdin=slave if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE if stdout_piped else slave,
             stderr=slave,
