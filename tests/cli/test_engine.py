@@ -7,10 +7,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tried import some_of
 
 Sfgen = Callable[..., Any]
 ENGINES = ["fast", "fsm", "naive"]
@@ -18,12 +20,10 @@ PLAIN = "--no-fast-forward"
 FLOAT = r"[0-9]+\.[0-9]"
 
 
-@pytest.mark.parametrize(
-    "source",
-    [["-r", r"[0-9]{2,3}\.[0-9]"], ["-r", "[à-ÿ]{2}(x|é)+"], ["--choices", r"hot,cold,hotel,a(b*,é\,"]],
-    ids=str,
-)
-@pytest.mark.parametrize("plain", [[], [PLAIN]], ids=str)
+SOURCES = [["-r", r"[0-9]{2,3}\.[0-9]"], ["-r", "[à-ÿ]{2}(x|é)+"], ["--choices", r"hot,cold,hotel,a(b*,é\,"]]
+
+
+@pytest.mark.parametrize(("source", "plain"), some_of(product(SOURCES, [[], [PLAIN]]), 3), ids=str)
 def test_the_same_seed_writes_the_same_text(sfgen: Sfgen, source: list[str], plain: list[str]) -> None:
     records = []
     for engine in ENGINES:

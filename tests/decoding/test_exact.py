@@ -45,7 +45,7 @@ from sfgen.jobs.loaded import load
 from sfgen.reference import FsmIndex, NaiveIndex
 
 DRAWS = 1500
-FEWER = rounds(4000)  # of each of many cases
+FEWER = rounds(2500)  # of each of many cases
 
 
 def scores(size: int, seed: int, spread: float = 1.0) -> ScoreOf:

@@ -13,6 +13,7 @@ import pytest
 from banned_text import BannedText
 from numpy.typing import NDArray
 from real_tokenizers import loaded
+from tried import rounds
 
 from scripted import ScriptedModel
 from sfgen import BannedWords, Sampler, Vocabulary, generate
@@ -61,7 +62,7 @@ def test_no_cutting_is_a_way_out(vocabulary: Vocabulary, text: str, strategy: St
     assert len(ways) >= 3
     prompt = ids_of(vocabulary)[b"."]
     banned, oracle = BannedWords(WORDS), BannedText(WORDS, prompt=b".")
-    for way in islice(ways, 0, None, max(1, len(ways) // 8)):
+    for way in islice(ways, 0, None, max(1, len(ways) // rounds(25))):
         model = wishing(vocabulary, way)
         if strategy == STRATEGIES[0]:  # without banned words there is one way to write
             assert generate(model, [prompt], max_tokens=12).text == text

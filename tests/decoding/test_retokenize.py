@@ -29,7 +29,7 @@ from tried import rounds, tried
 from sfgen import Dfa, Index
 from sfgen.decoding.retokenize import Canonical
 
-ROUNDS = rounds(1000)
+ROUNDS = rounds(500)
 PROMPTS = ["a: ", "The answer is:", "{\n", 'x = "', "12", "Ω"]
 
 

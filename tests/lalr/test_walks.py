@@ -11,6 +11,7 @@ import pytest
 from lark_guides import can_read, finished, tried
 from lark_texts import EXAMPLES, Example, vocabulary_of
 from real_tokenizers import loaded
+from tried import rounds
 
 from sfgen import Index, Vocabulary
 from sfgen.errors import DeadEnd, LimitTooSmall
@@ -28,7 +29,7 @@ def likely(vocabulary: Vocabulary, allowed: list[int], draws: random.Random) -> 
 
 
 @every_example
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(rounds(9)))
 def test_every_mask_of_a_walk(example: Example, seed: int) -> None:
     """What is allowed is what can be read byte by byte; and from everywhere a text is finished that lark parses."""
     vocabulary, draws = vocabulary_of(example), random.Random(f"{example} {seed}")

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bench import tiny as bench
+from tried import rounds
 
 import sfgen
 from sfgen.models.tiny import DIRECTORY
@@ -150,7 +151,7 @@ class TestPerplexity:
     def test_is_as_stated(self, network: Any, tokenizer: Any, kind: str) -> None:
         import torch
 
-        texts = corpus(FRESH_SEED, 300) if kind == "fresh" else held_back(kind, FRESH_SEED, 40)
+        texts = corpus(FRESH_SEED, rounds(700)) if kind == "fresh" else held_back(kind, FRESH_SEED, rounds(100))
         loss, count = 0.0, 0
         with torch.no_grad():
             for text in texts:
@@ -284,7 +285,7 @@ class TestCopying:
     )
     def test_what_its_docstring_says(self, model: TinyModel, item: str, least: float) -> None:
         source = Words(Random(f"{item} 1"), held_back=True)
-        tried = [bench.ITEMS[item](model, source) for _ in range(40)]
+        tried = [bench.ITEMS[item](model, source) for _ in range(rounds(120))]
         assert sum(bench.is_same(found, right) for _, found, right in tried) >= least * len(tried)
 
 

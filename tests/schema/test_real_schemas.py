@@ -17,7 +17,7 @@ from sfgen import Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, SchemaError
 from sfgen.models.uniform import UniformModel
 
-PARTS, SEEDS = rounds(18), rounds(6)
+PARTS, SEEDS = rounds(9), rounds(6)
 
 
 @cache

@@ -53,10 +53,10 @@ MAX_DEPTH = 40
 MOST_REPEATS = 2
 """How often arrays and objects may stand in others of their rule there; where that is too large, less often."""
 
-MOST_STATES = 200_000
+MOST_STATES = 100_000
 """The most states of the automata of all that stands in an item; where there are more, rules are repeated less often.
 
-It is twice what the largest automaton may have. OpenAPI 3.0, whose parameters are too large in the end, was refused
+It is as many as a single automaton may have. OpenAPI 3.0, whose parameters are too large in the end, was refused
 after 30 seconds without it.
 """
 
