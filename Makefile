@@ -93,10 +93,9 @@ versions: $(DEV_STAMP)
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)
 
-# Three processes on two cores: tests wait for the processes that they start. Files go to whoever is free, small ones
-# last, so that all end together.
+# A process for each of two cores. Files go to whoever is free; those that need a cluster of Ray come first.
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # No process, no torch, few examples and few parameters; the session fails if it is not so.
 quick: $(DEV_STAMP)

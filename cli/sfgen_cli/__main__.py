@@ -29,16 +29,9 @@ class ExitCode(enum.IntEnum):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    Args:
-        arguments: What is typed behind ``sfgen``; ``None``: it was typed, and nothing comes after this call.
-    """
+    """Run the command line and exit."""
     process.prepare()
-    code = run(arguments)
-    if arguments is None:
-        process.end(code)
-    sys.exit(code)
+    sys.exit(run(arguments))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminal import Terminal, in_a_terminal, plain
+from terminal import SFGEN, Terminal, in_a_terminal, plain
 
 from sfgen_cli.shell.progress import PREPARING
 
@@ -95,7 +95,8 @@ def test_compiling_is_announced_once_and_needs_no_home_and_no_place_beside_the_p
     }
     for announced in (True, False):
         # 40 columns: the line that says it fits, or is cut, and is erased in any case.
-        seen = in_a_terminal(*UNIFORM, "[ab]{3}", "--no-live", size=(40, 10), **surroundings)
+        with Terminal(*UNIFORM, "[ab]{3}", "--no-live", size=(40, 10), command=SFGEN, **surroundings) as terminal:
+            seen = terminal.finish()
         assert seen.code == 0
         assert (PREPARING in " ".join(plain(seen.raw).split())) is announced
         assert len(seen.screen) == 1

@@ -8,6 +8,8 @@ start itself starts Python.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import gc
 import io
 import os
 import signal
@@ -84,6 +86,7 @@ def _become(environment: dict[str, str]) -> None:
     os.environ.update(environment)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # these as Python begins
         signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = sys.__stdin__ = _stream(0, "rb", "strict")  # type: ignore[misc]
@@ -97,9 +100,14 @@ def _stream(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
 
 
 def _run(arguments: list[str]) -> int:
+    """Run the command; to take Python apart afterwards would take longer than most of them."""
     from sfgen_cli.__main__ import run
     from sfgen_cli.shell import process
 
     process.prepare()
     code = run(arguments)
-    process.end(code)
+    gc.collect()  # files that are closed so
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    return code

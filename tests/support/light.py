@@ -88,7 +88,11 @@ def _run(arguments: list[str]) -> None:
     from sfgen_cli.shell import process
 
     process.prepare()
-    process.end(run(arguments))
+    code = run(arguments)
+    gc.collect()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # to take Python apart takes longer than most commands
 
 
 def _become(task: Any, folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import codecs
 import contextlib
 import errno
@@ -13,7 +12,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import NoReturn
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
@@ -89,27 +87,6 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, handler)
         for signal_number in received:
             signal.raise_signal(signal_number)
-
-
-def end(code: int) -> NoReturn:
-    """End the process at once.
-
-    Python would free first what it has loaded, which takes a fifth of the time of a short command. What is registered
-    for the exit is done. Python ends in its own way where somebody looks on, such as a profiler, and where a thread
-    still has work.
-
-    Args:
-        code: The exit code.
-    """
-    waits = any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
-    if waits or sys.flags.inspect or sys.gettrace() or sys.getprofile():
-        sys.exit(code)
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # what was to be told of that is told
-            if stream is not None:
-                stream.flush()
-    os._exit(code)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
