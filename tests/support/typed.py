@@ -39,10 +39,9 @@ def typed(line: str, run: Callable[..., Any], folder: Path) -> subprocess.Comple
         cwd=home,
         env={**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "SFGEN_CALLS": str(calls)},
     ) as bash:
-        answered: set[Path] = set()
         while bash.poll() is None:
-            for ready in set(calls.glob("*/ready")) - answered:
-                answered.add(ready)
+            for ready in list(calls.glob("*/ready")):
+                ready.unlink()  # else the next line that is typed in this folder would run it again
                 _answer(ready.parent, run)
             time.sleep(0.01)
         out, err = bash.communicate()
