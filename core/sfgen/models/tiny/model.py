@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from sfgen import arguments
 from sfgen.errors import ModelError, UsageError
@@ -43,19 +44,10 @@ class TinyModel:
 
     def __init__(self, directory: str | Path = DIRECTORY) -> None:
         directory = arguments.path("directory", directory, error=ModelError)
-        has_weights = (directory / "config.json").is_file() and (directory / "model.safetensors").is_file()
-        files = read_directory(directory) if has_weights else None
-        if files is None:
-            raise ModelError(
-                f"{directory} has no model that is read like the embedded one",
-                hint="Name a directory that sfgen.models.tiny.training has written, or use sfgen.load_model.",
-            )
+        read = _read_embedded() if directory == DIRECTORY else _read(directory)
         self._directory = directory
-        self._tokenizer = files.tokenizer.backend_tokenizer
-        self.vocabulary = Vocabulary.from_tokenizer(files.tokenizer, end_token_ids=files.end_token_ids, size=files.rows)
-        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-        self._begin: int = config["bos_token_id"]
-        self.context_length: int = config["max_position_embeddings"]
+        self._tokenizer, self._begin = read.tokenizer, read.begin
+        self.vocabulary, self.context_length = read.vocabulary, read.context_length
 
     def __repr__(self) -> str:
         return "TinyModel()"
@@ -110,4 +102,43 @@ class TinyModel:
     @cached_property
     def network(self) -> Network:
         """The weights, read when they are first asked for."""
-        return Network.from_directory(self._directory)
+        return _embedded_network() if self._directory == DIRECTORY else Network.from_directory(self._directory)
+
+
+class _Read(NamedTuple):
+    """What a directory says beside the weights."""
+
+    tokenizer: Any
+    vocabulary: Vocabulary
+    begin: int
+    context_length: int
+
+
+def _read(directory: Path) -> _Read:
+    has_weights = (directory / "config.json").is_file() and (directory / "model.safetensors").is_file()
+    files = read_directory(directory) if has_weights else None
+    if files is None:
+        raise ModelError(
+            f"{directory} has no model that is read like the embedded one",
+            hint="Name a directory that sfgen.models.tiny.training has written, or use sfgen.load_model.",
+        )
+    config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    return _Read(
+        files.tokenizer.backend_tokenizer,
+        Vocabulary.from_tokenizer(files.tokenizer, end_token_ids=files.end_token_ids, size=files.rows),
+        config["bos_token_id"],
+        config["max_position_embeddings"],
+    )
+
+
+# The files of the package stay as they are: a process reads them once, for all models that it loads.
+
+
+@cache
+def _read_embedded() -> _Read:
+    return _read(DIRECTORY)
+
+
+@cache
+def _embedded_network() -> Network:
+    return Network.from_directory(DIRECTORY)
