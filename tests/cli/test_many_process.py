@@ -199,7 +199,7 @@ def _on_a_terminal(folder: Path, *arguments: str | Path, stdout_too: bool = Fals
     here, there = pty.openpty()
     with open(folder / "stdout", "w+b") as file:
         process = forked(
-            [*map(str, arguments)],
+            list(map(str, arguments)),
             stdin=subprocess.DEVNULL,
             stdout=there if stdout_too else file,
             stderr=there,
@@ -233,7 +233,7 @@ def test_a_bar_with_rate_and_time_left_that_is_erased(folder: Path) -> None:
 def test_no_bar_where_what_reads_the_pipe_may_write_to_the_terminal_too(folder: Path) -> None:
     here, there = pty.openpty()
     run = forked(
-        [*map(str, SLOW), "--input", str(folder / "prompts.jsonl")],
+        [*SLOW, "--input", str(folder / "prompts.jsonl")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=there,

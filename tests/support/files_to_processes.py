@@ -1,7 +1,7 @@
 """Which process of pytest-xdist runs which files: one file after the other to whoever is free, as ``loadfile`` does.
 
 Files that need a cluster of Ray go to the same process, since each would begin its own, which takes ten seconds. Their
-tests wait more than they work, so they come first.
+tests take longer than any other file, so they come first.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import io
 import os
 import signal
@@ -17,6 +16,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 
@@ -41,8 +41,8 @@ def forked(
         try:
             if preexec_fn is not None:
                 preexec_fn()
-            _become(dict(os.environ if env is None else env))
-            code = _run([str(argument) for argument in arguments])
+            become_a_command(dict(os.environ if env is None else env))
+            code = run_command(arguments)
         except BaseException:
             traceback.print_exc()
         finally:
@@ -65,20 +65,17 @@ def run_forked(
     return subprocess.CompletedProcess(["sfgen", *arguments], process.returncode, out, err)
 
 
+@cache
 def _load() -> None:
     """Import what commands need: this process keeps it for the next ones."""
     import sfgen_cli.app  # noqa: F401
     from sfgen import generate
     from sfgen.models.uniform import UniformModel
 
-    if not _loaded:
-        _loaded.append(generate(UniformModel(), "x", index="[ab]").text)
+    assert generate(UniformModel(), "x", index="[ab]").text
 
 
-_loaded: list[str] = []
-
-
-def _become(environment: dict[str, str]) -> None:
+def become_a_command(environment: dict[str, str]) -> None:
     """Have nothing of the tests but what is loaded: no open files, exit handlers, or streams."""
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # also that by which Popen waits for the other program
     atexit._clear()
@@ -99,14 +96,13 @@ def _stream(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(open(descriptor, mode), encoding="utf-8", errors=errors, line_buffering=is_direct)
 
 
-def _run(arguments: list[str]) -> int:
-    """Run the command; to take Python apart afterwards would take longer than most of them."""
+def run_command(arguments: Sequence[str]) -> int:
+    """Run a command; its exit code is for ``os._exit``: to take Python apart takes longer than most commands."""
     from sfgen_cli.__main__ import run
     from sfgen_cli.shell import process
 
     process.prepare()
     code = run(arguments)
-    gc.collect()  # files that are closed so
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

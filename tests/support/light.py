@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
+from forked import become_a_command, run_command
+
 _STREAMS = ("stdin", "stdout", "stderr")
 
 
@@ -66,7 +68,7 @@ def _serve(folder: Path) -> None:
         process = os.fork()
         if process == 0:
             _become(task, folder)
-            _run(task["arguments"])
+            os._exit(run_command(task["arguments"]))
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         print(code, flush=True)
 
@@ -83,28 +85,13 @@ def _load() -> None:
     gc.freeze()
 
 
-def _run(arguments: list[str]) -> None:
-    from sfgen_cli.__main__ import run
-    from sfgen_cli.shell import process
-
-    process.prepare()
-    code = run(arguments)
-    gc.collect()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # to take Python apart takes longer than most commands
-
-
 def _become(task: Any, folder: Path) -> None:
     """Go where the command is to run, with streams of its own."""
     os.chdir(task["folder"])
-    os.environ.clear()
-    os.environ.update(task["environment"])
     for number, name in enumerate(_STREAMS):
-        mode = "r" if number == 0 else "w"
-        with (folder / name).open(mode) as file:
+        with (folder / name).open("rb" if number == 0 else "wb") as file:
             os.dup2(file.fileno(), number)
-        setattr(sys, name, os.fdopen(number, mode))
+    become_a_command(task["environment"])
 
 
 if __name__ == "__main__":
