@@ -220,3 +220,30 @@ def test_a_character_that_cannot_be_finished() -> None:
     guide = TokenNetwork(network_of(Grammar({"s": quoted_text(b'"', b"a", True, 1, 3)}, "s")), vocabulary).guide()
     guide.advance(0)
     assert guide.allowed_tokens().tolist() == [1, 4]
+
+
+def test_ways_that_only_longer_tokens_complete() -> None:
+    """They are allowed beside one that bytes complete: what the guide takes is what it allows."""
+    text = Alternation((Literal(b"aa"), Concatenation((Literal(b"a"), Call("x"), Literal(b"a")))))
+    x = Concatenation((Literal(b"a"), Alternation((Call("x"), Literal(b""))), Literal(b"b")))
+    vocabulary = Vocabulary([b"a", b"b", b"ba"], [1])  # the end token writes no b
+    tokens = TokenNetwork(network_of(Grammar({"s": text, "x": x}, "s")), vocabulary)
+    for limit in (None, 3):
+        guide = tokens.guide(limit)
+        guide.advance_bytes(b"aa")
+        assert guide.is_accepting
+        assert guide.allowed_tokens().tolist() == [1, 2]
+        guide.advance(2)
+        assert guide.allowed_tokens().tolist() == [1]
+
+
+def test_bytes_from_which_no_token_leads_to_an_end() -> None:
+    """Nothing is allowed behind them."""
+    either = Alternation((Literal(b'"a"'), Literal(b"1")))
+    for limit in (None, 2):
+        vocabulary = Vocabulary([b'"', b"a", b"1", None], [0, 3])
+        guide = TokenNetwork(network_of(Grammar({"s": either}, "s")), vocabulary).guide(limit)
+        assert guide.allowed_tokens().tolist() == [2]
+        guide.advance_bytes(b'"')
+        assert guide.allowed_tokens().tolist() == []
+        assert not guide.mask().any()

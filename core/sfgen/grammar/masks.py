@@ -279,15 +279,6 @@ class Masks:
         configurations = [Configuration(state, register, loaded[node]) for state, register, node in found]
         return Places(group_of, (None, None, *configurations))
 
-    def whole(self, configurations: list[Configuration]) -> Mask:
-        """Walk the whole trie for the text tokens that can be read.
-
-        The cache is not used.
-        """
-        mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
-        self._walk(mask, doubtful, configurations)
-        return mask
-
     def _walk(
         self,
         mask: Mask,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,24 +101,22 @@ class TokenPositions:
 
     def is_made(self, position: Position) -> bool:
         """Tell whether the masks of all a position's configurations are made."""
-        if self._may_fall_short:
+        if self._may_fall_short or self._has_lost(position):
             return position in self._kept
-        return all(self._masks.is_made(*self._canonical(configuration)) for configuration in self._open(position))
+        return all(self._masks.is_made(*self._canonical(configuration)) for configuration in position)
 
     def _masks_of(self, position: Position) -> list[TokenMask] | None:
         """The masks of the configurations; ``None`` where each token must be tried, or is read in too many ways."""
-        if self._may_fall_short:
+        if self._may_fall_short or self._has_lost(position):
             return None
         try:
-            return [self._masks.of(*self._canonical(configuration)) for configuration in self._open(position)]
+            return [self._masks.of(*self._canonical(configuration)) for configuration in position]
         except TooManyWays:
             return None
 
-    def _open(self, position: Position) -> Iterable[Configuration]:
-        """The configurations from which there is a way to the end; a mask is of such a one."""
-        if self.has_all_bytes:
-            return position
-        return [configuration for configuration in position if self.distance((configuration,)) < FAR]
+    def _has_lost(self, position: Position) -> bool:
+        """Whether single bytes lead from a configuration to no end, so that it has no mask: longer tokens may do."""
+        return not self.has_all_bytes and any(self.distance((each,)) >= FAR for each in position)
 
     def _canonical(self, configuration: Configuration) -> tuple[int, int, Node]:
         state, register, node = configuration
@@ -305,7 +303,7 @@ class TokenPositions:
         # By bytes: each is a token, so that no text takes more tokens than bytes.
         farthest = max(
             self.distance((configuration,)) + masked.growth
-            for configuration, masked in zip(self._open(position), found, strict=True)
+            for configuration, masked in zip(position, found, strict=True)
         )
         if farthest <= room - 1 and farthest + self._excess(position, farthest) <= room - 1:
             return plain
