@@ -15,6 +15,7 @@ _ADAPTERS = {
     "core/sfgen/models/transformers_internals.py": "transformers, torch and accelerate",
     "core/sfgen/models/tiny/blas_threads.py": "numpy",
     "cli/sfgen_cli/shell/typer_internals.py": "typer",
+    "cli/sfgen_cli/shell/quick_end.py": "atexit",
 }
 """The only files that may name private parts, and whose."""
 

@@ -11,7 +11,7 @@ import typer
 from typer import Abort
 
 from sfgen.errors import SfgenError
-from sfgen_cli.shell import completion, process, usage
+from sfgen_cli.shell import completion, process, quick_end, usage
 from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.output import CannotWrite, ReaderGone, complain
 from sfgen_cli.shell.typer_internals import NoArgsIsHelpError, UsageError, command_of, commands_of
@@ -29,9 +29,16 @@ class ExitCode(enum.IntEnum):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
+    """Run the command line and exit.
+
+    Args:
+        arguments: What is typed behind ``sfgen``; ``None``: it was typed, and nothing comes after this call.
+    """
     process.prepare()
-    sys.exit(run(arguments))
+    code = run(arguments)
+    if arguments is None:
+        quick_end.end(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

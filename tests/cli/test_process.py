@@ -142,3 +142,36 @@ def test_each_record_is_written_when_its_sample_is_done() -> None:
     process.wait(timeout=60)
     process.stdout.close()
     assert [record["seed"] for record in records] == [1, 2, 3]
+
+
+ENDING = """
+import atexit, sys, threading, time
+from sfgen_cli.__main__ import main
+atexit.register(sys.stderr.write, "registered")
+sys.argv = ["sfgen", "--version"]
+{before}
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ("", "registered"),
+        ("threading.Thread(target=lambda: (time.sleep(0.3), sys.stderr.write('thread '))).start()", "thread registered"),
+        ("sys.setprofile(lambda *_: None); atexit.register(sys.stderr.write, 'profiled ')", "profiled registered"),
+        ("del atexit._run_exitfuncs", "registered"),
+    ],
+    ids=["alone", "beside a thread", "profiled", "another Python"],
+)
+def test_nothing_is_lost_by_its_quick_end(before: str, told: str) -> None:
+    script = ENDING.format(before=before)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith("sfgen ")
+    assert done.stderr == told
+
+
+def test_arguments_that_are_given_by_a_program_end_no_process() -> None:
+    script = "from sfgen_cli.__main__ import main\ntry:\n main(['--version'])\nexcept SystemExit as end:\n print(end.code)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[1] == "0"
