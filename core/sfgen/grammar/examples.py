@@ -11,6 +11,7 @@ import itertools
 from collections import deque
 from collections.abc import Iterator, Mapping, Set
 
+from sfgen.automata.dfa import Dfa
 from sfgen.automata.examples import examples as texts_of_automaton
 from sfgen.grammar.any_order import in_one_order
 from sfgen.grammar.completion import shortest_text
@@ -51,9 +52,10 @@ def every_text(grammar: Grammar) -> Iterator[str]:
     'aa'
     """
     seen = set[str]()
+    rules, values = _with_places(grammar), _Values()
     for number in range(_MOST_VALUES):
         before = len(seen)
-        for text in _Texts(grammar, number).covering():
+        for text in _Texts(rules, grammar.start, number, values).covering():
             if text not in seen:
                 seen.add(text)
                 yield text
@@ -83,20 +85,49 @@ def most_telling_first(reached: Mapping[str, Set[str]]) -> list[str]:
     return found + waiting
 
 
+class _Values:
+    """The texts of automata, each found once."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[Dfa, int, list[str]]] = {}  # with how many were asked for
+        self._counted: dict[int, tuple[CountedText, bytes]] = {}
+
+    def of(self, expression: Leaf | CountedText, number: int) -> bytes:
+        """One of the texts of an expression; 0 is the shortest, and the last is followed by the first."""
+        if isinstance(expression, CountedText):
+            return self._shortest_counted(expression)
+        if not number:
+            return expression.dfa.shortest()
+        _, asked, texts = self._found.get(id(expression.dfa), (None, 0, []))
+        if number >= asked:
+            asked = 2 * number + 2
+            texts = texts_of_automaton(expression.dfa, asked)
+            self._found[id(expression.dfa)] = expression.dfa, asked, texts
+        return texts[number % len(texts)].encode()
+
+    def _shortest_counted(self, expression: CountedText) -> bytes:
+        if id(expression) not in self._counted:
+            text = shortest_text(Reader(network_of(Grammar({"text": expression}, "text"))))
+            self._counted[id(expression)] = expression, text
+        return self._counted[id(expression)][1]
+
+
 class _Texts:
     """Texts of a grammar that have the same value wherever a rule is an automaton, or one of several values.
 
     Args:
-        grammar: The grammar.
+        rules: The rules of the grammar, with their places.
+        start: The rule of a whole text.
         number: Which of the values: 0 is the shortest.
+        values: Those of automata.
     """
 
-    def __init__(self, grammar: Grammar, number: int) -> None:
-        self._rules = _with_places(grammar)
-        self._start = grammar.start
+    def __init__(self, rules: dict[str, Expression], start: str, number: int, values: _Values) -> None:
+        self._rules = rules
+        self._start = start
         self._number = number
+        self._values = values
         self._shortest: dict[str, bytes] = {}
-        self._values: dict[int, bytes] = {}  # of automata, by the identity of the expression
         self._find_shortest()
 
     def covering(self) -> Iterator[str]:
@@ -154,9 +185,7 @@ class _Texts:
             case Call(rule):
                 return self._shortest.get(rule)
             case Leaf() | CountedText():
-                if id(expression) not in self._values:
-                    self._values[id(expression)] = _value(expression, self._number)
-                return self._values[id(expression)]
+                return self._values.of(expression, self._number)
             case Concatenation(parts):
                 return _joined([self._plain(part) for part in parts])
             case Alternation(branches):
@@ -277,16 +306,6 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
 
     found = {name: read(expression) for name, expression in grammar.rules.items()}
     return {**found, **rules}
-
-
-def _value(expression: Leaf | CountedText, number: int) -> bytes:
-    """One of the texts of an automaton."""
-    if isinstance(expression, CountedText):
-        return shortest_text(Reader(network_of(Grammar({"text": expression}, "text"))))
-    if not number:
-        return expression.dfa.shortest()
-    texts = texts_of_automaton(expression.dfa, number + 1)
-    return texts[number % len(texts)].encode()
 
 
 def _calls(expression: Expression) -> Iterator[str]:
