@@ -28,30 +28,29 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     {1: 1, 2: 2}
     """
     classes = dfa.byte_classes if usable is None else dfa.byte_classes[usable]
-    weights = np.bincount(classes, minlength=dfa.transitions.shape[1]).tolist()
-    following = [
-        [(target, weights[label]) for label, target in enumerate(row) if target >= 0 and weights[label]]
-        for row in dfa.transitions.tolist()
-    ]
-    before: list[list[int]] = [[] for _ in following]
-    missing = [0] * len(following)
-    for state, steps in enumerate(following):
-        targets = {target for target, _ in steps}
-        missing[state] = len(targets)
-        for target in targets:
-            before[target].append(state)
+    weights = np.bincount(classes, minlength=dfa.transitions.shape[1])
+    sources, labels = np.nonzero((dfa.transitions >= 0) & (weights > 0))
+    # Pairs of states between which there are steps, by the first state, and by how many bytes.
+    pairs, pair_of = np.unique(sources * len(dfa) + dfa.transitions[sources, labels], return_inverse=True)
+    bytes_of = np.bincount(pair_of, weights[labels], len(pairs)).astype(np.int64)
+    states = np.arange(len(dfa) + 1)
+    first_to = np.searchsorted(pairs, states * len(dfa)).tolist()
+    by_target = np.argsort(pairs % len(dfa), kind="stable")
+    first_from = np.searchsorted((pairs % len(dfa))[by_target], states).tolist()
+    missing = np.diff(first_to)
+    ready = np.flatnonzero(missing == 0).tolist()
     found: dict[int, int] = {}
-    ready = [state for state, count in enumerate(missing) if not count]
     while ready:
         state = ready.pop()
-        ways = bool(dfa.accepting[state]) + sum(found[target] * weight for target, weight in following[state])
+        after = slice(first_to[state], first_to[state + 1])
+        targets, counts = (pairs[after] % len(dfa)).tolist(), bytes_of[after].tolist()
+        ways = bool(dfa.accepting[state]) + sum(found[each] * count for each, count in zip(targets, counts, strict=True))
         if ways > MOST:
             continue
         found[state] = ways
-        for source in before[state]:
-            missing[source] -= 1
-            if not missing[source]:
-                ready.append(source)
+        before = pairs[by_target[first_from[state] : first_from[state + 1]]] // len(dfa)
+        missing[before] -= 1
+        ready += before[missing[before] == 0].tolist()
     return dict(sorted(found.items()))
 
 
