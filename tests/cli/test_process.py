@@ -145,7 +145,7 @@ def test_each_record_is_written_when_its_sample_is_done() -> None:
 
 
 ENDING = """
-import atexit, sys, threading, time
+import atexit, sys, threading
 from sfgen_cli.__main__ import main
 atexit.register(sys.stderr.write, "registered")
 sys.argv = ["sfgen", "--version"]
@@ -158,7 +158,7 @@ main()
     ("before", "told"),
     [
         ("", "registered"),
-        ("threading.Thread(target=lambda: (time.sleep(0.3), sys.stderr.write('thread '))).start()", "thread registered"),
+        ("threading.Timer(0.3, sys.stderr.write, ['thread ']).start()", "thread registered"),
         ("sys.setprofile(lambda *_: None); atexit.register(sys.stderr.write, 'profiled ')", "profiled registered"),
         ("del atexit._run_exitfuncs", "registered"),
     ],
@@ -172,6 +172,6 @@ def test_nothing_is_lost_by_its_quick_end(before: str, told: str) -> None:
 
 
 def test_arguments_that_are_given_by_a_program_end_no_process() -> None:
-    script = "from sfgen_cli.__main__ import main\ntry:\n main(['--version'])\nexcept SystemExit as end:\n print(end.code)"
+    script = "from sfgen_cli.__main__ import main\ntry: main(['--version'])\nexcept SystemExit as end: print(end.code)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines()[1] == "0"

@@ -43,8 +43,8 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     while ready:
         state = ready.pop()
         after = slice(first_to[state], first_to[state + 1])
-        targets, counts = (pairs[after] % len(dfa)).tolist(), bytes_of[after].tolist()
-        ways = bool(dfa.accepting[state]) + sum(found[each] * count for each, count in zip(targets, counts, strict=True))
+        steps = zip((pairs[after] % len(dfa)).tolist(), bytes_of[after].tolist(), strict=True)
+        ways = bool(dfa.accepting[state]) + sum(found[target] * count for target, count in steps)
         if ways > MOST:
             continue
         found[state] = ways
