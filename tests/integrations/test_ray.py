@@ -85,8 +85,8 @@ def test_a_file_that_was_cut_off_is_that_of_one_process_though_an_actor_dies(
     file.write_text(whole[:-100])
 
     def kill_one() -> None:
-        while not over.wait(0.05):
-            if file.stat().st_size > len(whole) + 3000 and (found := actors()):
+        while not over.wait(0.005):
+            if file.stat().st_size > len(whole) and (found := actors()):
                 os.kill(found[0], signal.SIGKILL)
                 killed.append(found[0])
                 return
