@@ -20,15 +20,18 @@ _ADAPTERS = {
 """The only files that may name private parts, and whose."""
 
 
-def test_private_parts_of_other_packages_are_named_in_their_adapters_alone() -> None:
-    found = foreign_names(modules().values())
+@pytest.fixture(scope="module")
+def found() -> dict[str, set[str]]:
+    return foreign_names(modules().values())
+
+
+def test_private_parts_of_other_packages_are_named_in_their_adapters_alone(found: dict[str, set[str]]) -> None:
     others = {path: names for path, names in found.items() if path not in _ADAPTERS}
     assert not others, "\n".join(f"{path} names {', '.join(sorted(names))}" for path, names in others.items())
     assert found.keys() == _ADAPTERS.keys()  # one without any is an adapter no more
 
 
-def test_each_adapter_names_the_parts_of_its_own_packages() -> None:
-    found = foreign_names(modules().values())
+def test_each_adapter_names_the_parts_of_its_own_packages(found: dict[str, set[str]]) -> None:
     outermost = {
         path: {name.partition(".")[0] for name in names if not name.startswith("_")} for path, names in found.items()
     }

@@ -48,16 +48,14 @@ def sites() -> list[Site]:
         for source in SOURCES
         for file in sorted((ROOT / source).rglob("*.py"))
     }
+    kinds = (ast.ClassDef, ast.Call)
+    nodes = [(file, node) for file, tree in trees.items() for node in ast.walk(tree) if isinstance(node, kinds)]
+    classes = [node for _, node in nodes if isinstance(node, ast.ClassDef)]
     names = {"SfgenError"}
     size = 0
     while size < len(names):  # kinds of kinds, wherever they are defined
         size = len(names)
-        names |= {
-            node.name
-            for tree in trees.values()
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ClassDef) and any(_name(base) in names for base in node.bases)
-        }
+        names |= {node.name for node in classes if any(_name(base) in names for base in node.bases)}
     return [
         Site(
             file,
@@ -66,8 +64,7 @@ def sites() -> list[Site]:
             _name(node.func),
             ", ".join(map(ast.unparse, node.args)),
         )
-        for file, tree in trees.items()
-        for node in ast.walk(tree)
+        for file, node in nodes
         if isinstance(node, ast.Call) and _name(node.func) in names
     ]
 

@@ -28,24 +28,30 @@ def foreign_names(files: Iterable[Path], root: Path = ROOT) -> dict[str, set[str
         files: All of our own files.
         root: The folder that they lie in.
     """
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
-    own_modules = {path.relative_to(root).parts[1] for path in trees}
-    own_names = {name for tree in trees.values() for name in _defined(tree)} | _DOCUMENTED
+    own_modules, own_names = set[str](), set(_DOCUMENTED)
+    imported, attributes = dict[str, list[str]](), dict[str, list[str]]()
+    for path in files:
+        where = path.relative_to(root)
+        own_modules.add(where.parts[1])
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        own_names.update(_defined(nodes))
+        imported[where.as_posix()] = list(_imported(nodes))
+        attributes[where.as_posix()] = list(_attributes(nodes))
     found: Mapping[str, set[str]] = defaultdict(set)
-    for path, tree in trees.items():
-        where = path.relative_to(root).as_posix()
-        for name in _imported(tree):
+    for file, names in imported.items():
+        for name in names:
             if name.partition(".")[0] not in own_modules and _is_private(name):
-                found[where].add(name)
-        for name in _attributes(tree):
+                found[file].add(name)
+    for file, names in attributes.items():
+        for name in names:
             if name not in own_names:
-                found[where].add(name)
+                found[file].add(name)
     return dict(found)
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(nodes: list[ast.AST]) -> Iterator[str]:
     """The dotted names of all that is imported from other packages."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -56,9 +62,9 @@ def _is_private(name: str) -> bool:
     return any(_has_underscore(part) for part in name.split(".")) or name.startswith(UNDOCUMENTED)
 
 
-def _attributes(tree: ast.Module) -> Iterator[str]:
+def _attributes(nodes: list[ast.AST]) -> Iterator[str]:
     """The private attributes of whatever object; also those that are asked for by a text."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and _has_underscore(node.attr):
             yield node.attr
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BY_NAME:
@@ -67,9 +73,9 @@ def _attributes(tree: ast.Module) -> Iterator[str]:
                 yield asked.value
 
 
-def _defined(tree: ast.Module) -> Iterator[str]:
+def _defined(nodes: list[ast.AST]) -> Iterator[str]:
     """What a file gives a name to: functions, classes, parameters, variables and attributes of ``self``."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.arg):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SOURCES = {"sfgen": ROOT / "core", "sfgen_cli": ROOT / "cli"}
+
+_LOOKED_AT = (ast.Import, ast.ImportFrom, ast.Call, ast.Attribute)
 
 Graph = dict[str, set[str]]
 """The modules that each module imports."""
@@ -54,14 +56,17 @@ def imports(files: Mapping[str, Path]) -> Graph:
         files: What :func:`modules` gives.
     """
     trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in files.items()}
-    named = {module: list(_imports_in(module, files[module], tree)) for module, tree in trees.items()}
+    nodes = {
+        module: [node for node in ast.walk(tree) if isinstance(node, _LOOKED_AT)] for module, tree in trees.items()
+    }
+    named = {module: list(_imports_in(module, files[module], nodes[module])) for module in trees}
     graph: Graph = {}
     for module, tree in trees.items():
         if _is_package(files[module]) and not _defines_something(tree):
             graph[module] = set()
             continue
         uses = [(one.source, one.name) for one in named[module]]
-        uses += _attributes(tree, {one.bound: one.module for one in named[module] if one.bound}, files)
+        uses += _attributes(nodes[module], {one.bound: one.module for one in named[module] if one.bound}, files)
         targets = {_home(source, name, named, files) for source, name in uses}
         graph[module] = {target for target in targets if target is not None and target != module}
     return graph
@@ -95,9 +100,9 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
     return sorted(found)
 
 
-def _imports_in(module: str, path: Path, tree: ast.Module) -> Iterator[_Import]:
+def _imports_in(module: str, path: Path, nodes: Sequence[ast.AST]) -> Iterator[_Import]:
     """All imports in a module, wherever they stand; ``import_module("...")`` is one too."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 outermost = alias.name.partition(".")[0]
@@ -118,7 +123,7 @@ def _imports_in(module: str, path: Path, tree: ast.Module) -> Iterator[_Import]:
 
 
 def _attributes(
-    tree: ast.Module, modules_by_name: Mapping[str, str], files: Mapping[str, Path]
+    nodes: Sequence[ast.AST], modules_by_name: Mapping[str, str], files: Mapping[str, Path]
 ) -> Iterator[tuple[str, str]]:
     """The names read as attributes of our modules: ``sfgen.Dfa`` is as good as ``from sfgen import Dfa``."""
 
@@ -132,7 +137,7 @@ def _attributes(
             return None
         return found if found in files else None
 
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and (module := module_of(node.value)) is not None:
             yield module, node.attr
 
