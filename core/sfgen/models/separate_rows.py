@@ -42,6 +42,7 @@ class SeparateRows:
     def __init__(self, model: Model, rows: int) -> None:
         self._model = model
         self._sessions: list[Session | None] = [None] * rows
+        self._scoring_rows: list[ScoresRows | None] = [None] * rows  # the same, of those that can
         self._lengths = [0] * rows
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
@@ -67,9 +68,9 @@ class SeparateRows:
 
     def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
         """Score as ``BatchScoresRows.score_again``."""
-        session = self._sessions[row]
+        session = self._scoring_rows[row]
         try:
-            return session.score_again(wanted) if isinstance(session, ScoresRows) else None
+            return None if session is None else session.score_again(wanted)
         except SfgenError as error:
             return error
 
@@ -78,21 +79,25 @@ class SeparateRows:
         self._lengths[row] = min(length, self._lengths[row])
         session = self._sessions[row]
         if length == 0:
-            self._sessions[row] = None
+            self._sessions[row] = self._scoring_rows[row] = None
         elif session is not None:
             session.rewind(length)
 
     def _session(self, row: int) -> Session:
-        session = self._sessions[row] = self._sessions[row] or self._model.session()
+        session = self._sessions[row]
+        if session is None:
+            session = self._sessions[row] = self._model.session()
+            self._scoring_rows[row] = session if isinstance(session, ScoresRows) else None
         return session
 
     def _read(self, row: int, token_ids: Sequence[int], wanted: Int32 | None) -> Answer:
         try:
             session = self._session(row)
-            if wanted is None or not isinstance(session, ScoresRows):
+            scoring = self._scoring_rows[row]
+            if wanted is None or scoring is None:
                 scores = session.extend(token_ids)
             else:
-                scores = session.extend_rows(token_ids, wanted)
+                scores = scoring.extend_rows(token_ids, wanted)
         except SfgenError as error:
             return error
         self._lengths[row] += len(token_ids)
