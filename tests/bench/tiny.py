@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -131,11 +131,11 @@ def bits_per_character(model: TinyModel, texts: list[str]) -> float:
     return bits / sum(map(len, texts))
 
 
-def commonest_words(model: TinyModel, count: int) -> list[str]:
-    """The commonest words of the texts that the model writes freely."""
+def commonest_words(model: TinyModel, count: int, texts: int = 10) -> list[str]:
+    """The commonest words of some texts that the model writes freely after each opening."""
     found: Counter[str] = Counter()
     for opening in OPENINGS:
-        for seed in range(10):
+        for seed in range(texts):
             sampler = sfgen.Sampler(temperature=1.0, seed=seed)
             text = sfgen.generate(model, opening, sampler=sampler, max_tokens=MOST_TOKENS).text
             found.update(word.lower() for word in WORD.findall(text))
@@ -149,10 +149,9 @@ def holds_together(text: str, known: set[str]) -> bool:
     return len(words) >= 3 and known.issuperset(words) and len(set(threes)) == len(threes)
 
 
-def banned(model: TinyModel, count: int) -> Iterator[tuple[str, str, bool]]:
-    """Each common word, what the model writes where it may not, and whether that holds together."""
-    known = {word.lower() for text in corpus(2, 30_000) for word in WORD.findall(text)}
-    for number, word in enumerate(commonest_words(model, count)):
+def banned(model: TinyModel, words: Iterable[str], known: set[str]) -> Iterator[tuple[str, str, bool]]:
+    """Each word, what the model writes where it may not, and whether that holds together."""
+    for number, word in enumerate(words):
         opening = OPENINGS[number % len(OPENINGS)]
         result = sfgen.generate(model, opening, banned=sfgen.BannedWords([word]), max_tokens=MOST_TOKENS)
         # The limit may have cut the last word.
@@ -206,7 +205,8 @@ def main() -> None:
     for kind in ("small_talk", "story"):
         bits = bits_per_character(model, held_back(kind, options.seed, options.count))
         print(json.dumps({"item": f"bits per character, {kind}", "bits": round(bits, 4)}), flush=True)
-    tried_words = list(banned(model, options.words))
+    known = {word.lower() for text in corpus(2, 30_000) for word in WORD.findall(text)}
+    tried_words = list(banned(model, commonest_words(model, options.words), known))
     held = sum(together for _, _, together in tried_words)
     print(json.dumps({"item": "bans", "right": held / max(1, len(tried_words)), "of": len(tried_words)}))
     for word, text, together in tried_words if options.show else ():
