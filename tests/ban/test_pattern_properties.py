@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pattern_spans import Reader, check, earliest, spans
 from pattern_texts import TreeSampler, mutated, short_texts
 from patterns import RandomPattern, compiled
-from tried import tried
+from tried import rounds, tried
 
 from sfgen.automata import algebra
 from sfgen.automata.compile import compile_bordered
@@ -33,7 +33,8 @@ LETTERS = "ab \n"
 def test_random_patterns_agree_with_re_on_every_span() -> None:
     refused: Counter[str] = Counter()
     accepted = pairs = matches = 0
-    for seed in range(250):
+    count = rounds(750)
+    for seed in range(count):
         random = Random(seed)
         drawn = RandomPattern(random)
         try:
@@ -60,8 +61,8 @@ def test_random_patterns_agree_with_re_on_every_span() -> None:
             matches += check(drawn.text, automata, text[:split], text[split:])
             pairs += 1
     print(f"{accepted} patterns, {pairs} texts, {matches} matches; refused: {dict(refused)}")
-    assert accepted > 100
-    assert matches > 1_500
+    assert accepted > 0.4 * count
+    assert matches > 6 * count
 
 
 def likely_texts(drawn: RandomPattern, random: Random) -> Iterator[str]:
