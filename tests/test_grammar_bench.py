@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -77,6 +78,7 @@ def test_every_engine_walks_the_texts(case: Case, engines: dict[str, Engine], cu
 
 
 def test_a_run_has_a_report(engines: dict[str, Engine], cutter: Cutter) -> None:
+    gc.freeze()  # a collection in a fork would copy every page
     end = cutter.vocabulary.end_token_ids[0]
     walks = [[*cutter.cut(text), end] for text in SUMS.texts(3)]
     for engine in engines.values():

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -69,6 +70,7 @@ def test_every_engine_walks_the_values(case: Case, engines: dict[str, Engine], c
 
 
 def test_a_run_has_a_report(engines: dict[str, Engine], cutter: Cutter) -> None:
+    gc.freeze()  # a collection in a fork would copy every page
     end = cutter.vocabulary.end_token_ids[0]
     walks = [[*cutter.cut(text), end] for text in texts(PERSON.schema, 3)]
     for engine in engines.values():

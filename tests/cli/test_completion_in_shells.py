@@ -71,14 +71,22 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Home(name, folder, environment)
 
 
-@pytest.fixture
-def shell(home: Home) -> Iterator[Terminal]:
-    """The shell at its prompt."""
+@pytest.fixture(scope="module")
+def started(home: Home) -> Iterator[Terminal]:
+    """The shell, which all lines are typed into."""
     settings_of_shell = [f"{variable}={value}" for variable, value in home.environment.items()]
     command = ("env", f"--chdir={home.folder}", *settings_of_shell, *START[home.shell])
     with Terminal(command=command) as terminal:
-        terminal.until(lambda screen: screen and screen[-1].startswith(PROMPT.strip()))
         yield terminal
+
+
+@pytest.fixture
+def shell(started: Terminal) -> Iterator[Terminal]:
+    """The shell at its prompt, on an empty screen."""
+    started.until(lambda screen: screen and screen[-1].startswith(PROMPT.strip()))
+    yield started
+    started.press("\x15\x0c")  # the line is taken back, and the screen cleared
+    started.until(lambda screen: screen == [PROMPT.strip()])
 
 
 @pytest.mark.parametrize(

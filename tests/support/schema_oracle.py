@@ -1,4 +1,4 @@
-"""Whether a text is valid by a schema, as the package jsonschema says; nothing here is sfgen's.
+"""Whether a text is valid by a schema, as the package jsonschema says; nothing here is sfgen's but the quick import.
 
 Numbers are read exactly, in the schema too: with floats 19.99 would be no multiple of 0.01. A name that occurs twice in
 an object, NaN and infinities are faults of the text.
@@ -10,7 +10,9 @@ import json
 from decimal import Decimal, localcontext
 from typing import Any
 
-import jsonschema
+from sfgen.schema.jsonschema_package import jsonschema as imported_jsonschema
+
+jsonschema = imported_jsonschema()
 
 _DIGITS = 10_000
 """Of a quotient: jsonschema divides, and a division of decimals needs all of its digits."""
