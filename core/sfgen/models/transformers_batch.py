@@ -19,6 +19,7 @@ from sfgen.models.architecture import tokens_known
 from sfgen.models.attention import is_misread, without_plans
 from sfgen.models.cpu_threads import CpuThreads
 from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
+from sfgen.models.forward import cache_name, parameters_of
 from sfgen.models.partial_lm_head import PartialLmHead, has_rows
 from sfgen.models.readable import check_readable, without_unreadable
 from sfgen.models.rotary import depends_on_length
@@ -94,6 +95,7 @@ class TransformersBatch:
         self._lm_head: PartialLmHead | None = None
         self._hidden: dict[int, Any] = {}  # what the last scores of each row were made of
         self._keeps_logits = False
+        self._cache_name: str | None = None
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """Read tokens for some rows and return their next scores.
@@ -190,14 +192,14 @@ class TransformersBatch:
     def _arrange(self, asked: Mapping[int, Sequence[int]], model: Any) -> None:
         """See that each row that holds or reads something has a lane, and that no lane between them is free."""
         if self._cache is None:
-            import inspect
-
             from sfgen.models.batched_kv_cache import BatchedKvCache
 
             self._cache, self._rows = BatchedKvCache(len(_layers(model.config))), []
             self._lm_head = PartialLmHead(model) if has_rows(model) else None
-            has_option = "logits_to_keep" in inspect.signature(model.forward).parameters
-            self._keeps_logits = self._lm_head is None and has_option
+            kind: Any = type(model)
+            parameters = parameters_of(kind)
+            self._keeps_logits = self._lm_head is None and "logits_to_keep" in parameters
+            self._cache_name = cache_name(parameters)
         for lane in reversed(range(len(self._rows))):
             if not self._lengths[self._rows[lane]] and self._rows[lane] not in asked:
                 last = len(self._rows) - 1
@@ -249,10 +251,10 @@ class TransformersBatch:
             options["attention_mask"] = self._cache.mask(model.dtype if is_added else torch.bool)
         if self._keeps_logits:
             options["logits_to_keep"] = width if everywhere else 1
-        inputs = {
+        inputs: dict[Any, Any] = {
             "input_ids": torch.tensor(padded, device=model.device),
             "position_ids": self._cache.positions,
-            "past_key_values": self._cache.value,
+            self._cache_name: self._cache.value,
             "use_cache": True,
             **options,
         }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 from sfgen.models.architecture import tokens_known
@@ -13,6 +11,7 @@ from sfgen.models.attention import is_misread, without_plans
 from sfgen.models.cpu_threads import CpuThreads
 from sfgen.models.device import input_device
 from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
+from sfgen.models.forward import cache_in, cache_name, parameters_of
 from sfgen.models.partial_lm_head import PartialLmHead, has_rows
 from sfgen.models.readable import check_readable
 from sfgen.models.rotary import Rotary
@@ -20,9 +19,6 @@ from sfgen.models.transformers_cache import Past
 from sfgen.models.transformers_failures import not_read
 from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary.pretrained import without_warnings
-
-_CACHE_NAMES = ("past_key_values", "cache_params", "state")
-"""What architectures call the cache that they give back and are given again."""
 
 
 class TransformersSession:
@@ -51,8 +47,8 @@ class TransformersSession:
         self._lm_head = PartialLmHead(model) if has_rows(model) else None
         self._hidden: Any = None  # what the last scores were made of
         kind: Any = type(model)
-        parameters = _parameters(kind)
-        self._cache_name = next((name for name in _CACHE_NAMES if name in parameters), None)
+        parameters = parameters_of(kind)
+        self._cache_name = cache_name(parameters)
         # Said each time, since a configuration may say use_cache: false.
         self._options: dict[str, Any] = {"use_cache": True} if self._cache_name else {}
         self._keeps_logits = self._lm_head is None and "logits_to_keep" in parameters
@@ -202,16 +198,10 @@ class TransformersSession:
                 inputs[self._cache_name] = self._past.value
             output = self._model(**inputs) if self._lm_head is None else self._lm_head.read(inputs)
             if self._cache_name:
-                self._past.keep(output.get(self._cache_name), len(piece))
+                self._past.keep(cache_in(output), len(piece))
             states = output.logits if self._lm_head is None else output.last_hidden_state
             if states.shape[1] < wanted:
                 raise RuntimeError(f"it scores {states.shape[1]} of {wanted} positions")
             if wanted:
                 found.append(states[:, -wanted:])
         return found[0] if len(found) == 1 else torch.cat(found, dim=1)
-
-
-@lru_cache(maxsize=16)
-def _parameters(kind: Any) -> frozenset[str]:
-    """What the models of a class are given to read; finding out takes a tenth of the time of a small text."""
-    return frozenset(inspect.signature(kind.forward).parameters)
