@@ -28,7 +28,7 @@ help:
 	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
 	@echo "make thorough  the tests with twelve times as many random inputs, before a release"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
-	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 20 minutes, not part of CI"
+	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 8 minutes, not part of CI"
 	@echo "make check     lint, types, circles of imports, docstrings, stale documentation"
 	@echo "make format    rewrite the sources in the project's style"
 	@echo "make docs      write the command reference, the graph of imports and the format of traces anew"
