@@ -60,7 +60,7 @@ def test_real_schemas_are_read_or_refused_and_texts_are_valid(capsys: pytest.Cap
         for reason, count in refusals.most_common(8):
             print(f"  {count:3} refused: {reason}")
     assert not faults, "\n".join(faults[:20])
-    assert counts["schemas"] > 100
+    assert counts["schemas"] > (100 if NPM.exists() else 60)
     assert counts["texts"] == SEEDS * counts["read"]
 
 

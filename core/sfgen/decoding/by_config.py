@@ -61,7 +61,8 @@ def by_config(
                 config = make(*args, **changes)
             else:
                 named: dict[str, Any] = dict(changes)
-                config = replace(arguments.instance("config", config, GenerationConfig), **named)
+                config = arguments.instance("config", config, GenerationConfig)
+                config = replace(config, **named) if named else config
             return function(model, prompt_of(model, prompt), config)
 
         own = inspect.signature(call, follow_wrapped=False).parameters

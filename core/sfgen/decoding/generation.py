@@ -9,7 +9,7 @@ from sfgen.decoding.batch import drive
 from sfgen.decoding.by_config import by_config
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.events import Event, Finished, Result
-from sfgen.decoding.prepare import prepare
+from sfgen.decoding.prepare import loop_of
 from sfgen.errors import InternalError
 from sfgen.protocols import Model
 
@@ -46,7 +46,7 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
         InternalError: The finished text does not keep a promise: a fault of sfgen. There is no result then, but the
             ``TextReleased`` events of a stream were before it.
     """
-    return drive(prepare(model, prompt, config), model)
+    return drive(loop_of(model, prompt, config), model)
 
 
 @by_config(GenerationConfig)
@@ -64,7 +64,8 @@ def generate(model: Model, prompt: str | Sequence[int], config: GenerationConfig
         SfgenError: As ``stream``.
         InternalError: As ``stream``: a fault of sfgen.
     """
-    for event in stream(model, prompt, replace(config, hold=True)):
+    config = config if config.hold else replace(config, hold=True)
+    for event in drive(loop_of(model, prompt, config), model):
         if isinstance(event, Finished):
             return event.result
     raise InternalError("generation ended without a result")
