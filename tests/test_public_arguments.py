@@ -97,12 +97,14 @@ def test_wrong_kinds_are_told_and_right_ones_work(call: Call) -> None:
     elif call.path not in (*NOT_WITH_THIS_ONE, *STARTS_RAY):
         called(call, receiver, right(call, receiver))
     wrong = []
+    is_used = True
     for parameter in call.parameters:
         path = f"{call.path}.{parameter.name}"
         for value in [*values(), *([] if parameter.name in LIMITS else [10**30])]:
             if callable(value) and parameter.annotation in ("LanguageModel", "MaskOfText", PROGRESS):
                 continue  # what such a function raises is its own
-            receiver = receiver_of(call)
+            receiver = receiver_of(call) if is_used else receiver  # what has refused a value is as before
+            is_used = False
             try:
                 called(call, receiver, {**right(call, receiver), parameter.name: value})
             except SfgenError as error:
@@ -113,6 +115,7 @@ def test_wrong_kinds_are_told_and_right_ones_work(call: Call) -> None:
             except Exception as error:
                 wrong.append(f"{path}={value!r:.60}: {type(error).__name__}: {error}")
             else:
+                is_used = True
                 is_less = path in MAY_BE_NEGATIVE and repr(value) in ("-1", "[-1]")
                 if not is_less and not accepted(parameter.annotation, value):
                     wrong.append(f"{path}={value!r:.60}: taken for {parameter.annotation}")

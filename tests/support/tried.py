@@ -22,7 +22,7 @@ _SHARES: dict[Amount, float] = {"handful": 0.06, "few": 0.16, "some": 0.4, "usua
 
 _PROFILES = {"quick": 5, "default": 20, "thorough": 250}
 
-_ROUNDS = {"quick": 0.02, "default": 0.12, "thorough": 1.0}
+_ROUNDS = {"quick": 0.02, "default": 0.16, "thorough": 1.0}
 """Of the rounds of a loop."""
 
 # What depends on the machine says nothing about a property; files that are written anew by each example may be shared.
