@@ -20,9 +20,8 @@ def can_read(guide: Guide, data: bytes) -> bool:
 
 def tried(guide: Guide, vocabulary: Vocabulary) -> list[int]:
     """The tokens whose bytes can be read one after another; and the end tokens where the text may end."""
-    begins = [can_read(guide, bytes([byte])) for byte in range(256)]
-    texts = {token: vocabulary.tokens[token] or b"" for token in vocabulary.text_token_ids.tolist()}
-    found = [token for token, data in texts.items() if begins[data[0]] and (len(data) == 1 or can_read(guide, data))]
+    texts = vocabulary.text_token_ids.tolist()
+    found = [token for token in texts if can_read(guide, vocabulary.tokens[token] or b"")]
     return sorted([*found, *(vocabulary.end_token_ids if guide.is_accepting else ())])
 
 
