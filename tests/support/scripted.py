@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 from sfgen import Vocabulary
 
 ScoreOf = Callable[[tuple[int, ...]], NDArray[np.floating]]
+
+
+@lru_cache(maxsize=16)
+def ids_by_bytes(vocabulary: Vocabulary) -> dict[bytes, int]:
+    """The first token of each text."""
+    return {data: token for token, data in reversed(list(enumerate(vocabulary.tokens))) if data}
 
 
 class ScriptedModel:
@@ -25,11 +31,8 @@ class ScriptedModel:
     def encode(self, text: str) -> list[int]:
         if text in self.prompts:
             return self.prompts[text]
-        return [self._by_bytes[bytes([byte])] for byte in text.encode()]
-
-    @cached_property
-    def _by_bytes(self) -> dict[bytes, int]:
-        return {data: token for token, data in enumerate(self.vocabulary.tokens) if data}
+        ids = ids_by_bytes(self.vocabulary)
+        return [ids[bytes([byte])] for byte in text.encode()]
 
     def session(self) -> ScriptedSession:
         self.sessions.append(ScriptedSession(self.score))
@@ -68,7 +71,7 @@ def random_scores(size: int, seed: int) -> ScoreOf:
 
 def preferring(vocabulary: Vocabulary, wishes: Sequence[bytes | None], prompt_length: int) -> ScoreOf:
     """Scores that want to write ``wishes`` one after the other, and then to end; ``None`` is the end token."""
-    ids = {data: token for token, data in reversed(list(enumerate(vocabulary.tokens))) if data}
+    ids = ids_by_bytes(vocabulary)
 
     def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
         scores = np.linspace(1, 0, len(vocabulary), dtype=np.float32)  # lower ids first, when the wish is forbidden
