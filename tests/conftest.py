@@ -84,7 +84,6 @@ def pytest_collection() -> None:
 
 def pytest_collection_finish() -> None:
     """Collect garbage again, but less often, and not among the tests themselves, which are some million objects."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
     gc.enable()
