@@ -177,9 +177,9 @@ def test_a_vocabulary_is_equal(tokens: list[bytes | None], data: Any) -> None:
 
 
 def test_one_that_is_alive_is_taken_if_its_names_are_the_same() -> None:
-    named = Vocabulary([b"a", None], [1], names={1: "<eos>"})
+    named = Vocabulary([b"of this test", None], [1], names={1: "<eos>"})  # other tests' may still be alive
     pickled = pickle.dumps(named)
-    other = Vocabulary([b"a", None], [1])
+    other = Vocabulary([b"of this test", None], [1])
     assert pickle.loads(pickled) is named
     assert pickle.loads(pickle.dumps(other)) is other
 
