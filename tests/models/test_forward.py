@@ -23,7 +23,7 @@ def renamed(taken: str, given: str) -> Any:
     """
     llama = copy.deepcopy(random_model("llama"))
     kind: Any = type(llama)
-    name = cache_name(parameters_of(kind))
+    name = cache_name(parameters_of(llama))
     assert name is not None
     passes: list[int] = []
 
@@ -59,6 +59,6 @@ def test_a_model_without_a_cache() -> None:
     class Model:
         def forward(self, input_ids: Any) -> Any: ...
 
-    assert parameters_of(Model) == {"self", "input_ids"}
-    assert cache_name(parameters_of(Model)) is None
+    assert parameters_of(Model()) == {"self", "input_ids"}
+    assert cache_name(parameters_of(Model())) is None
     assert cache_in({"logits": 1}) is None

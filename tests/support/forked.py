@@ -8,7 +8,6 @@ start itself starts Python.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import io
 import os
 import signal
@@ -99,11 +98,9 @@ def _stream(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
 def run_command(arguments: Sequence[str]) -> int:
     """Run a command; its exit code is for ``os._exit``: to take Python apart takes longer than most commands."""
     from sfgen_cli.__main__ import run
-    from sfgen_cli.shell import process
+    from sfgen_cli.shell import process, quick_end
 
     process.prepare()
     code = run(arguments)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+    quick_end.flush_streams()
     return code

@@ -24,11 +24,16 @@ def end(code: int) -> NoReturn:
     if handlers is None or sys.flags.inspect or _is_watched() or _has_work():
         sys.exit(code)
     handlers()
+    flush_streams()
+    os._exit(code)
+
+
+def flush_streams() -> None:
+    """Write what the standard streams still hold, as far as it can be written."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # what was to be told of that is told
             if stream is not None:
                 stream.flush()
-    os._exit(code)
 
 
 def _has_work() -> bool:

@@ -33,22 +33,23 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     # Pairs of states between which there are steps, by the first state, and by how many bytes.
     pairs, pair_of = np.unique(sources * len(dfa) + dfa.transitions[sources, labels], return_inverse=True)
     bytes_of = np.bincount(pair_of, weights[labels], len(pairs)).astype(np.int64)
+    source_of, target_of = np.divmod(pairs, len(dfa))
     states = np.arange(len(dfa) + 1)
-    first_to = np.searchsorted(pairs, states * len(dfa)).tolist()
-    by_target = np.argsort(pairs % len(dfa), kind="stable")
-    first_from = np.searchsorted((pairs % len(dfa))[by_target], states).tolist()
+    first_to = np.searchsorted(source_of, states).tolist()
+    by_target = np.argsort(target_of, kind="stable")
+    first_from = np.searchsorted(target_of[by_target], states).tolist()
     missing = np.diff(first_to)
     ready = np.flatnonzero(missing == 0).tolist()
     found: dict[int, int] = {}
     while ready:
         state = ready.pop()
         after = slice(first_to[state], first_to[state + 1])
-        steps = zip((pairs[after] % len(dfa)).tolist(), bytes_of[after].tolist(), strict=True)
+        steps = zip(target_of[after].tolist(), bytes_of[after].tolist(), strict=True)
         ways = bool(dfa.accepting[state]) + sum(found[target] * count for target, count in steps)
         if ways > MOST:
             continue
         found[state] = ways
-        before = pairs[by_target[first_from[state] : first_from[state + 1]]] // len(dfa)
+        before = source_of[by_target[first_from[state] : first_from[state + 1]]]
         missing[before] -= 1
         ready += before[missing[before] == 0].tolist()
     return dict(sorted(found.items()))

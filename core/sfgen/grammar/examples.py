@@ -89,8 +89,8 @@ class _Values:
     """The texts of automata, each found once."""
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[Dfa, int, list[str]]] = {}  # with how many were asked for
-        self._counted: dict[int, tuple[CountedText, bytes]] = {}
+        self._found: dict[Dfa, tuple[int, list[str]]] = {}  # with how many were asked for
+        self._counted: dict[CountedText, bytes] = {}
 
     def of(self, expression: Leaf | CountedText, number: int) -> bytes:
         """One of the texts of an expression; 0 is the shortest, and the last is followed by the first."""
@@ -98,18 +98,17 @@ class _Values:
             return self._shortest_counted(expression)
         if not number:
             return expression.dfa.shortest()
-        _, asked, texts = self._found.get(id(expression.dfa), (None, 0, []))
+        asked, texts = self._found.get(expression.dfa, (0, []))
         if number >= asked:
             asked = 2 * number + 2
             texts = texts_of_automaton(expression.dfa, asked)
-            self._found[id(expression.dfa)] = expression.dfa, asked, texts
+            self._found[expression.dfa] = asked, texts
         return texts[number % len(texts)].encode()
 
     def _shortest_counted(self, expression: CountedText) -> bytes:
-        if id(expression) not in self._counted:
-            text = shortest_text(Reader(network_of(Grammar({"text": expression}, "text"))))
-            self._counted[id(expression)] = expression, text
-        return self._counted[id(expression)][1]
+        if expression not in self._counted:
+            self._counted[expression] = shortest_text(Reader(network_of(Grammar({"text": expression}, "text"))))
+        return self._counted[expression]
 
 
 class _Texts:

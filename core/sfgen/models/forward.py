@@ -11,13 +11,10 @@ _CACHE_NAMES = ("past_key_values", "cache", "cache_params", "state")
 """What architectures call the cache; from transformers 5.24 on ``cache``."""
 
 
-@lru_cache(maxsize=16)
-def parameters_of(kind: Any) -> frozenset[str]:
-    """Return the names of what the models of a class are given to read.
-
-    Finding out takes a tenth of the time of a small text.
-    """
-    return frozenset(inspect.signature(kind.forward).parameters)
+def parameters_of(model: Any) -> frozenset[str]:
+    """Return the names of what a model is given to read."""
+    kind: Any = type(model)
+    return _parameters(kind)
 
 
 def cache_name(parameters: Set[str]) -> str | None:
@@ -31,3 +28,9 @@ def cache_name(parameters: Set[str]) -> str | None:
 def cache_in(output: Any) -> Any:
     """Return the cache that a model gives back, which may have another name there; ``None``: it gives none."""
     return next((output[name] for name in _CACHE_NAMES if name in output), None)
+
+
+@lru_cache(maxsize=16)
+def _parameters(kind: Any) -> frozenset[str]:
+    """What the models of a class are given; finding out takes a tenth of the time of a small text."""
+    return frozenset(inspect.signature(kind.forward).parameters)

@@ -95,7 +95,7 @@ class TransformersBatch:
         self._lm_head: PartialLmHead | None = None
         self._hidden: dict[int, Any] = {}  # what the last scores of each row were made of
         self._keeps_logits = False
-        self._cache_name: str | None = None
+        self._cache_name = ""
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """Read tokens for some rows and return their next scores.
@@ -196,10 +196,11 @@ class TransformersBatch:
 
             self._cache, self._rows = BatchedKvCache(len(_layers(model.config))), []
             self._lm_head = PartialLmHead(model) if has_rows(model) else None
-            kind: Any = type(model)
-            parameters = parameters_of(kind)
+            parameters = parameters_of(model)
+            name = cache_name(parameters)
+            assert name is not None, "each of the known architectures keeps a cache"
             self._keeps_logits = self._lm_head is None and "logits_to_keep" in parameters
-            self._cache_name = cache_name(parameters)
+            self._cache_name = name
         for lane in reversed(range(len(self._rows))):
             if not self._lengths[self._rows[lane]] and self._rows[lane] not in asked:
                 last = len(self._rows) - 1
@@ -251,7 +252,7 @@ class TransformersBatch:
             options["attention_mask"] = self._cache.mask(model.dtype if is_added else torch.bool)
         if self._keeps_logits:
             options["logits_to_keep"] = width if everywhere else 1
-        inputs: dict[Any, Any] = {
+        inputs = {
             "input_ids": torch.tensor(padded, device=model.device),
             "position_ids": self._cache.positions,
             self._cache_name: self._cache.value,

@@ -46,8 +46,7 @@ class TransformersSession:
         self._device = input_device(model)
         self._lm_head = PartialLmHead(model) if has_rows(model) else None
         self._hidden: Any = None  # what the last scores were made of
-        kind: Any = type(model)
-        parameters = parameters_of(kind)
+        parameters = parameters_of(model)
         self._cache_name = cache_name(parameters)
         # Said each time, since a configuration may say use_cache: false.
         self._options: dict[str, Any] = {"use_cache": True} if self._cache_name else {}
