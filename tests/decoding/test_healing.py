@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tried import tried
 
 import sfgen
-from scripted import ScriptedModel, ids_by_bytes, random_scores
+from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Finished, GenerationConfig, Index, Job, Result, Sampler, TextReleased, Vocabulary
 from sfgen.decoding import TokenChosen, prepare
 from sfgen.decoding.events import Event
@@ -34,13 +34,13 @@ class Cutter(ScriptedModel):
         tokens = [*dict.fromkeys([*PIECES, *pieces]), None]
         super().__init__(Vocabulary(tokens, [len(tokens) - 1]), random_scores(len(tokens), seed))
         self.context_length = context
-        self.by_length = sorted(ids_by_bytes(self.vocabulary), key=len, reverse=True)
+        self.by_length = sorted(self.vocabulary.ids, key=len, reverse=True)
 
     def encode(self, text: str) -> list[int]:
         data, ids = text.encode(), []
         while data:
             piece = next(piece for piece in self.by_length if data.startswith(piece))
-            ids.append(ids_by_bytes(self.vocabulary)[piece])
+            ids.append(self.vocabulary.ids[piece])
             data = data[len(piece) :]
         return ids
 

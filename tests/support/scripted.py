@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,6 @@ from numpy.typing import NDArray
 from sfgen import Vocabulary
 
 ScoreOf = Callable[[tuple[int, ...]], NDArray[np.floating]]
-
-
-@lru_cache(maxsize=16)
-def ids_by_bytes(vocabulary: Vocabulary) -> dict[bytes, int]:
-    """The first token of each text."""
-    return {data: token for token, data in reversed(list(enumerate(vocabulary.tokens))) if data}
 
 
 class ScriptedModel:
@@ -31,7 +24,7 @@ class ScriptedModel:
     def encode(self, text: str) -> list[int]:
         if text in self.prompts:
             return self.prompts[text]
-        ids = ids_by_bytes(self.vocabulary)
+        ids = self.vocabulary.ids
         return [ids[bytes([byte])] for byte in text.encode()]
 
     def session(self) -> ScriptedSession:
@@ -71,7 +64,7 @@ def random_scores(size: int, seed: int) -> ScoreOf:
 
 def preferring(vocabulary: Vocabulary, wishes: Sequence[bytes | None], prompt_length: int) -> ScoreOf:
     """Scores that want to write ``wishes`` one after the other, and then to end; ``None`` is the end token."""
-    ids = ids_by_bytes(vocabulary)
+    ids = vocabulary.ids
 
     def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
         scores = np.linspace(1, 0, len(vocabulary), dtype=np.float32)  # lower ids first, when the wish is forbidden

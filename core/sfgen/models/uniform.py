@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -42,9 +41,6 @@ class UniformModel:
     def __repr__(self) -> str:
         return f"UniformModel({self.vocabulary!r})"
 
-    def __reduce__(self) -> tuple[type[UniformModel], tuple[Vocabulary]]:
-        return UniformModel, (self.vocabulary,)  # what was made of it is made again
-
     def encode(self, text: str) -> list[int]:
         """Tokenize a prompt by longest match.
 
@@ -54,10 +50,11 @@ class UniformModel:
             InputError: The vocabulary cannot write the prompt.
         """
         data, ids = arguments.text("text", text).encode("utf-8", "replace"), []
+        known, longest = self.vocabulary.ids, self.vocabulary.longest
         start = 0
         while start < len(data):
-            for length in range(min(self._longest, len(data) - start), 0, -1):
-                token = self._ids.get(data[start : start + length])
+            for length in range(min(longest, len(data) - start), 0, -1):
+                token = known.get(data[start : start + length])
                 if token is not None:
                     ids.append(token)
                     start += length
@@ -72,16 +69,6 @@ class UniformModel:
     def session(self) -> UniformSession:
         """Return a new session."""
         return UniformSession(len(self.vocabulary))
-
-    @cached_property
-    def _ids(self) -> dict[bytes, int]:
-        """The smallest id of each token that is text."""
-        tokens = self.vocabulary.tokens
-        return {tokens[token] or b"": token for token in reversed(self.vocabulary.text_token_ids.tolist())}
-
-    @cached_property
-    def _longest(self) -> int:
-        return max(map(len, self._ids), default=0)
 
 
 class UniformSession:

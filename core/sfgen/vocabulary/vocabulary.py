@@ -208,6 +208,27 @@ class Vocabulary:
         return array
 
     @cached_property
+    def ids(self) -> Mapping[bytes, int]:
+        """The smallest id of each token that is text, by its bytes.
+
+        End tokens are left out.
+
+        >>> Vocabulary([b"a", None, b"b", b"a", b"</s>"], end_token_ids=[4]).ids[b"a"]
+        0
+        """
+        tokens = self._tokens
+        return MappingProxyType({tokens[token_id] or b"": token_id for token_id in self.text_token_ids.tolist()[::-1]})
+
+    @cached_property
+    def longest(self) -> int:
+        """The number of bytes of the longest token that is text.
+
+        >>> Vocabulary([b"a", b"ab", b"</s>"], end_token_ids=[2]).longest
+        2
+        """
+        return max(map(len, self.ids), default=0)
+
+    @cached_property
     def trie(self) -> TokenTrie:
         """The trie over all tokens that are text.
 
