@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sfgen import arguments
-from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, HasTemperatures, Model
+from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, Model
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabula
 def has_temperatures(index: GuideSource | Constraint | str | None) -> bool:
     """Tell whether parts of the texts have their own temperature."""
     constraint = getattr(index, "constraint", index)
-    return isinstance(constraint, HasTemperatures) and bool(constraint.temperatures)
+    return bool(getattr(constraint, "temperatures", ()))  # see HasTemperatures
 
 
 def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:

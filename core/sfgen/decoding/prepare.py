@@ -26,7 +26,7 @@ from sfgen.decoding.verify import Promises
 from sfgen.errors import UsageError
 from sfgen.index import Unconstrained
 from sfgen.parameter_text import ParameterText
-from sfgen.protocols import HasGroups, HasParser, HasValue, Model
+from sfgen.protocols import Model
 from sfgen.vocabulary import Vocabulary
 
 
@@ -108,9 +108,10 @@ def loop_of(
         observe=config.observe,
         logprobs=config.logprobs,
         check=Promises(content.source, banned, stops, prompt_bytes, model, sampler, begin.limit, content.marker).check,
-        value=judge.value if isinstance(judge, HasValue) else None,
-        parser=judge.parser if isinstance(judge, HasParser) else None,
-        groups=divided.groups if isinstance(divided, HasGroups) else None,
+        # HasValue, HasParser, HasGroups: to ask isinstance of a protocol is slow in Python 3.11.
+        value=getattr(judge, "value", None),
+        parser=getattr(judge, "parser", None),
+        groups=getattr(divided, "groups", None),
         calls=content.values_of_calls,
     )
 
