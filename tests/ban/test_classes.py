@@ -9,7 +9,7 @@ from tried import tried
 
 from sfgen import BannedWords
 from sfgen.ban import scan
-from sfgen.ban.classes import Seen, character_classes, folding
+from sfgen.ban.classes import Seen, character_classes, folding, text_classes
 
 LETTERS = "ilI|ǀＩ²ⓑ½L\u0323ábABsk1_ .'ßİſ\u212a我ก\u0e31が🙂\u0301\u0345\u200bаｔ각"
 
@@ -44,6 +44,17 @@ def places(text: str, banned: BannedWords) -> set[tuple[str, int, int]]:
     return {
         (match.word, len(data[: match.start].decode()), len(data[: match.end].decode())) for match in scan(text, banned)
     }
+
+
+@pytest.mark.parametrize("banned", BANS, ids=range(len(BANS)))
+@given(st.lists(st.text(st.sampled_from(LETTERS) | st.characters(), max_size=4), min_size=1, max_size=40))
+def test_texts_of_a_class_have_the_same_characters_but_for_their_classes(banned: BannedWords, texts: list[str]) -> None:
+    labels, _ = character_classes(banned.automata, False)
+    found = text_classes(banned.automata, texts).tolist()
+    assert sorted(set(found)) == list(range(max(found) + 1))
+    if banned.patterns:
+        keys = [tuple(labels.number(ord(character)) for character in text) for text in texts]
+        assert len(set(zip(found, keys, strict=True))) == len(set(found)) == len(set(keys))
 
 
 @pytest.mark.parametrize("banned", BANS, ids=range(len(BANS)))

@@ -51,6 +51,16 @@ class CharacterMap(NamedTuple):
         """
         return int(self.rows[self.row_of_block[code // BLOCK], code % BLOCK])
 
+    def numbers(self, codes: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """Return the number of each of some code points, int32.
+
+        >>> letters = CharacterMap.of_numbers(np.arange(0x110000, dtype=np.int32) // 100)
+        >>> letters.numbers(np.array([5, 1234], dtype=np.uint32)).tolist()
+        [0, 12]
+        """
+        found: NDArray[np.int32] = self.rows[self.row_of_block[codes // BLOCK], codes % BLOCK]
+        return found
+
     def renumbered(self, numbers: NDArray[np.int32]) -> CharacterMap:
         """Replace each number by ``numbers[number]``; none stays none."""
         rows = np.append(numbers, np.int32(-1)).astype(np.int32)[self.rows]

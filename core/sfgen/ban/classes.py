@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.character_map import BLOCK, CharacterMap, paired
+from sfgen.automata.character_map import BLOCK, CharacterMap, distinct, paired
 from sfgen.ban.characters import NON_WORD, UNSPACED_BLOCKS, Unit, kind_of, pieces_of, reading_table
 from sfgen.ban.confusables import (
     INVISIBLE,
@@ -103,11 +103,22 @@ def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int3
     if automata.pattern_automata is None:
         labels = _labels_by_words(automata, tuple(texts))
     else:
-        by_character = character_classes(automata, False).labels
-        numbers: dict[Hashable, int] = {}
-        keys = (tuple([by_character.number(ord(character)) for character in text]) for text in texts)
-        labels = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
+        labels = _labels_by_characters(character_classes(automata, False).labels, texts)
     return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+
+def _labels_by_characters(classes: CharacterMap, texts: Sequence[str]) -> NDArray[np.int32]:
+    """The same number for texts whose characters are of the same classes, one after the other."""
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    starts = np.cumsum(lengths) - lengths
+    characters = classes.numbers(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32))
+    labels, count = np.empty(len(texts), dtype=np.int32), 0
+    for length in np.unique(lengths):
+        those = np.flatnonzero(lengths == length)
+        chosen, which = distinct(characters[starts[those, None] + np.arange(length)])
+        labels[those] = count + which
+        count += len(chosen)
+    return labels
 
 
 def _labels_by_words(automata: BanAutomata, texts: tuple[str, ...]) -> NDArray[np.int32]:
