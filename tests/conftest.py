@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from files_to_processes import comes_late, scheduling
+from files_to_processes import place, scheduling
 from hypothesis import settings
 from light_session import LightSession
 from markers import MARKERS, is_left_out, markers_of, spread_over_parameters
@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = set(spread_over_parameters(light))
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
-    items.sort(key=lambda item: comes_late(item.nodeid))
+    items.sort(key=lambda item: place(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from real_tokenizers import loaded
 from tried import rounds, tried
 
 from sfgen.ban import BannedWords, SeamMatcher
@@ -174,7 +175,7 @@ OPEN = [("I talk", ["talk"], []), ("my fuck", ["fuck you*", "talk"], []), ("a cl
 
 @pytest.fixture(scope="module")
 def gemma(real_tokenizer_directory: Callable[[str], Path]) -> Vocabulary:
-    return Vocabulary.from_pretrained(real_tokenizer_directory("gemma2"))
+    return loaded(real_tokenizer_directory("gemma2"))[1]
 
 
 @pytest.mark.parametrize(("text", "words", "allow"), OPEN)

@@ -11,6 +11,7 @@ import pytest
 from generated import small_vocabulary
 from hypothesis import example, given
 from hypothesis import strategies as st
+from real_tokenizers import loaded
 from tried import tried
 
 from sfgen import BannedWords, Vocabulary
@@ -111,7 +112,7 @@ def test_halves_of_characters(words: list[str], match: Any) -> None:
 @pytest.mark.parametrize("name", ["gpt2", "gemma2"])
 def test_real_tokenizers(real_tokenizer_directory: Callable[[str], Path], name: str) -> None:
     """Some tokens of each verdict, and as many others; all those that end inside a character."""
-    vocabulary = Vocabulary.from_pretrained(real_tokenizer_directory(name))
+    _, vocabulary = loaded(real_tokenizer_directory(name))
     random = np.random.default_rng(3)
     banned = BannedWords(["talk", "listen", "a", "聊天", "naïve", "small talk"], [r"\d{3}\b"])
     forbidden = ForbiddenTokens(banned.automata, vocabulary.trie)

@@ -10,6 +10,7 @@ import pytest
 from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
+from real_tokenizers import loaded
 
 from sfgen.ban.tokenizations import MATCHED, Route, Routes, transitions
 from sfgen.errors import BannedWordsError
@@ -75,7 +76,7 @@ def test_the_state_table_of_the_printed_routes(printed: dict[str, Any]) -> None:
 
 def test_the_routes_of_gemma(printed: dict[str, Any], real_tokenizer_directory: Callable[[str], Path]) -> None:
     """Over all 256 000 tokens, with byte-fallback tokens that write ``t``, ``a``, ``l`` and ``k`` as well."""
-    routes = Routes(Vocabulary.from_pretrained(real_tokenizer_directory("gemma2")), printed["words"])
+    routes = Routes(loaded(real_tokenizer_directory("gemma2"))[1], printed["words"])
     found = list(routes)
     assert routes.count == len(found) == 140
     assert {route.token_ids for route in found} == set(map(tuple, printed["routes"]))

@@ -169,7 +169,7 @@ def test_an_index_that_does_not_fit_on_the_disk_is_told_and_leaves_nothing(tmp_p
 
 
 @pytest.mark.parametrize(
-    "command", [f"sfgen {' '.join(UNIFORM)} '[a-z]{{200}}' -n 500", "sfgen index --regex '[a-z]{3}' --json"]
+    "command", ["sfgen gen -m uniform --max-tokens 200 -n 500", "sfgen index --regex '[a-z]{3}' --json"]
 )
 def test_a_reader_that_wants_little_is_no_error(command: str) -> None:
     done = shell(f"{command} | head -c 10; exit ${{PIPESTATUS[0]}}")

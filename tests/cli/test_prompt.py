@@ -154,7 +154,7 @@ def test_what_needs_no_prompt_does_not_read_stdin(monkeypatch: pytest.MonkeyPatc
 # ---- as a process, whose stdin is what the shell or a program made of it ---------------------------------------------
 
 
-COMMAND = [sys.executable, "-m", "sfgen_cli", "gen", *SHORT]
+COMMAND = [sys.executable, "-m", "sfgen_cli", "gen", "-m", "uniform", "--max-tokens", "1", "--json"]
 
 
 def prompts_of(script: str, folder: Path, stdin: Any = subprocess.DEVNULL) -> list[str]:

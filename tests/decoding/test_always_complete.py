@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from real_tokenizers import loaded
 from tried import some_of
 
 from scripted import ScoreOf, ScriptedModel
@@ -65,11 +65,6 @@ def random_scores(size: int, seed: int) -> ScoreOf:
     return score
 
 
-@cache
-def vocabulary_of(directory: Path) -> Vocabulary:
-    return Vocabulary.from_pretrained(directory)
-
-
 def every_text_is_whole_and_fits(vocabulary: Vocabulary, rooms: list[int]) -> int:
     """Generate with each pattern and each of the rooms; return how many texts were looked at."""
     texts = 0
@@ -102,14 +97,14 @@ def test_every_text_is_whole_and_fits_with_real_tokenizers(
     real_tokenizer_directory: Callable[[str], Path], name: str
 ) -> None:
     assert len(PATTERNS) == 30
-    vocabulary = vocabulary_of(real_tokenizer_directory(name))
+    _, vocabulary = loaded(real_tokenizer_directory(name))
     rooms = some_of(ROOM, 5)
     assert every_text_is_whole_and_fits(vocabulary, rooms) == 30 * len(rooms)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen", "gemma2", "llama2", "unigram"])
 def test_every_text_is_whole_and_fits_with_small_tokenizers(name: str) -> None:
-    assert every_text_is_whole_and_fits(vocabulary_of(SMALL / name), ROOM[::3]) == 120
+    assert every_text_is_whole_and_fits(loaded(SMALL / name)[1], ROOM[::3]) == 120
 
 
 RECORD = r'\{"name": "[A-Z][a-z]{9}", "born": [0-9]{4}, "city": "[A-Z][a-z]{7}", "work": "[a-z]{7} [a-z]{8}"\}'
@@ -117,7 +112,7 @@ RECORD = r'\{"name": "[A-Z][a-z]{9}", "born": [0-9]{4}, "city": "[A-Z][a-z]{7}",
 
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma2"])
 def test_a_record_of_84_bytes_fits_into_30_tokens(real_tokenizer_directory: Callable[[str], Path], name: str) -> None:
-    vocabulary = vocabulary_of(real_tokenizer_directory(name))
+    _, vocabulary = loaded(real_tokenizer_directory(name))
     index = Index(Dfa.from_regex(RECORD), vocabulary)
     fewest = len(index.shortest_tokens())
     assert 20 < fewest <= 30

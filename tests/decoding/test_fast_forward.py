@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from patterns import RandomPattern, compiled
-from tried import tried
+from tried import rounds, tried
 
 from scripted import ScriptedModel, ScriptedSession, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, TokenChosen, Vocabulary
@@ -187,7 +187,7 @@ def test_a_rollback_may_enter_forced_text(
     undone = 0
     for pattern, words in BANNED_WITH_A_PATTERN:
         index, banned = Index(Dfa.from_regex(pattern), speller.vocabulary), BannedWords(words, match="substring")
-        for seed in range(8):
+        for seed in range(rounds(25)):
             options: Any = {"index": index, "banned": banned, "strategy": strategy, "sampler": Sampler(1, seed)}
             for start in ("generate", "stream"):
                 try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from real_tokenizers import loaded
 from tried import some_of
 
 from sfgen import Dfa, Index, Vocabulary
@@ -19,14 +19,9 @@ WIDE = [r".*", r"[^\n]{1,200}\.", r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]){0,40}"', r"
 RECORD = r'\{"description": "[a-z]{5,12}( [a-z]{5,12}){3,4}", "category": "[a-z]{7,12}", "available": (true|false)\}'
 
 
-@cache
-def load(directory: Path) -> Vocabulary:
-    return Vocabulary.from_pretrained(directory)
-
-
 @pytest.fixture(params=NAMES)
 def vocabulary(request: pytest.FixtureRequest, real_tokenizer_directory: Callable[[str], Path]) -> Vocabulary:
-    return load(real_tokenizer_directory(request.param))
+    return loaded(real_tokenizer_directory(request.param))[1]
 
 
 @pytest.mark.parametrize("pattern", some_of(WIDE, 2))

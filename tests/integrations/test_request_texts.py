@@ -8,9 +8,10 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -59,6 +60,20 @@ ASKED: dict[str, dict[str, Any]] = {
     "regex and ban": {"regex": "[a-z]{3,7}( [a-z]{2})?", "ban": ["name", "ab"]},
     "schema and ban": {"schema": an_object({"a": {**STRING, "maxLength": 9}}), "ban": ["name"]},
 }
+
+
+Logged: TypeAlias = list[logging.LogRecord]
+
+
+@pytest.fixture
+def logged() -> Iterator[Logged]:
+    """What sfgen tells the log."""
+    records: Logged = []
+    handler, logger = logging.Handler(), logging.getLogger("sfgen")
+    handler.emit = records.append  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    yield records
+    logger.removeHandler(handler)
 
 
 def request(given: dict[str, Any]) -> ConstraintRequest:
@@ -268,39 +283,40 @@ def test_a_ban_that_knows_too_much_begins_anew(monkeypatch: pytest.MonkeyPatch) 
 # ---- what only vocabulary and prompt can tell ------------------------------------------------------------------------
 
 
-def test_a_text_for_which_there_is_no_room_is_begun_and_said_to_be_cut(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_text_for_which_there_is_no_room_is_begun_and_said_to_be_cut(logged: Logged) -> None:
     text = RequestTexts(VOCABULARY).begin(request({"regex": "x{20}"}), [], 5)
     assert write(text, np.random.default_rng(0), 5) == ("xxxxx", False)
-    assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert "will be cut: a limit of 5 tokens is too small" in caplog.text
+    (record,) = logged
+    assert record.levelno == logging.WARNING
+    assert "will be cut: a limit of 5 tokens is too small" in record.getMessage()
 
 
-def test_what_no_token_can_write_ends_at_once_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_no_token_can_write_ends_at_once_and_the_others_go_on(logged: Logged) -> None:
     letters = Vocabulary([b"a", b"b", None], end_token_ids=[2])
     texts = RequestTexts(letters)
     dead = texts.begin(request({"regex": "abc"}), [], 5)
     assert [np.flatnonzero(bits_of_row(mask)).tolist() for mask in (dead.mask([]), dead.mask([0]))] == [[2], [2]]  # type: ignore[arg-type]
-    assert "ends at once" in caplog.text
+    assert "ends at once" in logged[-1].getMessage()
     lives = texts.begin(request({"regex": "ab"}), [], 5)
     assert np.flatnonzero(bits_of_row(lives.mask([0]))).tolist() == [1]  # type: ignore[arg-type]
 
 
-def test_a_prompt_that_leaves_nothing_ends_the_text(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_prompt_that_leaves_nothing_ends_the_text(logged: Logged) -> None:
     asked = request({"regex": "lk", "ban": ["talk"]})
     asked.check()
     text = RequestTexts(VOCABULARY).begin(asked, cut(VOCABULARY, b"ta"), 9)
     assert ids(text.mask([])) == ENDS
-    assert "every text" in caplog.text
+    assert "every text" in logged[-1].getMessage()
 
 
-def test_a_token_that_something_else_forced_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_token_that_something_else_forced_is_told_once(logged: Logged) -> None:
     text = RequestTexts(VOCABULARY).begin(request({"regex": "ab"}), [], 9)
     (x,) = cut(VOCABULARY, b"x")
     text.mask([], [x])
-    assert caplog.records == []  # it was only proposed
+    assert logged == []  # it was only proposed
     for written in ([x], [x, x], [x, x, x]):
         assert ids(text.mask(written)) == ENDS
-    assert [record.getMessage() for record in caplog.records] == [
+    assert [record.getMessage() for record in logged] == [
         f"sfgen: token {x} was written behind 0 tokens, and is not allowed there"
     ]
 

@@ -29,7 +29,7 @@ from sfgen.jobs.workers import Workers
 
 pytestmark = pytest.mark.process  # the library starts them
 
-CONFIG = GenerationConfig(index="[a-z]{30}", sampler=Sampler(temperature=1.0, seed=7))
+CONFIG = GenerationConfig(max_tokens=30, sampler=Sampler(temperature=1.0, seed=7))
 JOB = Job("uniform", CONFIG, samples=2)
 PROMPTS: list[Any] = [{"prompt": f"Prompt {number} ", "id": number} for number in range(90)]
 PROMPTS[7] = {"text": "no prompt"}
@@ -159,7 +159,7 @@ from sfgen.jobs import loaded, worker
 real = loaded.LoadedJob.loop
 def loop(self, prompt, *rest, **named):
     if prompt == "slow":
-        time.sleep(4)
+        time.sleep(2)
     return real(self, prompt, *rest, **named)
 loaded.LoadedJob.loop = loop
 worker.main()

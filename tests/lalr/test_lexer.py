@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import UnexpectedInput
-from tried import tried
+from tried import some_of, tried
 
 from sfgen.errors import GrammarError
 from sfgen.grammar.thompson import GrammarTooLarge
@@ -70,8 +70,11 @@ class Walk:
 
 def all_texts(alphabet: str, longest: int) -> Iterator[str]:
     for length in range(longest + 1):
-        for letters in itertools.product(alphabet, repeat=length):
-            yield "".join(letters)
+        yield from texts_of(alphabet, length)
+
+
+def texts_of(alphabet: str, length: int) -> Iterator[str]:
+    return map("".join, itertools.product(alphabet, repeat=length))
 
 
 def lark_reads(parser: Lark, text: str) -> bool:
@@ -146,7 +149,7 @@ def test_reads_what_lark_reads(name: str) -> None:
     walk = Walk(tables, make_lexer(tables))
     parser = Lark(text, parser="lalr")
     read = 0
-    for whole in all_texts(alphabet, longest):
+    for whole in itertools.chain(all_texts(alphabet, longest - 1), some_of(texts_of(alphabet, longest), 1000)):
         expected = lark_reads(parser, whole)
         assert walk.ways(whole) == expected, whole
         read += expected

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packages import needs_package
 from random_models import random_model
+from real_tokenizers import loaded
 from tried import tried
 
 import sfgen
@@ -119,7 +120,7 @@ class TestVocabulary:
         self, name: str, tmp_path: Path, real_tokenizer_directory: Callable[[str], Path]
     ) -> None:
         source, directory = real_tokenizer_directory(name), tmp_path / name
-        tokenizer = load_tokenizer(source)
+        tokenizer, _ = loaded(source)
         ends = {"gpt2": ["<|endoftext|>"], "llama3": ["<|end_of_text|>", "<|eot_id|>"]}.get(
             name, ["<eos>", "<end_of_turn>"]
         )

@@ -91,6 +91,7 @@ def text_of(name: str, model: Any, seed: int, limit: int) -> str:
     return result.text
 
 
+@cache
 def shortest_limit(name: str, model: Any) -> int:
     """The least limit that is not refused."""
     low, high = 0, 1

@@ -1,4 +1,4 @@
-"""Published tokenizers, read once for all tests that ask for them."""
+"""Tokenizers, above all published ones, read once for all tests that ask for them. No test changes them."""
 
 from __future__ import annotations
 

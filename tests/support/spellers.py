@@ -10,12 +10,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from real_tokenizers import loaded
+
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import Session
 from sfgen.decoding.fast_forward import FastForward
 from sfgen.decoding.retokenize import Canonical
 from sfgen.index import DfaGuide, DfaIndex
-from sfgen.vocabulary.pretrained import load_tokenizer
 
 SMALL = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
 FAMILIES = ["gpt2", "gpt2_prefix", "llama3", "qwen", "gemma2", "llama2", "unigram"]
@@ -32,8 +33,7 @@ class Speller:
     """
 
     def __init__(self, directory: Path) -> None:
-        self.tokenizer: Any = load_tokenizer(directory)
-        self.vocabulary = Vocabulary.from_tokenizer(self.tokenizer)
+        self.tokenizer, self.vocabulary = loaded(directory)
         self.asked: list[str] = []
 
     def encode(self, text: str) -> list[int]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import real_tokenizers
 
 from sfgen.vocabulary import Vocabulary
-from sfgen.vocabulary.pretrained import load_tokenizer
 
 SMALL = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
 
@@ -43,8 +43,7 @@ class Loaded:
 
 @cache
 def load(directory: Path, name: str) -> Loaded:
-    hf_tokenizer = load_tokenizer(directory)
-    return Loaded(name, hf_tokenizer, Vocabulary.from_tokenizer(hf_tokenizer))
+    return Loaded(name, *real_tokenizers.loaded(directory))
 
 
 @pytest.fixture(scope="session")
