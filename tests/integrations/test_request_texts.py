@@ -69,8 +69,12 @@ Logged: TypeAlias = list[logging.LogRecord]
 def logged() -> Iterator[Logged]:
     """What sfgen tells the log."""
     records: Logged = []
-    handler, logger = logging.Handler(), logging.getLogger("sfgen")
-    handler.emit = records.append  # type: ignore[method-assign]
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    handler, logger = Keep(), logging.getLogger("sfgen")
     logger.addHandler(handler)
     yield records
     logger.removeHandler(handler)
