@@ -29,7 +29,7 @@ from sfgen.jobs.workers import Workers
 
 pytestmark = pytest.mark.process  # the library starts them
 
-CONFIG = GenerationConfig(max_tokens=30, sampler=Sampler(temperature=1.0, seed=7))
+CONFIG = GenerationConfig(index="[a-z]{30}", sampler=Sampler(temperature=1.0, seed=7))
 JOB = Job("uniform", CONFIG, samples=2)
 PROMPTS: list[Any] = [{"prompt": f"Prompt {number} ", "id": number} for number in range(90)]
 PROMPTS[7] = {"text": "no prompt"}
