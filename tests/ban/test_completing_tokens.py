@@ -184,7 +184,7 @@ def test_a_published_vocabulary(text: str, words: list[str], allow: list[str], g
     matcher.advance(text.encode())
     found = set(completing_of(matcher, gemma.trie).tolist())
     tokens = gemma.tokens
-    for token_id in [*random.Random(0).sample(range(len(tokens)), 4_000), *sorted(found)[::7]]:
+    for token_id in [*random.Random(0).sample(range(len(tokens)), rounds(10_000)), *sorted(found)[::7]]:
         token = tokens[token_id]
         if token:
             complete, open_before = completed_by(matcher, token)

@@ -44,7 +44,7 @@ from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSma
 from sfgen.jobs.loaded import load
 from sfgen.reference import FsmIndex, NaiveIndex
 
-FEWER = rounds(2500)  # of each of many cases
+FEWER = rounds(2000)  # of each of many cases
 
 
 def scores(size: int, seed: int, spread: float = 1.0) -> ScoreOf:

@@ -237,10 +237,10 @@ def test_the_file_is_closed_with_the_index(saved: Path) -> None:
         pytest.skip("no list of open files on this system")
     gc.collect()
     before = len(os.listdir(listing))
-    loaded = [Index.load(saved, VOCABULARY) for _ in range(20)]
-    assert len(os.listdir(listing)) == before + 20
+    loaded = [Index.load(saved, VOCABULARY) for _ in range(5)]
+    assert len(os.listdir(listing)) == before + 5
     loaded.clear()
-    for _ in range(20):
+    for _ in range(5):
         with pytest.raises(IndexFileError):
             Index.load(saved, Vocabulary([b"hot"]))
     pattern_of(saved)

@@ -57,7 +57,7 @@ def test_the_lines_are_those_of_a_file_that_is_not_compressed(written: tuple[str
 def test_cut_at_any_byte_it_goes_on_to_the_same_end(written: tuple[str, bytes], tmp_path: Path) -> None:
     name, data = written
     whole, file = gzip.decompress(data), tmp_path / name
-    for size in some_of(range(len(data) + 1), 400):
+    for size in some_of(range(len(data) + 1), 200):
         file.write_bytes(data[:size])
         kept = zlib.decompressobj(31).decompress(data[:size]) if size else b""
         summary = sfgen.run_job(JOB, PROMPTS, file, resume=True)

@@ -69,7 +69,7 @@ def test_with_or_without_an_observer_alone_or_together(name: str, twisted: list[
         {
             "prompt": generator.integers(3, 64, 1 + 4 * number % 9).tolist(),
             "sampler": Sampler([0.0, 1.0][number % 2], number),
-            "max_tokens": 25,
+            "max_tokens": 14,
             "index": INDEX if number % 3 else None,
         }
         for number in range(7)

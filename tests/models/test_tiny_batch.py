@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
 import numpy as np
@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tried import tried
 
-from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate
+from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, generate
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.errors import ModelError, SfgenError, UsageError
@@ -263,25 +263,34 @@ def failing(at: int, error: BaseException) -> Iterator[None]:
 WORDS = ["the", "is", "in"]
 
 
+Alone: TypeAlias = tuple[Float64Tiny, list[dict[str, Any]], list[Result]]
+"""A model, what it is asked for, and what it writes text by text."""
+
+
+@pytest.fixture(scope="module")
+def alone() -> Alone:
+    model = Float64Tiny()
+    banned = BannedWords(WORDS, match="substring")
+    index = Index(Dfa.from_regex(r"[A-Z][a-z]{2,9} is [1-9][0-9] years old\."), model.vocabulary)
+    options: list[dict[str, Any]] = [{"index": index}, {"banned": banned}, {}]
+    tasks: list[dict[str, Any]] = [
+        {
+            "prompt": f"A sentence about a person. Number {number}: ",
+            "sampler": Sampler([1.0, 0.0, 0.7][number % 3], None if number % 3 == 1 else number),
+            "max_tokens": 12 + number % 7,
+            **options[number // 3 % 3],
+        }
+        for number in range(27)
+    ]
+    return model, tasks, [generate(model, **task) for task in tasks]
+
+
 class TestTexts:
     """In a batch, with places that are taken by the next text, against each alone."""
 
     @pytest.mark.parametrize("rows", [2, 5, 16])
-    def test_are_those_of_each_alone(self, rows: int) -> None:
-        model = Float64Tiny()
-        banned = BannedWords(WORDS, match="substring")
-        index = Index(Dfa.from_regex(r"[A-Z][a-z]{2,9} is [1-9][0-9] years old\."), model.vocabulary)
-        options: list[dict[str, Any]] = [{"index": index}, {"banned": banned}, {}]
-        tasks: list[dict[str, Any]] = [
-            {
-                "prompt": f"A sentence about a person. Number {number}: ",
-                "sampler": Sampler([1.0, 0.0, 0.7][number % 3], None if number % 3 == 1 else number),
-                "max_tokens": 12 + number % 7,
-                **options[number // 3 % 3],
-            }
-            for number in range(27)
-        ]
-        expected = [generate(model, **task) for task in tasks]
+    def test_are_those_of_each_alone(self, rows: int, alone: Alone) -> None:
+        model, tasks, expected = alone
         loops = (prepare(model, **task) for task in tasks)
         results = {
             number: event.result

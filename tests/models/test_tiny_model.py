@@ -89,7 +89,7 @@ def test_texts_of_a_batch_are_those_of_each_alone() -> None:
     index = Index(Dfa.from_regex("[a-z]{1,12}( [a-z]{1,12}){2}"), model.vocabulary)
     tasks: list[dict[str, Any]] = [
         {"prompt": prompt, "sampler": Sampler(temperature=1.0, seed=number), "max_tokens": 30, **more}
-        for number, prompt in enumerate(DEMONSTRATION_PROMPTS)
+        for number, prompt in enumerate(some_of(DEMONSTRATION_PROMPTS, 5))
         for more in ({}, {"index": index}, {"banned": BannedWords(["the", "e*"])})
     ]
     alone = [generate(model, **task) for task in tasks]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bench import tiny as bench
-from tried import rounds
+from tried import rounds, some_of
 
 import sfgen
 from sfgen.models.tiny import DIRECTORY
@@ -164,9 +164,9 @@ class TestPerplexity:
 
 
 class TestFreeText:
-    @pytest.mark.parametrize(("temperature", "share"), [(0.8, 0.95), (1.0, 0.95)])
+    @pytest.mark.parametrize("temperature", some_of([1.0, 0.8], 1))
     def test_its_words_are_words_of_the_corpus(
-        self, network: Any, tokenizer: Any, known_words: set[str], temperature: float, share: float
+        self, network: Any, tokenizer: Any, known_words: set[str], temperature: float
     ) -> None:
         prompts, count = (
             ("", "Once upon a time", "Tell me a story", "Hello", "Can we talk?", "I think that"),
@@ -180,7 +180,7 @@ class TestFreeText:
         known = sum(word in known_words for word in words)
         print(f"temperature {temperature}: {known} of {len(words)} words")
         assert len(words) > 130 * count
-        assert known >= share * len(words)
+        assert known >= 0.95 * len(words)
 
     def test_stories_come_to_an_end(self, network: Any, tokenizer: Any) -> None:
         texts = sampled(network, tokenizer, "Once upon a time", 12, temperature=0.8)

@@ -121,7 +121,7 @@ class TestWholeTexts:
             task: dict[str, Any] = {
                 "prompt": generator.integers(3, 64, 1 + 4 * number % 9).tolist(),
                 "sampler": Sampler([0.0, 1.0][number % 2], number),
-                "max_tokens": 20 + number,
+                "max_tokens": 14 + number,
             }
             if number in (0, 1, 2, 3, 4):
                 task |= {"banned": banned, "strategy": ["resample", "first-token"][number // 2 % 2]}

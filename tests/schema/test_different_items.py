@@ -188,7 +188,7 @@ def test_what_must_differ_never_runs_out(name: str, order: str) -> None:
     index = Index(constraint, Vocabulary([*_TOKENS, None], [end]))
     chance, liked = random.Random(name), set(b'",[]ab1{}: truefalsn')
     least = index.guide().tokens_left()
-    for number in range(15):
+    for number in range(rounds(50)):
         limit = None if number % 3 == 0 else least + chance.randrange(25)
         guide, text = index.guide(limit), b""
         for _ in range(80):
