@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
-from tried import rounds, tried
+from tried import rounds, some_of, tried
 
 from sfgen_cli.__main__ import run
 
@@ -68,10 +68,10 @@ def test_cut_at_any_byte_it_goes_on_to_the_same_end(folder: Folder, small: Small
     whole = folder.data
     begun = list(small.encoded)
     lines = written(whole)
-    # All bytes of the first line and where the next begins, by one command, and some of the rest.
+    # Bytes of the first line and where the next begins, and some of the rest.
     first = whole.index(b"\n") + 40
     others = random.Random(0).sample(range(first, len(whole) + 1), rounds(150))
-    for size in [*range(0, first, 1 if command == COMMANDS[0] else 6), *others]:
+    for size in [*some_of(range(first), 60), *others]:
         folder.output.write_bytes(whole[:size])
         small.encoded.clear()
         assert folder.resume(*command) == code

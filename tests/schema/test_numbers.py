@@ -79,7 +79,10 @@ def is_valid(limits: NumberLimits, value: Fraction) -> bool:
 
 
 def is_expected(limits: NumberLimits, text: str) -> bool:
-    return is_written(limits, text) and is_valid(limits, Fraction(text))
+    return is_written(limits, text) and is_valid(limits, _number(text))
+
+
+_number = cache(Fraction)
 
 
 # ---- random limits, and texts near them ------------------------------------------------------------------------------
