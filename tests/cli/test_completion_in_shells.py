@@ -93,10 +93,8 @@ def shell(started: Terminal) -> Iterator[Terminal]:
     ("line", "completed"),
     [
         ("sfgen ind", "sfgen index "),
-        ("sfgen gen --dt", "sfgen gen --dtype "),
         ("sfgen gen 'It is' --max-t", "sfgen gen 'It is' --max-tokens "),
         ("sfgen gen --dtype bf", "sfgen gen --dtype bfloat16 "),
-        ("sfgen ban --words a,b --strategy f", "sfgen ban --words a,b --strategy first-token "),
         ("sfgen gen -m un", "sfgen gen -m uniform "),
         ("sfgen gen --regex-file wor", "sfgen gen --regex-file words.txt "),
         ("sfgen gen -m mod", "sfgen gen -m models/"),

@@ -13,11 +13,11 @@ import stat
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import run_forked
 from terminal import SFGEN, Terminal, in_a_terminal, plain
 
 from sfgen_cli.shell.progress import PREPARING
@@ -31,17 +31,14 @@ NO_FILE = "/dev/null/nowhere"  # cannot be made, not even by root
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 
 
-def sfgen(
-    *arguments: str, environment: dict[str, str] | None = None, prepare: Callable[[], None] | None = None
-) -> subprocess.CompletedProcess[bytes]:
+def sfgen(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [*COMMAND, *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
         timeout=120,
-        env={**os.environ, **(environment or {})},
-        preexec_fn=prepare,
+        env={**os.environ, **environment},
     )
 
 
@@ -140,7 +137,8 @@ def test_no_file_takes_the_place_of_a_closed_stream() -> None:
 
 @needs_full
 def test_a_full_disk_is_told_in_one_line() -> None:
-    done = shell(f"sfgen {' '.join(UNIFORM)} abc > /dev/full")
+    with open("/dev/full", "wb") as full:
+        done = run_forked([*UNIFORM, "abc"], stdout=full)
     assert done.returncode == 1
     assert done.stderr == b"sfgen: cannot write the output: No space left on device\n"
 
@@ -148,7 +146,8 @@ def test_a_full_disk_is_told_in_one_line() -> None:
 @needs_full
 @pytest.mark.parametrize(("arguments", "code", "out"), [(UNIFORM, 0, b"a\n"), (("gen", "--x"), 2, b"")])
 def test_that_nobody_can_be_told_changes_nothing(arguments: tuple[str, ...], code: int, out: bytes) -> None:
-    done = shell(f"sfgen {' '.join(arguments)} a 2> /dev/full")
+    with open("/dev/full", "wb") as full:
+        done = run_forked([*arguments, "a"], stderr=full)
     assert (done.returncode, done.stdout) == (code, out)
 
 
@@ -156,10 +155,9 @@ def test_an_index_that_does_not_fit_on_the_disk_is_told_and_leaves_nothing(tmp_p
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-    done = sfgen(
-        "index", "--regex", ".{1,40}", "--save", str(tmp_path / "x.safetensors"), prepare=little_room,
-        environment={"PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+    done = run_forked(
+        ["index", "--regex", ".{1,40}", "--save", str(tmp_path / "x.safetensors")], preexec_fn=little_room
+    )
     assert done.returncode == 1
     first, *hints = done.stderr.decode().splitlines()
     assert re.fullmatch(r"sfgen: cannot write .*x\.safetensors: .+", first)
@@ -178,7 +176,7 @@ def test_a_reader_that_wants_little_is_no_error(command: str) -> None:
 
 
 def test_megabytes_arrive_whole() -> None:
-    done = sfgen("index", "--regex", ".{60}", "--json")
+    done = run_forked(["index", "--regex", ".{60}", "--json"])
     assert done.returncode == 0
     assert len(done.stdout) > 1_000_000
     assert done.stdout.endswith(b"}\n")
@@ -200,7 +198,7 @@ def test_what_drives_a_terminal_is_shown_there_and_exact_elsewhere() -> None:
     text = "a\u202eb\u2066c\u200dd\u200fe\U000e0041\u2028\x07"
     seen = in_a_terminal(*UNIFORM, text, "--no-live")
     assert "a\\u202eb\\u2066c\u200dd\u200fe\\U000e0041\\u2028\\x07" in plain(seen.raw)
-    assert sfgen(*UNIFORM, text).stdout.decode() == f"{text}\n"
+    assert run_forked([*UNIFORM, text]).stdout.decode() == f"{text}\n"
 
 
 def test_the_source_is_of_the_oldest_python_that_is_promised() -> None:
