@@ -84,25 +84,17 @@ def test_the_corpus_is_wide_and_different() -> None:
         assert len(set(entry.refuses)) >= 2, name
 
 
-@pytest.mark.parametrize("name", CORPUS)
-def test_labels_are_those_of_the_oracle(name: str) -> None:
-    entry = CORPUS[name]
-    for text in entry.accepts:
-        assert entry.oracle.fullmatch(text), text
-    for text in entry.refuses:
-        assert not entry.oracle.fullmatch(text), text
+def test_labels_are_those_of_the_oracle() -> None:
+    for name, entry in CORPUS.items():
+        assert [text for text in entry.accepts if not entry.oracle.fullmatch(text)] == [], name
+        assert [text for text in entry.refuses if entry.oracle.fullmatch(text)] == [], name
 
 
 @pytest.mark.parametrize("name", READ)
-def test_listed_texts(name: str) -> None:
-    entry, dfa = CORPUS[name], automaton(name)
+def test_listed_and_drawn_texts(name: str) -> None:
+    entry, dfa, random = CORPUS[name], automaton(name), Random(name)
     assert [text for text in entry.accepts if not dfa.accepts(text)] == []
     assert [text for text in entry.refuses if dfa.accepts(text)] == []
-
-
-@pytest.mark.parametrize("name", READ)
-def test_drawn_texts(name: str) -> None:
-    entry, dfa, random = CORPUS[name], automaton(name), Random(name)
     letters = "".join(sorted(set("".join(entry.accepts + entry.refuses)) | {"\n"}))
     language = LanguageSampler(dfa)
     texts = [language.text(random, 30) for _ in range(12)] + list(entry.accepts)
