@@ -145,6 +145,15 @@ def test_offline_weights_that_are_not_there(asked: list[str]) -> None:
     assert asked == []
 
 
+def test_what_its_owner_gives_to_some_only(asked: list[str]) -> None:
+    for load in (load_model, load_vocabulary):
+        with pytest.raises(
+            (ModelError, VocabularyError), match="org/gated: its owner gives it to those only who asked"
+        ) as caught:
+            load("org/gated")
+        assert caught.value.hint.endswith("hf auth login")
+
+
 def test_the_option_and_the_variable(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     index = ("index", "--model", "org/model", "--regex", "[ab]", "--json")
     for arguments, offline in (

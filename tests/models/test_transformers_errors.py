@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -295,43 +292,6 @@ class TestHub:
                 load_model(name)
         assert hint in caught.value.hint
         assert capfd.readouterr() == ("", "")
-
-    def test_a_model_is_downloaded_once(self, directory: Path, tmp_path: Path) -> None:
-        """In processes of their own: where the hub is, and where its files are kept, is read at the first import."""
-        program = (
-            "import pathlib, sys; from sfgen import load_model\n"
-            "for name in sys.argv[2:]:\n"
-            "    try:\n"
-            "        model = load_model(name)\n"
-            "        print(name, model.weights_size)\n"
-            "        kept = list(pathlib.Path(sys.argv[1]).rglob('model.safetensors')) if sys.argv[1] else []\n"
-            "        if kept: kept[0].unlink()\n"  # and torch is not needed
-            "        else: print(model.session().extend([5, 6]).argmax(), model.weights_size)\n"
-            "    except Exception as error:\n"
-            "        print(type(error).__name__, *str(error).splitlines(), sep=' | ')\n"
-        )
-        home = tmp_path / "home"
-        environment = {**os.environ, "HF_HOME": str(home), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-
-        def run(lose: Path | str, *names: str, **changes: str) -> list[str]:
-            ran = subprocess.run(
-                [sys.executable, "-c", program, str(lose), *names],
-                env={**environment, **changes}, capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            assert ran.stderr == ""
-            return ran.stdout.splitlines()
-
-        best = load_model(directory).session().extend([5, 6]).argmax()
-        size = (directory / "model.safetensors").stat().st_size
-        with fake_hub(directory) as address:
-            *model, gated = run("", "org/model", "org/gated", HF_ENDPOINT=address, HF_HUB_OFFLINE="0")
-        assert model == ["org/model None", f"{best} {size}"]
-        assert gated.startswith("ModelError | no model org/gated: its owner gives it to those only who asked")
-        assert gated.endswith("hf auth login")
-        # The files were kept: the hub is not needed any more, until they are lost.
-        *again, lost = run(home, "org/model", "org/model", HF_ENDPOINT=address, HF_HUB_OFFLINE="1")
-        assert again == [f"org/model {size}", "org/model None"]
-        assert "ModelError | the weights of org/model were never downloaded, and the hub cannot be asked" in lost
 
 
 class TestCodeOfItsOwn:
