@@ -26,7 +26,7 @@ help:
 	@echo "make ray       set up Ray, for jobs on a cluster (0.6 GB)"
 	@echo "make test      set up, then run the tests; without make gguf and make ray theirs are skipped"
 	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
-	@echo "make thorough  the tests with fifteen times as many random inputs, before a release"
+	@echo "make thorough  the tests with twenty times as many random inputs, before a release"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
 	@echo "make versions  test on the oldest and newest transformers, numpy, numba, rich and lark; 8 minutes, not part of CI"
 	@echo "make check     lint, types, circles of imports, docstrings, stale documentation"

@@ -20,7 +20,7 @@ Amount: TypeAlias = Literal["handful", "few", "some", "usual", "many"]
 _SHARES: dict[Amount, float] = {"handful": 0.06, "few": 0.16, "some": 0.4, "usual": 1.0, "many": 2.4}
 """Of the examples of a profile. A handful: each takes a good part of a second."""
 
-_PROFILES = {"quick": 5, "default": 16, "thorough": 250}
+_PROFILES = {"quick": 5, "default": 12, "thorough": 250}
 
 _ROUNDS = {"quick": 0.02, "default": 0.16, "thorough": 1.0}
 """Of the rounds of a loop."""
