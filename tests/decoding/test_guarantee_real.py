@@ -29,14 +29,9 @@ def vocabulary(request: pytest.FixtureRequest, real_tokenizer_directory: Callabl
     return loaded(real_tokenizer_directory(request.param))[1]
 
 
-@cache
-def ids_of(vocabulary: Vocabulary) -> dict[bytes, int]:
-    return {data: token for token, data in reversed(list(enumerate(vocabulary.tokens))) if data}
-
-
 def cuttings(data: bytes, vocabulary: Vocabulary) -> list[list[int]]:
     """All ways to write the bytes with tokens."""
-    ids, ways = ids_of(vocabulary), [list[list[int]]() for _ in range(len(data) + 1)]
+    ids, ways = vocabulary.ids, [list[list[int]]() for _ in range(len(data) + 1)]
     ways[0] = [[]]
     for end in range(1, len(data) + 1):
         for start in range(end):
@@ -60,7 +55,7 @@ def wishing(vocabulary: Vocabulary, wishes: list[int]) -> ScriptedModel:
 def test_no_cutting_is_a_way_out(vocabulary: Vocabulary, text: str, strategy: StrategyName) -> None:
     ways = cuttings(text.encode(), vocabulary)
     assert len(ways) >= 3
-    prompt = ids_of(vocabulary)[b"."]
+    prompt = vocabulary.ids[b"."]
     banned, oracle = BannedWords(WORDS), BannedText(WORDS, prompt=b".")
     for way in islice(ways, 0, None, max(1, len(ways) // rounds(25))):
         model = wishing(vocabulary, way)
@@ -84,7 +79,7 @@ def pieces_of(vocabulary: Vocabulary) -> NDArray[np.int64]:
 def test_a_model_that_knows_nothing_but_pieces_of_banned_text(vocabulary: Vocabulary, strategy: StrategyName) -> None:
     pieces = pieces_of(vocabulary)
     oracle, banned, found = BannedText(WORDS, prompt=b"."), BannedWords(WORDS), 0
-    prompt = ids_of(vocabulary)[b"."]
+    prompt = vocabulary.ids[b"."]
     for seed in range(8):
 
         def score(tokens: tuple[int, ...], seed: int = seed) -> NDArray[np.floating]:
@@ -123,7 +118,7 @@ def test_the_first_word_of_an_answer_is_a_word(vocabulary: Vocabulary, chat: str
         for part in CHATS[chat]
         for token in ([special] if part is None else cuttings(part.encode(), vocabulary)[0])
     ]
-    ids = ids_of(vocabulary)
+    ids = vocabulary.ids
     for answer in ("Dear", "talk", "聊天"):
         for cutting in some_of(cuttings(answer.encode(), vocabulary)[:: -max(1, len(answer))][:4], 2):
             rest = [*cutting, ids[b"."]]
@@ -146,7 +141,7 @@ def test_the_first_word_of_an_answer_is_a_word(vocabulary: Vocabulary, chat: str
 def test_a_special_token_of_the_prompt_is_a_boundary(vocabulary: Vocabulary, strategy: StrategyName) -> None:
     """It ends words, and it may stand between those of a phrase."""
     special = next(token for token, data in enumerate(vocabulary.tokens) if data is None)
-    ids = ids_of(vocabulary)
+    ids = vocabulary.ids
     for before, after, allowed in ((" ta", "lk", True), ("fuck", " you", False), ("fuck", "you", False)):
         head = cuttings(before.encode(), vocabulary)[-1]
         rest = [*cuttings(after.encode(), vocabulary)[-1], ids[b"."]]

@@ -79,7 +79,7 @@ def prompts(vocabulary: Vocabulary, texts: Sequence[bytes], *, padding: str = "l
 
 def cut(vocabulary: Vocabulary, text: bytes) -> list[int]:
     """A text as tokens, the longest first."""
-    ids = {data: token for token, data in reversed(list(enumerate(vocabulary.tokens))) if data}
+    ids = vocabulary.ids
     found = []
     while text:
         length = max(length for length in range(1, len(text) + 1) if text[:length] in ids)
