@@ -107,14 +107,13 @@ class OneForm:
         """
         inner = {rule, *self._rules_in(rule)}
         is_recursive = any(each in self._rules_in(each) for each in inner)
-        found, was_narrowed = None, self.is_narrowed
+        found = None
         for repeats in range(MOST_REPEATS + 1 if is_recursive else 1):
-            self._repeats, self._states, self.is_narrowed = repeats, 0, was_narrowed
+            self._repeats, self._states = repeats, 0
             self._made.clear()
             try:
                 found = self._regular(rule, self._expression(rule, ()))
             except GrammarTooLarge:  # and so will be what repeats more
-                self.is_narrowed = True
                 break
         if found is None:
             raise SchemaTooLarge(
