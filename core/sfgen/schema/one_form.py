@@ -56,8 +56,8 @@ MOST_REPEATS = 2
 MOST_STATES = 100_000
 """The most states of the automata of all that stands in an item; where there are more, rules are repeated less often.
 
-It is as many as a single automaton may have. OpenAPI 3.0, whose parameters are too large, is refused after three seconds
-with it, and after 30 without.
+It is as many as a single automaton may have. OpenAPI 3.0, whose parameters are too large, is refused after three
+seconds with it, and after 30 without.
 """
 
 _LISTED = 64
