@@ -129,8 +129,9 @@ def test_a_process_with_another_numba_makes_the_same_masks() -> None:
     )
     changed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=240)
     assert changed.stderr == ""
-    assert json.loads(changed.stdout) == masks()
-    assert [len(each) for _, each in masks()] == [9, 5, 9, 3]
+    found = json.loads(changed.stdout)
+    assert found == masks()
+    assert [len(each) for _, each in found] == [9, 5, 9, 3]
 
 
 def test_help_and_version_need_no_numba_whatever_it_is() -> None:

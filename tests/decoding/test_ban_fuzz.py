@@ -32,7 +32,7 @@ from sfgen.ban import scan
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall
 
-RUNS = rounds(5_000)
+RUNS = rounds(8_000)
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 LETTERS = ["a", "b", " ", ".", "é", "聊"]
 PATTERNS = [

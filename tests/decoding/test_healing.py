@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import tried
+from tried import rounds, tried
 
 import sfgen
 from scripted import ScriptedModel, random_scores
@@ -190,7 +190,7 @@ def leaves(
 def test_free_text_has_the_distribution_of_the_joined_text() -> None:
     """Where one token takes the healed bytes, it is exactly the model's, on condition that the text begins so."""
     model = Cutter([b" a", b" b", b": ", b"ab"], 5)
-    prompt, room, draws = "a ", 2, 1200
+    prompt, room, draws = "a ", 2, rounds(7500)
     kept = tuple(model.encode("a"))
     expected: dict[bytes, float] = {}
     for text, share in leaves(model, kept, room, b" ", None):
@@ -282,7 +282,7 @@ def distance(one: dict[bytes, float], other: dict[bytes, float]) -> float:
 @pytest.mark.parametrize("strategy", [None, "resample", "mask"])
 def test_a_token_that_ends_at_the_seam_is_weighed_by_what_may_follow_it(strategy: StrategyName | None) -> None:
     """Behind the space the model wants what the pattern refuses."""
-    model, pattern, draws = Cutter([b" a", b" b", b": ", b"ab"], 5), "[ab]{1,2}", 400
+    model, pattern, draws = Cutter([b" a", b" b", b": ", b"ab"], 5), "[ab]{1,2}", rounds(2500)
     plain = model.score
     (a_behind, space), (b, colon) = model.encode(" a "), model.encode("b:")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import tried
+from tried import rounds, tried
 
 from sfgen import Sampler
 from sfgen.errors import ModelError, UsageError
@@ -178,7 +178,7 @@ def test_the_same_seed_gives_the_same_choices() -> None:
     [(0.5, {}), (1.0, {}), (3.0, {}), (1.0, {"top_k": 3}), (3.0, {"top_p": 0.8}), (1.0, {"min_p": 0.3})],
 )
 def test_choices_are_as_frequent_as_their_probabilities(temperature: float, options: dict[str, Any]) -> None:
-    count = 8_000
+    count = rounds(50_000)
     draws = Sampler(temperature, 0, **options).start()
     chosen, probabilities = zip(*(draws.choose(SCORES) for _ in range(count)), strict=True)
     expected = textbook(SCORES.tolist(), temperature, *(options.get(name) for name in ("top_k", "top_p", "min_p")))

@@ -10,6 +10,7 @@ from itertools import permutations
 import pytest
 from bounded_recogniser import BoundedIndex
 from byte_tokens import BYTES
+from tried import rounds
 
 from sfgen import Dfa, Vocabulary
 from sfgen.grammar.any_order import NARROW, in_one_order
@@ -93,7 +94,7 @@ def test_more_names_than_kernels_tell_apart(seed: int) -> None:
 def test_more_names_within_a_limit(limit: int) -> None:
     """Each text comes to its end within the limit, whatever is chosen."""
     network, _ = many_names()
-    for seed in range(3):
+    for seed in range(rounds(20)):
         rng, guide, text = random.Random(seed), network.guide(limit), b""
         while allowed := guide.allowed_tokens().tolist():
             token = drawn(allowed, rng)

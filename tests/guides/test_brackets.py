@@ -110,7 +110,7 @@ def test_texts_without_banned_words(
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_bans_take_tokens_back_and_mostly_find_a_text(strategy: StrategyName) -> None:
     found = rollbacks = 0
-    for seed in range(20):
+    for seed in range(40):
         words = WORDS[seed % len(WORDS)]
         try:
             result = generate(
@@ -122,7 +122,7 @@ def test_bans_take_tokens_back_and_mostly_find_a_text(strategy: StrategyName) ->
         check(result, words, 30)
         found += 1
         rollbacks += len(result.rollbacks)
-    assert found >= 12
+    assert found >= 25
     assert rollbacks or strategy == "mask"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
+from unittest import TestCase
 
 import numpy as np
 import pytest
@@ -67,17 +68,9 @@ Logged: TypeAlias = list[logging.LogRecord]
 
 @pytest.fixture
 def logged() -> Iterator[Logged]:
-    """What sfgen tells the log."""
-    records: Logged = []
-
-    class Keep(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            records.append(record)
-
-    handler, logger = Keep(), logging.getLogger("sfgen")
-    logger.addHandler(handler)
-    yield records
-    logger.removeHandler(handler)
+    """What sfgen tells the log, which is something."""
+    with TestCase().assertLogs("sfgen") as told:
+        yield told.records
 
 
 def request(given: dict[str, Any]) -> ConstraintRequest:

@@ -59,7 +59,7 @@ def test_another_number_goes_on(expected: list[dict[str, Any]], tmp_path: Path) 
     file = tmp_path / "some.jsonl"
     run_job(JOB, PROMPTS, file)
     whole = file.read_bytes()
-    for part, workers in ((0.3, 3), (0.9, 1)):
+    for part, workers in ((0.3, 2), (0.6, 3), (0.9, 1)):
         file.write_bytes(whole[: int(len(whole) * part)])
         run_job(JOB, PROMPTS, file, resume=True, workers=workers)
         assert lines_of(file) == expected

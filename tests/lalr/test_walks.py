@@ -18,7 +18,7 @@ from sfgen.errors import DeadEnd, LimitTooSmall
 from sfgen.protocols import Guide
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
-STEPS = 25
+STEPS = rounds(160)
 
 
 def likely(vocabulary: Vocabulary, allowed: list[int], draws: random.Random) -> int:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_hub import fake_hub
@@ -133,8 +134,9 @@ def test_offline_asks_nobody(asked: list[str], load: Callable[..., object]) -> N
     assert asked == []
 
 
-def test_offline_weights_that_are_not_there(asked: list[str]) -> None:
-    model = load_model("org/model")
+def test_offline_weights_that_are_not_there(asked: list[str], directory: Path) -> None:
+    model: Any = load_model("org/model")
+    assert model.weights_size is None
     asked.clear()
     with pytest.raises(ModelError, match="were never downloaded, and the hub cannot be asked"):
         load_model("org/model", offline=True).session()
@@ -143,6 +145,7 @@ def test_offline_weights_that_are_not_there(asked: list[str]) -> None:
     asked.clear()
     assert load_model("org/model", offline=True).session().extend([5]).size
     assert asked == []
+    assert model.weights_size == (directory / "model.safetensors").stat().st_size
 
 
 def test_what_its_owner_gives_to_some_only(asked: list[str]) -> None:

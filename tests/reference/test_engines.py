@@ -114,7 +114,7 @@ def test_masks_agree_at_every_step() -> None:
                     break
     print(f"{places} places, {within} of them within a character; interegular reads {kept}")
     assert places > 6 * len(SEEDS)
-    assert within > len(SEEDS) / 2
+    assert within > 0.6 * len(SEEDS)
     assert kept[True] > 0.8 * kept.total()
 
 
@@ -178,7 +178,7 @@ def test_the_same_seed_writes_the_same_text(monkeypatch: pytest.MonkeyPatch) -> 
             compared += 1
             draws += results[0][1]
     print(f"{compared} texts compared, {draws} draws; interegular reads {kept} of {of}")
-    assert compared > 1.5 * len(FEWER)
+    assert compared > 5 / 3 * len(FEWER)
     assert draws > 2 * len(FEWER)
     assert kept > 0.8 * of
 
@@ -230,9 +230,9 @@ def test_positions_between_tokens_agree() -> None:
             for guide in guides:
                 guide.advance_bytes(byte)
     print(f"{positions} positions, {within} within a character, {must} where a byte must follow")
-    assert positions > 3 * len(FEWER)
+    assert positions > 10 / 3 * len(FEWER)
     assert within > len(FEWER) / 3
-    assert must > 0.8 * len(FEWER)
+    assert must > 5 / 6 * len(FEWER)
 
 
 def reads(guide: Guide, data: bytes) -> bool:

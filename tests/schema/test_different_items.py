@@ -218,7 +218,7 @@ def test_masks_are_those_of_the_recogniser(name: str) -> None:
     chance = random.Random(name)
     for _ in range(rounds(12)):
         guide, plain = index.guide(), reference.guide()
-        for _ in range(15):
+        for _ in range(25):
             allowed = guide.allowed_tokens().tolist()
             assert allowed == plain.allowed_tokens().tolist()
             rest = [token for token in allowed if token < len(tokens)]

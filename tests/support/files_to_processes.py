@@ -1,7 +1,8 @@
 """Which process of pytest-xdist runs which files: one file after the other to whoever is free, as ``loadfile`` does.
 
 Some files go to the same process, and come first, since together they take longest: those that need a cluster of Ray,
-which each process would begin anew (ten seconds), and those that read published tokenizers (six seconds).
+which each process would begin anew (ten seconds), and those that read published tokenizers (six seconds). Who gives the
+files away knows their names alone, not the fixtures of their tests, by which these have their markers.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class UniformModel:
             InputError: The vocabulary cannot write the prompt.
         """
         data, ids = arguments.text("text", text).encode("utf-8", "replace"), []
-        known, longest = self.vocabulary.ids, self.vocabulary.longest
+        known, longest = self.vocabulary.ids, max(map(len, self.vocabulary.ids), default=0)
         start = 0
         while start < len(data):
             for length in range(min(longest, len(data) - start), 0, -1):

@@ -220,15 +220,6 @@ class Vocabulary:
         return MappingProxyType({tokens[token_id] or b"": token_id for token_id in self.text_token_ids.tolist()[::-1]})
 
     @cached_property
-    def longest(self) -> int:
-        """The number of bytes of the longest token that is text.
-
-        >>> Vocabulary([b"a", b"ab", b"</s>"], end_token_ids=[2]).longest
-        2
-        """
-        return max(map(len, self.ids), default=0)
-
-    @cached_property
     def trie(self) -> TokenTrie:
         """The trie over all tokens that are text.
 
