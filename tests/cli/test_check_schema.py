@@ -123,7 +123,7 @@ def test_what_counts_for_nothing_in_the_schema_is_said(sfgen: Sfgen) -> None:
     assert done.code == 0
     assert done.err.splitlines() == [
         'sfgen: "$schema" names http://example.com/s, which is not known: read as draft 2020-12',
-        'sfgen: not a keyword of draft 2020-12, ignored: "typ", at the top',
+        'sfgen: not a keyword of draft 2020-12, ignored (did you mean "type"?): "typ", at the top',
         "sfgen: 1 of 1 texts are valid",
     ]
     assert sfgen("check", "-q", "--schema", schema, "--text", "1").err == ""

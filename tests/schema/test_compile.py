@@ -368,6 +368,11 @@ def test_notes_tell_what_is_left_open_or_out() -> None:
     assert "Nothing is required" in _compiled(SCHEMAS["optional"]).notes[-1]
     assert _compiled(SCHEMAS["optional"], WritingOptions(require_all=True)).notes == ()
     assert 'The format "postcode" is not known, and says nothing.' in _compiled(SCHEMAS["unknown format"]).notes
+    unknown = read_schema({"anyOf": [{"format": "datetime"}, {"format": "url"}]})
+    assert [note.partition(", ")[2] for note in compile_schema(unknown, WritingOptions()).notes] == [
+        'and says nothing. Did you mean "date-time"?',
+        'and says nothing. Did you mean "uri"?',
+    ]
     assert any('"foo"' in note for note in _compiled(SCHEMAS["unknown keywords"]).notes)
     notes = _compiled(SCHEMAS["impossible but optional"]).notes
     assert notes[0] == "The property 'b' is never written: minimum 2 is above maximum 1 at /properties/b."

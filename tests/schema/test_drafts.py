@@ -71,7 +71,19 @@ def test_the_keywords_tell_the_draft_where_nothing_names_it(schema: Any, draft: 
             {"properties": {"a": {"nullable": True}}},
             'from OpenAPI, and without effect where no "type" stands beside it: "nullable", at /properties/a',
         ),
-        ({"titel": "a", "not": {"titel": "b"}}, 'not a keyword of draft 2020-12, ignored: "titel", at the top, /not'),
+        ({"topic": "a", "not": {"topic": "b"}}, 'not a keyword of draft 2020-12, ignored: "topic", at the top, /not'),
+        (
+            {"propertys": {}, "not": {"propertys": {}}},
+            'not a keyword of draft 2020-12, ignored (did you mean "properties"?): "propertys", at the top, /not',
+        ),
+        (
+            {"min_length": 1},
+            'not a keyword of draft 2020-12, ignored (did you mean "minLength"?): "min_length", at the top',
+        ),
+        (
+            {"$defs": {}, "additionalItems": {}},
+            'not a keyword of draft 2020-12, ignored: "additionalItems", at the top',
+        ),
         (
             {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6},
             'not a keyword of draft 2020-12, ignored: "a", "b", "c", "d", "e" and 1 more, at the top',

@@ -10,13 +10,18 @@ from pathlib import Path
 
 import pytest
 import regress
+import rfc3987_syntax
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
 from sfgen.errors import UsageError
 from sfgen.schema.formats import FORMATS, format_texts
 from sfgen.schema.host_names import host_names
+from sfgen.schema.jsonschema_package import is_valid_syntax
 
 CHECKER = Draft202012Validator.FORMAT_CHECKER
 
@@ -89,6 +94,16 @@ def test_no_format_ends_in_a_newline_by_mistake(name: str) -> None:
     # Python's $ lets one through; pointers may have any character.
     accepted = format_texts(name).accepts(CASES[name]["valid"][1] + "\n")
     assert accepted == (name in {"json-pointer", "relative-json-pointer"})
+
+
+_PIECES = [*"a:/?#@%[]. é", "%41", "\ue000", "//", "http:", "a@b", ":80", "\U0001f600", "\n"]
+
+
+@tried("few")
+@given(st.lists(st.sampled_from(_PIECES), max_size=8).map("".join))
+def test_iris_are_judged_as_by_the_package_that_jsonschema_asks(text: str) -> None:
+    for term in ("iri", "iri_reference"):
+        assert is_valid_syntax(term, text) == rfc3987_syntax.is_valid_syntax(term, text)
 
 
 def test_every_day_of_400_years_and_no_other() -> None:

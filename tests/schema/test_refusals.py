@@ -204,8 +204,30 @@ def test_banned_words_are_taken_out_of_strings_names_and_enums() -> None:
     ]
     assert [schema.accepts(text) for text in texts] == [True] * 8
     assert [clean.accepts(text) for text in texts] == [True, False, False, True, False, False, True, False]
-    with pytest.raises(BannedWordsError, match="every text that the schema allows has a banned word"):
-        JsonSchema({"const": "bad"}).without_banned(BannedWords(["bad"]))
+    nested = JsonSchema({"enum": [{"a": ["bad"]}, {"bad": 1}, 2]}).without_banned(BannedWords(["bad"]))
+    assert nested is not None
+    assert [nested.accepts(text) for text in ('{"a": ["bad"]}', '{"bad": 1}', "2")] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ({"const": "bad"}, "no value of const is without a banned word at the top"),
+        ({"enum": ["bad", ["bad"], {"bad": 1}]}, "no value of enum is without a banned word at the top"),
+        (
+            {"enum": ["bad", 1], "type": "string"},
+            "no value of enum satisfies type beside it and is without a banned word at the top",
+        ),
+        (
+            {"enum": ["bad", "x"], "not": {"pattern": "x"}},
+            "no value of enum satisfies type, not beside it and is without a banned word at the top",
+        ),
+    ],
+)
+def test_what_bans_leave_nothing_of_is_told(schema: Any, why: str) -> None:
+    with pytest.raises(BannedWordsError, match="every text that the schema allows has a banned word") as caught:
+        JsonSchema(schema).without_banned(BannedWords(["bad"]))
+    assert caught.value.details == (f"  schema: {why}",)
 
 
 def test_equal_schemas_are_equal_constraints() -> None:

@@ -19,6 +19,7 @@ from sfgen.schema.chosen_items import atoms, chosen_items
 from sfgen.schema.conjunction import conjunction
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.emptiness import no_text, with_texts, without_empty
+from sfgen.schema.formats import FORMATS, FORMATS_ELSEWHERE
 from sfgen.schema.groups import Group
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import values_expression
@@ -32,6 +33,7 @@ from sfgen.schema.plain_words import described
 from sfgen.schema.sharing import shared
 from sfgen.schema.strings import StringLimits, is_clean
 from sfgen.schema.value_orders import in_all_orders
+from sfgen.schema.words import meant
 from sfgen.schema.written_text import write
 
 
@@ -98,9 +100,7 @@ class _Compiler:
         start = outliner.all(conjunction(self._document.root, "", self._document.scope), "document")
         outlines = outliner.outlines
         notes = list(self._document.notes)
-        if outliner.groups.unknown_formats:
-            names = ", ".join(f'"{name[:40]}"' for name in outliner.groups.unknown_formats)
-            notes.append(f"The format {names} is not known, and says nothing.")
+        notes += map(_unknown_format, outliner.groups.unknown_formats)
         for pointer, words in outliner.left_out.items():
             place = self._document.shown_place(pointer)
             notes.append(f"Some valid values are never written: what is not {words} at {place} cannot be told yet.")
@@ -186,6 +186,11 @@ class _Compiler:
                 if isinstance(outline.content.limits, StringLimits):
                     self._watches_banned |= not is_clean(outline.content.limits)
                 return outline.expression
+
+
+def _unknown_format(name: str) -> str:
+    near = meant(name, FORMATS, FORMATS_ELSEWHERE)
+    return f'The format "{name[:40]}" is not known, and says nothing.' + (f' Did you mean "{near}"?' if near else "")
 
 
 def _not_formed(left_out: Mapping[str, str]) -> SchemaError:

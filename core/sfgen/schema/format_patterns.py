@@ -43,20 +43,21 @@ BEYOND_ASCII = r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
 _PRIVATE = r"\ue000-\uf8ff"
 
 
-def _reference(more: str, private: str, literal: str) -> tuple[str, str]:
+def _reference(more: str, private: str, literal: str, port: str = "{0,5}") -> tuple[str, str]:
     """The patterns of a URI and of a relative reference.
 
     Args:
         more: The unreserved characters beside those of ASCII, as in a class.
         private: What a query may have beside.
         literal: The hosts that stand in brackets, with a bar behind.
+        port: How many digits a port has.
     """
 
     def some(signs: str) -> str:
         return f"(?:[A-Za-z0-9._~!$&'()*+,;={signs}{more}-]|%[0-9A-Fa-f]{{2}})"
 
     segment = some(":@")
-    authority = f"(?:{some(':')}*@)?(?:{literal}{some('')}*)(?::[0-9]{{0,5}})?"
+    authority = f"(?:{some(':')}*@)?(?:{literal}{some('')}*)(?::[0-9]{port})?"
     path = f"(?:/{segment}*)*"
     behind = rf"(?:\?{some(':@/?' + private)}*)?(?:#{some(':@/?')}*)?"
     rooted = f"//{authority}{path}|/(?:{segment}+{path})?"
@@ -67,6 +68,8 @@ def _reference(more: str, private: str, literal: str) -> tuple[str, str]:
 
 URI, RELATIVE = _reference("", "", rf"\[{IPV6}\]|")
 IRI, RELATIVE_IRI = _reference(BEYOND_ASCII, _PRIVATE, "")
+IRI_OF_ANY_PORT, _RELATIVE_OF_ANY_PORT = _reference(BEYOND_ASCII, _PRIVATE, "", "*")
+IRI_REFERENCE_OF_ANY_PORT = f"{IRI_OF_ANY_PORT}|{_RELATIVE_OF_ANY_PORT}"
 
 # ---- the others ---------------------------------------------------------------------------------------------------
 

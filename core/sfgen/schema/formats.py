@@ -81,6 +81,8 @@ FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
 )
 """The formats that are known, and what makes the decoded automaton of each."""
 
+FORMATS_ELSEWHERE = {"url": "uri", "guid": "uuid", "ip": "ipv4", "timestamp": "date-time", "domain": "hostname"}
+"""Words for formats that people have elsewhere."""
 
 _AT_MOST = {"uuid": r"[\s\S]{8}-[\s\S]{4}-[\s\S]{4}-[\s\S]{4}-[\s\S]*"}  # jsonschema takes 7_7 for hexadecimal
 

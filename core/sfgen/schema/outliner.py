@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sfgen.ban import scan
 from sfgen.errors import SchemaError, SchemaTooLarge
@@ -130,9 +130,10 @@ class Outliner:
             if names is None:
                 contents.update((group, plain) for group in groups if group not in contents)
             else:
-                kept = [value for value in names if self._satisfaction.beside_values(value, plain)]
+                allowed = [value for value in names if not self._has_banned(value)]
+                kept = [value for value in allowed if self._satisfaction.beside_values(value, plain)]
                 if not kept:
-                    reason = reason or _no_value_left(plain, bool(names))
+                    reason = reason or _no_value_left(plain, bool(names), len(allowed) < len(names))
                 is_integer = any(isinstance(group.limits, NumberLimits) and group.limits.is_integer for group in groups)
                 values += map(as_integer, kept) if is_integer else kept
             why = why or reason
@@ -153,6 +154,16 @@ class Outliner:
             branch = self._content(content, plain, inner, depth, pointer, around)
             self.outlines[rule].parts.append(Part("", branch, False))
         return rule
+
+    def _has_banned(self, value: Any) -> bool:
+        """Whether a string or a name in a value has a banned word."""
+        banned = self._options.banned
+        if banned is None:
+            return False
+        if isinstance(value, str):
+            return bool(scan(value.encode(), banned))
+        inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return any(map(self._has_banned, inner))
 
     def _content(
         self, content: Group | Values, plain: Plain, hint: str, depth: int, pointer: str, around: _Around
@@ -286,17 +297,22 @@ def _title(found: Conjunction) -> str:
     return title if isinstance(title, str) and len(title) <= _LONGEST_TITLE else ""
 
 
-def _no_value_left(plain: Plain, has_values: bool) -> Contradiction:
+def _no_value_left(plain: Plain, has_values: bool, has_banned: bool) -> Contradiction:
     """Why no value of the enums and constants of a branch is left."""
     words = [(word, one.pointer) for one in plain for word in ("enum", "const") if word in one.schema]
     word, pointer = words[0]
-    if has_values:
-        others = [
-            key for one in plain for key in one.schema if key not in ("enum", "const") and not says_nothing([key])
-        ]
-        return Contradiction(f"no value of {word} satisfies {', '.join(dict.fromkeys(others))} beside it", pointer)
-    others = [other for other, _ in words[1:]]
-    return Contradiction(f"{word} and {others[0]} have no value in common" if others else f"{word} is empty", pointer)
+    if not has_values:
+        others = [other for other, _ in words[1:]]
+        why = f"{word} and {others[0]} have no value in common" if others else f"{word} is empty"
+        return Contradiction(why, pointer)
+    others = [key for one in plain for key in one.schema if key not in ("enum", "const") and not says_nothing([key])]
+    beside = ", ".join(dict.fromkeys("not" if key.startswith("-") else key for key in others))
+    if has_banned:
+        return Contradiction(
+            f"no value of {word} {f'satisfies {beside} beside it and is' if beside else 'is'} without a banned word",
+            pointer,
+        )
+    return Contradiction(f"no value of {word} satisfies {beside} beside it", pointer)
 
 
 def _nearest(around: _Around) -> str:

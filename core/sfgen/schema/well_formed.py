@@ -10,12 +10,13 @@ from sfgen.schema import openapi
 from sfgen.schema.bundle import Bundle
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.drafts import LATEST, draft_of_uri, guessed_draft
-from sfgen.schema.keywords import ANNOTATIONS, KINDS, MEANINGLESS, Draft, Kind, subschemas
+from sfgen.schema.keywords import ANNOTATIONS, ANY_DRAFT, KINDS, MEANINGLESS, Draft, Kind, subschemas
 from sfgen.schema.metaschema import misfits
 from sfgen.schema.notes import Notes
 from sfgen.schema.other_documents import OtherDocuments
 from sfgen.schema.references import UnresolvedError, dynamic_name, is_reference_alone, references_of, value_at
 from sfgen.schema.strict_json import escaped
+from sfgen.schema.words import meant
 
 _MOST_NAMED = 5  # of schemas that one line lists
 _DEFINITIONS = ("$defs", "definitions")
@@ -118,7 +119,9 @@ class _Reading:
                 said = openapi.TELLS if openapi.tells(schema) else openapi.NOTHING_TO_TELL
                 self._tell(said, keyword, pointer)
             elif keyword not in kinds and not keyword.startswith("x-"):
-                self._tell(f"not a keyword of {draft.title}, ignored", keyword, pointer)
+                near = "" if keyword in ANY_DRAFT else meant(keyword, kinds)
+                asked = f' (did you mean "{near}"?)' if near else ""
+                self._tell(f"not a keyword of {draft.title}, ignored{asked}", keyword, pointer)
             elif keyword not in _NEVER_COUNT and is_reference_alone(schema, draft):
                 self._tell(f'without effect beside "$ref" in {draft.title}', keyword, pointer)
         named = schema.get("$schema")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any
 
 _LONGEST_VALUE = 60  # characters of a value that are shown
 _MOST_ALTERNATIVES = 8
+_NEAR = 0.75  # of 1: how alike two names are of which one may be meant for the other
 
 TYPE_WORDS = {
     "null": "null",
@@ -91,6 +93,26 @@ def alternatives(words: Iterable[str]) -> str:
     if len(each) > _MOST_ALTERNATIVES:
         return f"{', '.join(each[:_MOST_ALTERNATIVES])} or one of {len(each) - _MOST_ALTERNATIVES} more"
     return " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
+
+
+def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
+    """Find the known name that a misspelt one was perhaps meant for; empty if none is near.
+
+    Args:
+        name: The name that is not known.
+        known: The names that are.
+        elsewhere: Names that others have for them, in small letters and without hyphens.
+
+    >>> meant("propertys", ["properties", "items"]), meant("DateTime", ["date-time"]), meant("color", ["date"])
+    ('properties', 'date-time', '')
+    """
+    plain = {_plain(each): each for each in known}
+    found = (elsewhere or {}).get(_plain(name)) or next(iter(get_close_matches(_plain(name), plain, 1, _NEAR)), "")
+    return plain.get(found, found)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 
 def _pieces(value: Any, room: int = _LONGEST_VALUE) -> list[str]:
