@@ -54,7 +54,7 @@ def test_a_file_is_read_and_named(sfgen: Sfgen) -> None:
 
 
 def test_the_name_is_in_the_records(sfgen: Sfgen) -> None:
-    done = sfgen("check", *WORDS, "--json", "good", "bad.txt", "-", "--text", "talk", stdin="a\ntalk")
+    done = sfgen("check", *WORDS, "--json", "good", "bad.txt", "-", "--text", "2 talk", stdin="a\ntalk")
     assert [(record["file"], record["text"], record["line"]) for record in done.records] == [
         ("bad.txt", 2, 1),
         ("bad.txt", 2, 2),
@@ -127,12 +127,44 @@ def test_lines_by_themselves(sfgen: Sfgen) -> None:
     assert sfgen("check", "--words", "listen to", "--lines", stdin="listen\nto").code == 0
 
 
-def test_an_empty_file_has_no_text(sfgen: Sfgen) -> None:
+@pytest.mark.parametrize("by_line", [[*REGEX, "f"], ["--choices", "a", "f"], [*WORDS, "--lines", "f"]])
+def test_a_file_without_lines_is_in_the_way(sfgen: Sfgen, by_line: list[str]) -> None:
+    """Nothing was checked, which a script must not take for a success."""
+    Path("f").touch()
+    for more in ([], ["--quiet"], ["--text", "a"]):
+        done = sfgen("check", *by_line, *more)
+        assert done.code == 2
+        assert done.err.startswith("sfgen: f has no text in it: nothing was checked\n")
+        assert sfgen("check", *by_line, "--allow-empty", *more).code == 0
+    assert sfgen("check", *by_line, "--text", "2 talk").code == 2
+    assert sfgen("check", *by_line, "--text", "2 talk", "--allow-empty").code == 1
+    Path("f").write_text("\n")  # the empty text
+    assert sfgen("check", *by_line).code == (0 if "--lines" in by_line else 1)
+
+
+def test_json_lines_without_a_document(sfgen: Sfgen) -> None:
+    Path("f.jsonl").write_text("\n \n")
+    done = sfgen("check", "--schema", "name", "f.jsonl")
+    assert (done.code, done.out) == (2, "")
+    assert "--allow-empty" in done.err
+    assert sfgen("check", "--schema", "name", "f.jsonl", "--allow-empty").code == 0
+
+
+@pytest.mark.parametrize(
+    ("constraint", "code"),
+    [
+        (["--schema", "true"], 1),
+        (["--grammar", 'root ::= "a"?'], 0),
+        (["--grammar", 'root ::= "a"'], 1),
+        (["--template", "{{a: regex b*}}"], 0),
+        (WORDS, 0),
+        (["--pattern", "[a-z]"], 0),
+    ],
+)
+def test_a_file_that_is_one_text_is_the_empty_text(sfgen: Sfgen, constraint: list[str], code: int) -> None:
     Path("empty").touch()
-    done = sfgen("check", *REGEX, "empty")
-    assert (done.code, done.out, done.err) == (0, "", "sfgen: empty is empty: there is no text to look at\n")
-    done = sfgen("check", *WORDS, "empty")
-    assert (done.code, done.out, done.err) == (0, "", "")
+    assert sfgen("check", *constraint, "empty").code == code
+    assert sfgen("check", *constraint, stdin="").code == code
 
 
 def test_names_of_all_kinds(sfgen: Sfgen) -> None:
@@ -207,5 +239,5 @@ def test_a_file_is_clean_if_its_texts_are(
         Path(names[-1]).write_bytes(content.encode())
     banned = BannedWords(["talk", "listen to"])
     texts = [text for content in contents for text in (content.split("\n") if by_line else [content])]
-    code = run(["check", *WORDS, "--quiet", *(["--lines"] if by_line else []), *names])
+    code = run(["check", *WORDS, "--quiet", *(["--lines", "--allow-empty"] if by_line else []), *names])
     assert code == int(any(scan(text, banned) for text in texts))

@@ -75,9 +75,10 @@ def test_each_line_of_stdin_is_a_text(sfgen: Sfgen) -> None:
 def test_stdin_without_a_line_holds_no_text(sfgen: Sfgen) -> None:
     for stdin in ("", None):
         done = sfgen("check", *REGEX, stdin=stdin)
-        assert (done.code, done.out) == (0, "")
-        assert done.err == "sfgen: stdin is empty: there is no text to look at\n"
-        assert sfgen("check", *REGEX, "--quiet", stdin=stdin).err == ""
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith("sfgen: stdin has no text in it: nothing was checked\n")
+        assert (allowed := sfgen("check", *REGEX, "--allow-empty", stdin=stdin)).code == 0
+        assert allowed.err == ""
 
 
 def test_stdin_asked_for_by_name_among_texts(sfgen: Sfgen) -> None:

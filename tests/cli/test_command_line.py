@@ -306,15 +306,47 @@ def test_stop_strings(sfgen: Sfgen) -> None:
 @pytest.mark.parametrize(
     ("twice", "out"),
     [
-        (["-r", "b", "-r", "a"], "a\n"),
         (["-r", "a", "--json", "--json"], None),
         (["-n", "3", "-r", "a", "-n", "1"], "a\n"),
+        (["-m", "/no/such", "--device", "x", "-r", "a", "-m", "uniform", "--device", "cpu"], "a\n"),
+        (["--schema", '{"const": []}', "--spacing", "any", "--spacing", "compact"], "[]\n"),
+        (["--choices", "a", "--choices", "a"], "a\n"),  # all of them count
     ],
 )
-def test_of_an_option_given_twice_the_last_counts(sfgen: Sfgen, twice: list[str], out: str | None) -> None:
+def test_of_a_setting_given_twice_the_last_counts(sfgen: Sfgen, twice: list[str], out: str | None) -> None:
     done = sfgen(*GEN, *twice)
     assert done.code == 0
     assert out is None or done.out == out
+
+
+_GIVEN_ONCE = {
+    "gen": "--regex --regex-file --choices-file --index --schema --schema-dir --pydantic --like --tools --grammar "
+    "--grammar-start --template --ban-words-file --prompt-file --system --chat-file --input --output --trace --fields",
+    "ban": "--words-file --prompt-file --system --chat-file --input --output --trace --fields",
+    "index": "--regex --regex-file --choices-file --schema --like --tools --grammar --template --path --against",
+    "check": "--regex --regex-file --choices-file --schema --like --tools --grammar --template --words-file",
+    "replay": "--svg --html",
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [(command, option) for command, names in _GIVEN_ONCE.items() for option in names.split()]
+)
+def test_a_constraint_a_prompt_or_an_output_given_twice_is_refused(sfgen: Sfgen, command: str, option: str) -> None:
+    """One of them would be lost without a word, also under another of its names."""
+    short = {"--regex": "-r", "--words-file": "--ban-words-file"}.get(option, option)
+    argument = ["run.jsonl"] if command == "replay" else []
+    done = sfgen(command, option, "a", f"{option}=b", short, "c", *argument)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"sfgen: {option} was given twice\nGive it once: one of them would be lost.\n"
+    assert sfgen(command, option, "a", option, "b", "--help").code == 0
+    assert "given twice" not in sfgen(command, "--", option, option).err  # there they are no options
+
+
+def test_the_environment_does_not_give_an_option_once_more(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFGEN_MODEL", "/no/such")
+    monkeypatch.setenv("SFGEN_SEED", "1")
+    assert sfgen("gen", "-m", "uniform", "--seed", "2", "-r", "a").out == "a\n"
 
 
 def test_values_that_begin_with_a_dash(sfgen: Sfgen) -> None:

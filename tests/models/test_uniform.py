@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,26 @@ def test_prompts_are_cut_by_longest_match() -> None:
     model = UniformModel(Vocabulary([b"a", b"ab", b"b", b"abc", b"d", b"ab", b"da"], end_token_ids=[6]))
     assert model.encode("abcdab") == [3, 4, 1]
     assert load_model("uniform").encode("aé€😀") == [0x61, 0xE9, 0x20AC, 0xDCF0, 0xDC9F, 0xDC98, 0xDC80]
+
+
+def test_all_tokens_are_looked_at_for_the_longest_once() -> None:
+    class Counted(dict[bytes, int]):
+        looks = 0
+
+        def __iter__(self) -> Iterator[bytes]:
+            self.looks += 1
+            return super().__iter__()
+
+    ids = Counted({b"a": 0, b"ab": 1, b"b": 2})
+
+    class Watched(Vocabulary):
+        @property
+        def ids(self) -> Mapping[bytes, int]:  # type: ignore[override]
+            return ids
+
+    model = UniformModel(Watched([b"a", b"ab", b"b"]))
+    assert [model.encode("aab"), model.encode("bab")] == [[0, 1], [2, 1]]
+    assert ids.looks == 1
 
 
 def test_a_prompt_that_the_vocabulary_cannot_write() -> None:

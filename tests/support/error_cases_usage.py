@@ -39,6 +39,7 @@ USAGE = [
     Case("gen -m uniform -r a x", 1, "cannot read stdin: Input/output error", stdin=Broken()),
     Case("gen -m uniform -r a --prompt-file f", 1, "f is not UTF-8: line 1, byte 0", files(f=b"\xff")),
     # --- constraints
+    Case("gen --schema a -r b --schema c", 2, "--schema was given twice"),
     Case("gen --regex a --choices b", 2, "--regex and --choices cannot be used together"),
     Case("gen --regex a --index f --choices-file g", 2, "cannot be used together"),
     Case("gen --choices ,", 2, "nothing to choose from"),
@@ -175,6 +176,7 @@ USAGE = [
     Case("check --words talk .", 2, "cannot read .: Is a directory"),
     Case("check --words-file - --regex-file - f", 2, "cannot both come from stdin"),
     Case("check -r a", 2, "no text to look at", stdin=Terminal()),
+    Case("check -r a -", 2, "stdin has no text in it: nothing was checked"),
     # --- completion
     Case(
         "--show-completion auto",

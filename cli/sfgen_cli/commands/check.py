@@ -70,6 +70,14 @@ def check(
             rich_help_panel=_TEXTS,
         ),
     ] = False,
+    allow_empty: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty",
+            help="Where lines are texts, let a file have none. Without it that is trouble: nothing was checked.",
+            rich_help_panel=_TEXTS,
+        ),
+    ] = False,
     *,
     given: ConstraintOptions,
     grammar: GrammarOptions,
@@ -125,7 +133,7 @@ def check(
     place: line and column from 1, the byte from 0. With both, a text must match and be clean.
 
     The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
-    in the way: a file that is not there, a bad pattern. No model is loaded.
+    in the way: a file that is not there, one without lines where lines are texts, a bad pattern. No model is loaded.
     """
     reader = reader_of_stdin({**given.files, "--grammar": grammar.grammar, "--words-file": bans.words_file})
     constraint = read_constraint(given, grammar)
@@ -139,7 +147,10 @@ def check(
             note("sfgen: the pattern is empty: only the empty text matches it", quiet=quiet)
         matching = _matching(constraint, quiet=quiet)
     by_line = lines or (matching is not None and matching.each_line)
-    _Check(matching, banned, by_line=by_line, json=json, quiet=quiet, several=len(texts) > 1).run(texts)
+    several = len(texts) > 1
+    _Check(matching, banned, by_line=by_line, may_be_empty=allow_empty, json=json, quiet=quiet, several=several).run(
+        texts
+    )
 
 
 def _nothing_to_look_for(files: list[str]) -> UsageError:
@@ -203,6 +214,7 @@ class _Check:
         matching: The pattern, the schema or the grammar, if there is one.
         banned: The banned words, if there are any.
         by_line: Whether each line of a file is a text.
+        may_be_empty: Whether there may be no line.
         json: Whether data are written, and not words for people.
         quiet: Whether nothing is written.
         several: Whether there is more than one source.
@@ -215,6 +227,7 @@ class _Check:
     matching: Comparing | None
     banned: BannedWords | None
     by_line: bool
+    may_be_empty: bool
     json: bool
     quiet: bool
     several: bool
@@ -249,6 +262,11 @@ class _Check:
             raise typer.Exit(_TROUBLE if is_trouble else 1)
 
     def _look(self, source: Source, lines: Iterable[bytes]) -> None:
+        """Look at the texts of a source.
+
+        Raises:
+            InputError: It has none: a check that has checked nothing has not succeeded.
+        """
         before = self.count
         if self.banned is not None and source.is_json_lines:
             hint = f"its texts alone: jq -r .text {quoted(source.file or '')} | sfgen check …"
@@ -259,8 +277,11 @@ class _Check:
             self.good += is_good
             if self.quiet and not is_good:
                 raise typer.Exit(1)
-        if self.count == before and self.matching is not None:
-            note(f"sfgen: {source.name} is empty: there is no text to look at", quiet=self.quiet)
+        if self.count == before and not self.may_be_empty:
+            raise InputError(
+                f"{source.name} has no text in it: nothing was checked",
+                hint="If that is right, give --allow-empty.",
+            )
 
     def _texts(self, source: Source, lines: Iterable[bytes]) -> Iterator[_Text]:
         if not source.is_read_by_line(asked_for=self.by_line):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,10 @@ import typer
 from sfgen.errors import SfgenError, UsageError
 from sfgen_cli.shell import completion, help, usage
 from sfgen_cli.shell.typer_internals import NoSuchOption, ParameterSource, TyperCommand, TyperGroup, TyperOption
+
+_ORDER = "sfgen_cli.order"  # the key under which it is kept
+_SETTINGS = frozenset({"after", "device", "model", "ray", "tokenizer", "vocabulary", "when"})
+"""Options that take a text and keep the last of several, as numbers and flags do: an alias of a shell sets them."""
 
 
 class Command(TyperCommand):
@@ -38,11 +43,25 @@ class Command(TyperCommand):
         """
         return completion.brief(super().shell_complete(ctx, incomplete))
 
+    def make_parser(self, ctx: Any) -> Any:
+        """Make a parser that keeps the order of what was given."""
+        parser = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            parsed = parse(args)
+            ctx.meta[_ORDER] = parsed[2]
+            return parsed
+
+        parser.parse_args = parse_args
+        return parser
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments.
 
         ``-regex`` is refused, which else would be ``-r egex``, and so is the empty name of a file, which else would be
-        that of the current folder.
+        that of the current folder. A constraint, a prompt or an output that is given twice is refused: one of them
+        would be lost.
 
         Args:
             ctx: How the command was called.
@@ -50,7 +69,7 @@ class Command(TyperCommand):
 
         Raises:
             NoSuchOption: A long option was written with one dash, or there is none of this name.
-            UsageError: The name of a file is empty, or an argument cannot be read.
+            UsageError: The name of a file is empty, an option is given twice, or an argument cannot be read.
         """
         options = usage.options_of(self)
         files = {name for param in self.params if param.type.name == "path" for name in param.opts}
@@ -65,7 +84,11 @@ class Command(TyperCommand):
                 )
             if usage.one_dash_too_few(argument, options) and not options.get(before):
                 raise NoSuchOption(argument, ctx=ctx)
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for param, count in Counter(ctx.meta.get(_ORDER, ())).items():
+            if count > 1 and is_given_once(param) and not ctx.resilient_parsing:
+                raise UsageError(f"{param.opts[0]} was given twice", hint="Give it once: one of them would be lost.")
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error about the environment names the variable."""
@@ -75,6 +98,20 @@ class Command(TyperCommand):
             for param in self.params:
                 _explain(error, param, ctx)
             raise
+
+
+def is_given_once(param: Any) -> bool:
+    """Tell whether an option says what is written, from what or to where, and is not a setting.
+
+    It takes a text or the name of a file, and one of several would be lost.
+    """
+    return (
+        param.param_type_name == "option"
+        and not param.multiple
+        and not param.is_flag
+        and param.type.name in ("str", "path")
+        and param.name not in _SETTINGS
+    )
 
 
 class Group(TyperGroup):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class UniformModel:
             InputError: The vocabulary cannot write the prompt.
         """
         data, ids = arguments.text("text", text).encode("utf-8", "replace"), []
-        known, longest = self.vocabulary.ids, max(map(len, self.vocabulary.ids), default=0)
+        known, longest = self.vocabulary.ids, self._longest
         start = 0
         while start < len(data):
             for length in range(min(longest, len(data) - start), 0, -1):
@@ -65,6 +66,11 @@ class UniformModel:
                     hint="Give another prompt, or a tokenizer that can write every byte.",
                 )
         return ids
+
+    @cached_property
+    def _longest(self) -> int:
+        """The bytes of the longest token. All tokens are looked at for it, so it is kept."""
+        return max(map(len, self.vocabulary.ids), default=0)
 
     def session(self) -> UniformSession:
         """Return a new session."""
