@@ -71,6 +71,28 @@ def test_the_sources_of_an_index(sfgen: Sfgen, folder: Path) -> None:
     assert record(sfgen, "index", "saved", *common)["transitions"] == expected
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        ["-r", "a?b"],
+        ["--choices", "a,ab"],
+        ["--schema", '{"const": 1}'],
+        ["--grammar", 'root ::= "a"*'],
+        ["--template", "a{{b: regex c}}"],
+    ],
+)
+def test_a_saved_index_is_a_source_under_its_option_too(sfgen: Sfgen, folder: Path, source: list[str]) -> None:
+    assert sfgen("index", *source, "--save", "f", "-q").code == 0
+    assert record(sfgen, "index", "--index", "f") == record(sfgen, "index", "f")
+    for look in (["--path", "a"], ["--examples", "2"], ["--state", "0"]):
+        assert sfgen("index", "--index", "f", *look) == sfgen("index", "f", *look)
+    for more in (["g"], ["--save"], ["--save", "g"], ["-r", "a"], ["--schema", "name"]):
+        refused = sfgen("index", "--index", "f", *more)
+        assert (refused.code, refused.out) == (2, "")
+        assert "cannot be used together" in refused.err
+    assert not Path("g").exists()
+
+
 def test_where_an_index_is_saved(sfgen: Sfgen, folder: Path) -> None:
     common = ["--vocabulary", "list.json"]
     assert sfgen("index", "-r", "a", "--save", *common).out == "sfgen-index.safetensors\n"

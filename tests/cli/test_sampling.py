@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from terminal import in_a_terminal
 
 from sfgen.models.uniform import UniformModel
 
@@ -218,3 +219,19 @@ def test_no_character_breaks_a_line_of_json(sfgen: Sfgen, character: str) -> Non
     (line,) = done.out.splitlines()
     assert (json.loads(line)["text"], json.loads(line)["prompt"]) == (f"a{character}b", f"x{character}y")
     assert character not in line or character in '"\\'
+
+
+@pytest.mark.parametrize("more", [["--no-live"], []])
+@pytest.mark.parametrize("command", [["gen"], ["ban", "--words", "talk"]])
+def test_free_texts_are_told_apart_on_a_terminal(sfgen: Sfgen, command: list[str], more: list[str]) -> None:
+    arguments = [*command, "-n", "2", "--seed", "5", "--max-tokens", "3", "--stop", "\n", *more, "Good morning"]
+    piped = sfgen(*arguments)
+    first, second = piped.out.splitlines()
+    seen = in_a_terminal(*arguments)
+    rows = [row.rstrip() for row in ("--- 1 of 2, seed 5 ---", first, "--- 2 of 2, seed 6 ---", second) if row.strip()]
+    assert [row for row in seen.screen if "rollback" not in row] == rows
+
+
+def test_lines_that_are_texts_and_one_text_have_no_heading(sfgen: Sfgen) -> None:
+    for arguments in (["-r", "[ab]", "-n", "3"], ["--stop", "a", "x"], ["-n", "2", "--json"]):
+        assert "---" not in in_a_terminal("gen", "--no-live", "--seed", "1", "--max-tokens", "3", *arguments).raw

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli.options.constraint import ConstraintOptions
+from sfgen_cli.options.constraint import ConstraintOptions, IndexFile
 from sfgen_cli.options.generation import Quiet
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.index import DEFAULT_FILE, Looks, Vocabularies
@@ -43,6 +43,7 @@ def index(
     ] = None,
     *,
     given: ConstraintOptions,
+    index: IndexFile = None,
     grammar: WrittenGrammarOptions,
     writing: SchemaOptions,
     vocabularies: Vocabularies,
@@ -84,7 +85,10 @@ def index(
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
     reader_of_stdin({**given.files, "--grammar": grammar.grammar})
-    constraint = read_constraint(given, grammar, writing=writing)
+    constraint = read_constraint(given, grammar, index_file=index, writing=writing)
+    if index is not None:
+        _refuse_beside_index(file, save=save)
+        constraint, file = RequestedConstraint(), index
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
     vocabularies.check()
@@ -162,6 +166,18 @@ def _no_schema() -> UsageError:
         "--format schema shows a JSON Schema, and there is none",
         hint="For example: sfgen index --schema 'name, age int' --format schema",
     )
+
+
+def _refuse_beside_index(file: Path | None, *, save: bool) -> None:
+    if save:
+        raise UsageError(
+            "--index and --save cannot be used together: the index is saved already",
+            hint="Copy its file; or save what it was made of: sfgen index --regex P --save",
+        )
+    if file is not None:
+        raise UsageError(
+            f"--index and a file ({file}) cannot be used together: both name a saved index", hint="Give one of them."
+        )
 
 
 def _check_source(constraint: RequestedConstraint, file: Path | None, looks: Looks, *, save: bool, force: bool) -> None:

@@ -9,10 +9,10 @@ from sfgen.caret import line_with_caret
 from sfgen.language.language import where
 from sfgen.printable import on_one_line
 from sfgen_cli.report.grammar_check import alternatives, failure_record, in_words
-from sfgen_cli.report.tables import cut, on_a_terminal, plain_or_boxed, show
+from sfgen_cli.report.tables import cut, plain_or_boxed, show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
 from sfgen_cli.shell.counted import counted
-from sfgen_cli.shell.output import note, write, write_json
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ def _rules_table(grammar: Grammar, vocabulary: Vocabulary | None, name: str, mos
     if vocabulary is not None:
         facts["vocabulary"] = f"{len(vocabulary):,} tokens, fingerprint {vocabulary.fingerprint[:16]}"
     facts["shortest"] = repr(grammar.shortest().decode())
-    table = Table(box=box.SIMPLE_HEAD if on_a_terminal() else None, pad_edge=False)
-    table.add_column("name", no_wrap=not on_a_terminal(), overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD if stdout_is_a_terminal() else None, pad_edge=False)
+    table.add_column("name", no_wrap=not stdout_is_a_terminal(), overflow="fold")
     table.add_column("kind", no_wrap=True)
     table.add_column("line", justify="right", no_wrap=True)
     table.add_column("states", justify="right", no_wrap=True)
-    table.add_column("calls", no_wrap=not on_a_terminal(), overflow="fold")
+    table.add_column("calls", no_wrap=not stdout_is_a_terminal(), overflow="fold")
     for rule in rules[:most]:
         calls = [on_one_line(call) for call in rule.calls[:_CALLS_SHOWN]]
         line = "" if rule.line is None else str(rule.line)

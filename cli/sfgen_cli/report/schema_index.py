@@ -10,7 +10,7 @@ from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
 from sfgen_cli.shell.counted import counted
 from sfgen_cli.shell.hints import in_options
-from sfgen_cli.shell.output import note, write, write_json
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -90,16 +90,15 @@ def _tree_table(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, mo
     from rich.text import Text
 
     from sfgen.schema.tree import tree
-    from sfgen_cli.report.tables import on_a_terminal
 
     facts = {"schema": on_one_line(name), "rules": f"{len(schema.compiled.grammar.rules):,}"}
     if vocabulary is not None:
         facts["vocabulary"] = f"{len(vocabulary):,} tokens, fingerprint {vocabulary.fingerprint[:16]}"
     facts["shortest"] = on_one_line(schema.shortest().decode())
-    table = Table(box=box.SIMPLE_HEAD if on_a_terminal() else None, pad_edge=False)
-    table.add_column("name", no_wrap=not on_a_terminal(), overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD if stdout_is_a_terminal() else None, pad_edge=False)
+    table.add_column("name", no_wrap=not stdout_is_a_terminal(), overflow="fold")
     table.add_column("", no_wrap=True)
-    table.add_column("expected", no_wrap=not on_a_terminal(), overflow="fold")
+    table.add_column("expected", no_wrap=not stdout_is_a_terminal(), overflow="fold")
     branches = tree(schema.compiled)
     for branch in branches[:most]:
         needed = "" if branch.is_needed is None else "required" if branch.is_needed else "optional"

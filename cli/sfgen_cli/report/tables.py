@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sfgen.printable import visible
 from sfgen_cli.shell.counted import counted
-from sfgen_cli.shell.output import write
+from sfgen_cli.shell.output import stdout_is_a_terminal, write
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -120,7 +120,7 @@ def show(facts: Mapping[str, str], table: Table, last: str = "") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    terminal = on_a_terminal()
+    terminal = stdout_is_a_terminal()
     console = Console(file=sys.stdout or io.StringIO(), width=None if terminal else _PLAIN_WIDTH, highlight=False)
     with console.capture() as captured:
         for name, fact in facts.items():
@@ -146,7 +146,7 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    terminal = on_a_terminal()
+    terminal = stdout_is_a_terminal()
     table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False)
     for number in numbers:
         table.add_column(number, justify="right", no_wrap=True)
@@ -154,11 +154,6 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
         table.add_column(end, no_wrap=True)
     table.add_column(text, no_wrap=not terminal, overflow="fold")
     return table
-
-
-def on_a_terminal() -> bool:
-    """Tell whether stdout is a terminal."""
-    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def cut(shown: Sequence[str], total: int, *, separator: str = ", ") -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
 from sfgen.printable import on_one_line
-from sfgen_cli.report.tables import on_a_terminal, show
+from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
-from sfgen_cli.shell.output import note, write, write_json
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def _table(template: Template) -> None:
     facts = {"template": on_one_line(template.text), "shortest": repr(template.shortest().decode())}
     if template.dfa is not None:
         facts["states"] = f"{len(template.dfa):,}"
-    table = Table(box=box.SIMPLE_HEAD if on_a_terminal() else None, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD if stdout_is_a_terminal() else None, pad_edge=False)
     for column in ("hole", "kind", "temperature", "filled with"):
-        table.add_column(column, no_wrap=not on_a_terminal(), overflow="fold")
+        table.add_column(column, no_wrap=not stdout_is_a_terminal(), overflow="fold")
     for hole in template.holes:
         name = hole.name if hole.repetition is None else f"{hole.name} {hole.repetition + 1}"
         temperature = "" if hole.hole.temperature is None else f"{hole.hole.temperature:g}"

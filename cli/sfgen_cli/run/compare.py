@@ -11,7 +11,7 @@ from sfgen.errors import UsageError
 from sfgen.printable import visible
 from sfgen_cli.run.generation import load
 from sfgen_cli.run.request import Request
-from sfgen_cli.shell.output import write, write_json
+from sfgen_cli.shell.output import stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def write_comparison(request: Request) -> None:
         if number:
             write("\n")
         before = request.prompt if options.echo else ""
-        if sys.stdout is not None and sys.stdout.isatty():
+        if stdout_is_a_terminal():
             _write_table(before, *sides)
         else:
             write(_plain(before, *sides))

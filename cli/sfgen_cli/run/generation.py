@@ -18,7 +18,7 @@ from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
 from sfgen_cli.shell.hints import in_options, worded
 from sfgen_cli.shell.keyboard import is_watched
-from sfgen_cli.shell.output import note, stderr_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import note, stderr_is_a_terminal, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import Say, progress
 
 if TYPE_CHECKING:
@@ -38,8 +38,21 @@ def run(request: Request) -> None:
     """Generate and write all samples."""
     with trace_file(request.options) as trace:
         loaded, texts = load(request)
-        for sampler, loop in texts:
+        for number, (sampler, loop) in enumerate(texts, 1):
+            if has_headings(request):
+                seed = "" if sampler.seed is None else f", seed {sampler.seed}"
+                write(f"--- {number} of {request.options.samples}{seed} ---\n")
             _write_sample(request, loaded, sampler, loop, trace)
+
+
+def has_headings(request: Request) -> bool:
+    """Tell whether each text is written under a line of its own.
+
+    Free texts have lines, so that a person could not tell several of them apart. A program that reads a pipe gets the
+    texts alone.
+    """
+    options = request.options
+    return options.samples > 1 and not request.constraint and not options.json and stdout_is_a_terminal()
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from sfgen_cli.report.score_table import write_lines, write_table
 from sfgen_cli.run.generation import check_beforehand, load_weights, without_weights
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
-from sfgen_cli.shell.output import write_json
+from sfgen_cli.shell.output import stdout_is_a_terminal, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def write_scores(request: Request) -> None:
         from sfgen.jobs.record import scores_record
 
         write_json(scores_record(request.job, request.prompt, scored, seconds=time.perf_counter() - started))
-    elif sys.stdout is not None and sys.stdout.isatty():
+    elif stdout_is_a_terminal():
         write_table(scored)
     else:
         write_lines(scored)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sfgen_cli.shell.most_used import MOST_USED, in_one_line
+from sfgen_cli.shell.output import stdout_is_a_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +65,7 @@ def in_colour() -> bool:
     """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout is not None and sys.stdout.isatty())
+    return bool(os.environ.get("FORCE_COLOR")) or stdout_is_a_terminal()
 
 
 def page(command: Any, ctx: Context, *, whole: bool) -> str:

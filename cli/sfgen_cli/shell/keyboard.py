@@ -6,12 +6,11 @@ import contextlib
 import os
 import select
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 
 from sfgen.errors import UsageError
-from sfgen_cli.shell.output import stderr_is_a_terminal
+from sfgen_cli.shell.output import stderr_is_a_terminal, stdout_is_a_terminal
 
 _CURSOR_SHOWN, _CURSOR_HIDDEN = b"\x1b[?25h", b"\x1b[?25l"
 _LEAVING = ("SIGHUP", "SIGTSTP")
@@ -70,7 +69,7 @@ def is_watched(*, asked_for: bool) -> bool:
     """
     if not stderr_is_a_terminal() or not can_be_drawn_on():
         return False
-    return asked_for or (sys.stdout is not None and sys.stdout.isatty())
+    return asked_for or stdout_is_a_terminal()
 
 
 @contextlib.contextmanager
