@@ -117,6 +117,11 @@ CASES: list[tuple[list[str], str, str]] = [
         "Did you mean cuda:0? Use auto, cpu, cuda, cuda:N or mps.",
     ),
     (
+        ["gen", "--device", "gpu", "x"],
+        "no such device: gpu",
+        "Did you mean cuda? Use auto, cpu, cuda, cuda:N or mps.",
+    ),
+    (
         ["gen", "--device", "cudda", "x"],
         "no such device: cudda",
         "Did you mean cuda? Use auto, cpu, cuda, cuda:N or mps.",

@@ -71,6 +71,22 @@ def test_a_name_of_no_device(name: str) -> None:
         assert "auto, cpu, cuda, cuda:N or mps" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("gpu", "cuda"), ("GPU:1", "cuda:1"), ("cuda0", "cuda:0"), ("0", "cuda:0"), ("CUDA", "cuda"), ("cude", "cuda"),
+     ("rocm", "cuda"), ("metal", "mps"), ("MPS", "mps"), ("cpu:0", "cpu"), ("tpu", "cpu")],
+)  # fmt: skip
+def test_a_name_that_is_nearly_that_of_a_device(name: str, meant: str) -> None:
+    with pytest.raises(ModelError, match=f"no such device: {name}") as caught:
+        check_names(name, "auto")
+    assert caught.value.hint.startswith(f"Did you mean {meant}? ")
+    check_names(meant, "auto")
+    for far in ("", "toaster", "cuda:x"):
+        with pytest.raises(ModelError) as caught:
+            check_names(far, "auto")
+        assert "mean" not in caught.value.hint
+
+
 def test_types() -> None:
     import torch
 

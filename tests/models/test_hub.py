@@ -16,7 +16,7 @@ from fake_hub import fake_hub
 
 from sfgen import Vocabulary, load_model
 from sfgen.delays import Delay, told_of_delays
-from sfgen.errors import ModelError, VocabularyError
+from sfgen.errors import ModelError, SfgenError, VocabularyError
 from sfgen.models import inventory, load_vocabulary
 from sfgen.vocabulary import hub
 from sfgen.vocabulary.hub import BUILT_IN
@@ -62,6 +62,18 @@ def sfgen(*arguments: str) -> subprocess.CompletedProcess[str]:
         [*COMMAND, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         timeout=120, env=os.environ,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["no-such.gguf", "org/model.gguf", "~/No.GGUF"])
+def test_a_gguf_file_that_is_missing_is_not_looked_for_on_the_hub(asked: list[str], name: str) -> None:
+    for load in (load_model, load_vocabulary, lambda name: load_model("uniform", tokenizer=name)):
+        with pytest.raises(SfgenError, match=f"no file {name}") as caught:
+            load(name)
+        assert "directory" not in str(caught.value)
+    with pytest.raises(ModelError) as told:
+        load_model(Path(name))
+    assert told.value.details == (f"Looked for the file {Path(os.path.abspath(Path(name).expanduser()))}",)
+    assert asked == []
 
 
 # ---- the cache -------------------------------------------------------------------------------------------------------

@@ -229,6 +229,7 @@ MODELS = [
     Case("models nowhere", 2, "no folder nowhere"),
     Case("gen -m model/config.json x", 1, "it is a file, and a model is a directory", _model()),
     Case("gen -m tinny x", 1, "no model tinny: no directory tinny"),
+    Case("gen -m models/no.gguf x", 1, "no model models/no.gguf: no file models/no.gguf"),
     Case("gen -m org/model x", 1, "org/model is not in the hub's cache on this machine"),
     Case("gen -m org/model x", 1, "and the hub cannot be reached", _hub(TimeoutError())),
     Case("gen -m org/model x", 1, "its owner gives it", _download(lambda: _error("GatedRepoError", 403))),
@@ -245,6 +246,7 @@ MODELS = [
     Case(_GEN, 1, "pip install 'sfgen[transformers]'", both(_model(), _without_extra)),
     # --- devices
     Case("gen --device toaster x", 1, "no such device: toaster"),
+    Case("gen --device gpu x", 1, "Did you mean cuda?"),
     Case("gen --device cuda x", 1, "no device cuda: ", patched("torch.cuda.is_available", lambda: False)),
     Case(
         "gen --device cuda:7 x",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -185,14 +184,7 @@ def _explain(error: SfgenError, param: Any, ctx: Any) -> None:
     value = ctx.params.get(param.name)
     if not isinstance(value, str | int) or f"{value}" not in error.message:
         return
-    if param.name == "device" and error.message == f"no such device: {value}":
-        _suggest(error, value, completion.DEVICES)
     if ctx.get_parameter_source(param.name) is ParameterSource.ENVIRONMENT and (
         param.name in error.message or param.name == "model"
     ):
         error.message = f"{param.envvar}: {error.message}"
-
-
-def _suggest(error: SfgenError, value: Any, known: Any) -> None:
-    if near := difflib.get_close_matches(str(value).casefold(), known, n=1, cutoff=0.5):
-        error.hint = f"Did you mean {near[0]}? {error.hint}"

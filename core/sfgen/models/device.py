@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     import torch
 
 _DTYPES = ("float32", "bfloat16", "float16")
+_DEVICES = ("auto", "cpu", "cuda", "mps")
+_CALLED = {
+    **dict.fromkeys(("gpu", "nvidia", "rocm", "hip", "amd"), "cuda"),  # PyTorch calls AMD's GPUs cuda, too
+    **dict.fromkeys(("metal", "apple", "mac", "mlx"), "mps"),
+}
+"""What people call devices."""
 
 
 def check_names(device: str, dtype: str) -> None:
@@ -31,9 +38,26 @@ def check_names(device: str, dtype: str) -> None:
     """
     arguments.text("device", device, error=ModelError)
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", device, re.ASCII):
-        raise ModelError(f"no such device: {device}", hint="Use auto, cpu, cuda, cuda:N or mps.")
+        near = _near_device(device)
+        known = "Use auto, cpu, cuda, cuda:N or mps."
+        raise ModelError(f"no such device: {device}", hint=f"Did you mean {near}? {known}" if near else known)
     if arguments.text("dtype", dtype, error=ModelError) not in ("auto", *_DTYPES):
         raise ModelError(f"no such dtype: {dtype}", hint="Use auto, float32, bfloat16 or float16.")
+
+
+def _near_device(name: str) -> str:
+    """The device that was perhaps meant; empty if none is near.
+
+    >>> [_near_device(name) for name in ("gpu", "GPU:1", "cuda0", "1", "Cuda", "cdua", "metal", "tpu", "quantum")]
+    ['cuda', 'cuda:1', 'cuda:0', 'cuda:1', 'cuda', 'cuda', 'mps', 'cpu', '']
+    """
+    found = re.fullmatch(r"([a-z]*)[:\s_-]*(\d*)", name.strip().casefold(), re.ASCII)
+    if found is None or not any(found.groups()):
+        return ""
+    kind, number = found[1] or "cuda", found[2]
+    near = difflib.get_close_matches(kind, _DEVICES, n=1)
+    meant = _CALLED.get(kind) or (near[0] if near else "")
+    return f"cuda:{int(number)}" if meant == "cuda" and number else meant
 
 
 def find_device(name: str) -> torch.device:

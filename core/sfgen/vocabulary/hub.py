@@ -101,6 +101,8 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
     directory = Path(os.path.expanduser(name))  # which leaves the home of a user who is not there as it is
     if name and directory.exists():
         return Located(str(directory), directory, is_offline=True)
+    if is_named_gguf(name):
+        raise NotFound(f"no file {name}", hint="Check the path and the spelling.")
     if not isinstance(name_or_path, Path):
         _ask_back(name)
     if isinstance(name_or_path, Path) or not _could_be_hub_id(name):
@@ -117,6 +119,11 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
         return Located(name, cached, is_offline=True)
     is_reached = _download_small(name)
     return Located(name, _cached_directory(name), is_offline=not is_reached)
+
+
+def is_named_gguf(name: str) -> bool:
+    """Tell whether a name is that of a GGUF file, which is never looked for on the hub."""
+    return name.casefold().endswith(".gguf")
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from sfgen.models.inventory.here import models_here
 from sfgen.models.inventory.hub_cache import cache_folder
 from sfgen.models.inventory.ollama import SOURCE as OLLAMA
 from sfgen.parameter_text import ParameterText
+from sfgen.vocabulary.hub import is_named_gguf
 
 _FAMILIES = (
     "llama", "codellama", "tinyllama", "qwen", "qwq", "gemma", "codegemma", "mistral", "mixtral", "ministral", "phi",
@@ -28,6 +29,8 @@ _LONGEST = 200  # characters of a name that are compared
 def looked_for(name: str) -> str:
     """Say in one line where a model was looked for."""
     path = os.path.abspath(os.path.expanduser(name))
+    if is_named_gguf(name):
+        return f"Looked for the file {path}"
     return f"Looked for a directory or a GGUF file {path}; the hub's cache is {cache_folder()}"
 
 
