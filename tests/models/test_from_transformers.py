@@ -152,12 +152,18 @@ class TestAModelOfTheCaller:
 
     def test_end_tokens_are_those_that_the_model_has_now(self, llama: Path) -> None:
         network, tokenizer = loaded(llama), tokenizer_of(llama)
+        own = tokenizer.eos_token_id
+        assert network.config.eos_token_id == own
         network.generation_config.eos_token_id = [3, 5]
-        assert from_transformers(network, tokenizer).vocabulary.end_token_ids == (3, 5)
+        assert from_transformers(network, tokenizer).vocabulary.end_token_ids == (3, 5, own)
+        network.config.eos_token_id = 7
+        assert from_transformers(network, tokenizer).vocabulary.end_token_ids == (3, 5, 7, own)
+        network.config.eos_token_id = type(network.config)().eos_token_id  # a default: nobody may have said so
+        assert from_transformers(network, tokenizer).vocabulary.end_token_ids == (3, 5, own)
         network.generation_config.eos_token_id, network.config.eos_token_id = None, 7
-        assert from_transformers(network, tokenizer).vocabulary.end_token_ids == (7,)
+        assert from_transformers(network, tokenizer).vocabulary.end_token_ids == (7, own)
         network.config.eos_token_id = None
-        assert from_transformers(network, tokenizer).vocabulary.end_token_ids == (tokenizer.eos_token_id,)
+        assert from_transformers(network, tokenizer).vocabulary.end_token_ids == (own,)
 
     def test_rows_are_those_that_the_model_has_now(self, llama: Path) -> None:
         network, tokenizer = loaded(llama), tokenizer_of(llama)

@@ -117,13 +117,16 @@ class TestVocabulary:
         index = Index(Dfa.from_regex("[a-z]{3,9}"), small.vocabulary)
         assert re.fullmatch("[a-z]{3,9}", generate(small, [5], index=index).text)
 
-    def test_all_end_tokens_of_the_generation_configuration_count(
-        self, model_directory: ModelDirectory, tmp_path: Path
-    ) -> None:
+    def test_all_end_tokens_of_all_files_count(self, model_directory: ModelDirectory, tmp_path: Path) -> None:
         directory = shutil.copytree(model_directory("llama"), tmp_path / "model")
         configuration = json.loads((directory / "generation_config.json").read_text())
         (directory / "generation_config.json").write_text(json.dumps(configuration | {"eos_token_id": [3, 1, -1]}))
-        assert TransformersModel.from_pretrained(directory).vocabulary.end_token_ids == (1, 3)
+        model = TransformersModel.from_pretrained(directory)
+        assert model.vocabulary.end_token_ids == (
+            1,
+            3,
+            json.loads((directory / "config.json").read_text())["eos_token_id"],
+        )
 
     @pytest.mark.parametrize(("name", "rows"), [*((name, 0) for name in ARCHITECTURES), ("llama", 1500), ("gpt2", 300)])
     @pytest.mark.parametrize("generation", [None, {}, {"eos_token_id": [3, 5]}], ids=str)

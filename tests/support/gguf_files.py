@@ -19,7 +19,7 @@ NUMBERS = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 7}
 
 
 def write_gguf(
-    directory: Path, file: Path, *, numbers: str = "f32", split: str = "gpt-2", parts: int = 1, **metadata: str
+    directory: Path, file: Path, *, numbers: str = "f32", split: str = "gpt-2", parts: int = 1, **metadata: str | int
 ) -> Path:
     """Write a model and its tokenizer.
 
@@ -46,7 +46,7 @@ def write_gguf(
     describe(writer, config)
     add_tokenizer(writer, directory, config["vocab_size"], split=split)
     for key, value in metadata.items():
-        writer.add_string(key.replace("__", "."), value)
+        (writer.add_string if isinstance(value, str) else writer.add_uint32)(key.replace("__", "."), value)
     kind = GGMLQuantizationType[numbers.upper()]
     for tensor, values in found:
         is_small = values.ndim == 1 or "ssm_" in tensor or numbers == "f32"

@@ -99,11 +99,14 @@ def test_the_end_tokens_and_rows_of_the_model_beside_it_count(directory: Callabl
 @pytest.mark.parametrize(
     ("settings", "generation", "ends"),
     [
-        ({"eos_token_id": 5}, None, (5,)),
-        ({"eos_token_id": [5, 7]}, {}, (5, 7)),
-        ({"eos_token_id": 5}, {"eos_token_id": 6}, (6,)),
+        ({}, None, (801,)),  # the default of the class, 50256, counts for nothing
+        ({"eos_token_id": 5}, None, (5, 801)),
+        ({"eos_token_id": [5, 7]}, {}, (5, 7, 801)),
+        ({"eos_token_id": 5}, {"eos_token_id": 6}, (5, 6, 801)),
+        ({"eos_token_id": 801}, {"eos_token_id": [6, 801]}, (6, 801)),
         ({"eos_token_id": None}, {"eos_token_id": None}, (801,)),
-        ({"eos_token_id": None}, {"eos_token_id": [5, 2000]}, (5,)),  # there is no such row
+        ({"eos_token_id": -1}, {"eos_token_id": []}, (801,)),
+        ({"eos_token_id": None}, {"eos_token_id": [5, 2000]}, (5, 801)),  # there is no such row
     ],
     ids=str,
 )

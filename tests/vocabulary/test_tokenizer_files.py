@@ -57,7 +57,7 @@ def by_transformers(directory: Path) -> Vocabulary:
         automatic: Any = AutoConfig
         config = automatic.from_pretrained(directory)
         located = Located(str(directory), directory, is_offline=True)
-        ends, rows = end_tokens_and_rows(config, generation_config(located))
+        ends, rows = end_tokens_and_rows(config, generation_config(located), tokenizer, located)
     return Vocabulary.from_tokenizer(tokenizer, end_token_ids=ends, size=rows)
 
 
@@ -192,6 +192,11 @@ def test_a_model_beside_it(
     agreed(directory)
 
 
+def default_ends(copy: Path) -> None:
+    change(copy / "config.json", model_type="gpt2", vocab_size=900)
+    change(copy / "tokenizer_config.json", eos_token=...)
+
+
 UNSURE: dict[str, Callable[[Path], object]] = {
     "no settings": lambda copy: (copy / "tokenizer_config.json").unlink(),
     "no class": lambda copy: change(copy / "tokenizer_config.json", tokenizer_class=...),
@@ -204,7 +209,7 @@ UNSURE: dict[str, Callable[[Path], object]] = {
     "code of its own": lambda copy: change(copy / "tokenizer_config.json", auto_map={"AutoTokenizer": ["a.B", None]}),
     "another type of model": lambda copy: change(copy / "config.json", model_type="mamba", vocab_size=900),
     "a default number of rows": lambda copy: change(copy / "config.json", model_type="gpt2", eos_token_id=3),
-    "default end tokens": lambda copy: change(copy / "config.json", model_type="gpt2", vocab_size=900),
+    "default end tokens": default_ends,
     "a token of an unknown kind": lambda copy: change(copy / "tokenizer_config.json", eos_token={"content": "a"}),
     "no JSON": lambda copy: (copy / "config.json").write_text("{"),
     "no object": lambda copy: (copy / "special_tokens_map.json").write_text("[]"),

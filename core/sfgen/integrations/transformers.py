@@ -11,8 +11,9 @@ several sequences for a prompt. Scores of tokens that may not follow become minu
 * **The limit.** ``generate`` cuts a text at ``max_new_tokens`` and tells nobody. Give the processor the same number as
   ``max_tokens``: then every text is complete by then. Without it, a text that is cut may be the beginning of a match
   only, or end in a banned word that would have become another one (``talk`` of *talking*).
-* **The end.** The end tokens are those of the vocabulary, all of them; ``Vocabulary.from_pretrained`` reads those that
-  ``generate`` stops at. If it is told others (``eos_token_id``), make the vocabulary with those.
+* **The end.** The end tokens are those of the vocabulary, all of them. ``Vocabulary.from_pretrained`` reads all that
+  the files of a model name; ``generate`` stops at those of its generation configuration, and behind another one it
+  goes on with end tokens. Give it the same: ``eos_token_id=list(vocabulary.end_token_ids)``.
 * **One call after another.** A processor can be used again, as it sees from the ids that a new text begins. There is
   one case in which it cannot: the prompt is exactly what the last call returned (or that and one more token). That is
   the same text going on; to begin a new one, call ``reset()`` before. Where it cannot be told at all, it is an error.

@@ -62,7 +62,9 @@ class Checkpoint:
         self._dtype = find_dtype(dtype, self._device)
         self._class = architecture.auto_class(self.config, self.name)
         self.tokenizer = load_tokenizer(name, trust_remote_code=trust_remote_code, located=self._located)
-        self.end_token_ids, self.rows = end_tokens_and_rows(self.config, generation_config(self._located))
+        self.end_token_ids, self.rows = end_tokens_and_rows(
+            self.config, generation_config(self._located), self.tokenizer, self._located
+        )
 
     @property
     def weights_size(self) -> int | None:

@@ -23,7 +23,8 @@ def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None)
     several devices by ``device_map``. It must be in evaluation mode, at each text. Of a model that peft or
     ``torch.compile`` has wrapped, the model inside is used, adapters and all.
 
-    The end tokens are those of the model's generation configuration, else of its configuration, else the tokenizer's.
+    The end tokens are those that the model's generation configuration, its configuration and the tokenizer name, all of
+    them.
     Texts share forward passes (``batch``) where the model is a class of transformers on one device, and few rows of the
     output layer are computed alone where that layer is a plain one; other models do the same at full cost.
 
@@ -72,7 +73,7 @@ class LoadedModel:
         self.network()
         self.config = network.config
         self.tokenizer = _checked_tokenizer(tokenizer)
-        self.end_token_ids, self.rows = end_tokens_and_rows(self.config, network.generation_config)
+        self.end_token_ids, self.rows = end_tokens_and_rows(self.config, network.generation_config, tokenizer)
         self.rows = getattr(network.get_output_embeddings(), "out_features", None) or self.rows
         if self.rows is not None:
             _check_rows(tokenizer, self.rows, self.name)

@@ -14,7 +14,7 @@ from sfgen.delays import Delay, delayed
 from sfgen.errors import SfgenError, VocabularyError, first_line
 from sfgen.parameter_text import ParameterText
 from sfgen.vocabulary.hub import Located, has_tokenizer, locate, without_network
-from sfgen.vocabulary.tokenizer_files import read_directory
+from sfgen.vocabulary.tokenizer_files import json_object, read_directory, said_in_config, union_of_ends
 
 INSTALL = "Install them: pip install 'sfgen[transformers]'"
 
@@ -46,7 +46,7 @@ def read_pretrained(
     if located.directory is not None and (read := read_directory(located.directory, located.source)) is not None:
         return read.tokenizer, read.end_token_ids, read.rows
     tokenizer = load_tokenizer(name_or_path, trust_remote_code=trust_remote_code, located=located)
-    return tokenizer, *_configured(located, trust_remote_code=trust_remote_code)
+    return tokenizer, *_configured(located, tokenizer, trust_remote_code=trust_remote_code)
 
 
 def load_tokenizer(name_or_path: str | Path, *, trust_remote_code: bool = False, located: Located | None = None) -> Any:
@@ -83,8 +83,8 @@ def load_tokenizer(name_or_path: str | Path, *, trust_remote_code: bool = False,
             ) from error
 
 
-def _configured(located: Located, *, trust_remote_code: bool) -> tuple[list[int] | None, int | None]:
-    """What ``end_tokens_and_rows`` says of the configuration beside a tokenizer, if there is one."""
+def _configured(located: Located, tokenizer: Any, *, trust_remote_code: bool) -> tuple[list[int] | None, int | None]:
+    """What ``end_tokens_and_rows`` says of a tokenizer and the configuration beside it, if there is one."""
     local = located.local_files_only(trust_remote_code=trust_remote_code)
     with quiet_transformers(offline=local):
         from transformers import AutoConfig
@@ -96,26 +96,53 @@ def _configured(located: Located, *, trust_remote_code: bool) -> tuple[list[int]
             )
         except Exception:  # none, or one that only the model's own code understands
             return None, None
-    return end_tokens_and_rows(config, generation_config(located))
+    return end_tokens_and_rows(config, generation_config(located), tokenizer, located)
 
 
-def end_tokens_and_rows(config: Any, generation: Any) -> tuple[list[int] | None, int | None]:
+def end_tokens_and_rows(
+    config: Any, generation: Any, tokenizer: Any, located: Located | None = None
+) -> tuple[list[int] | None, int | None]:
     """Return the end tokens and output rows of a model.
 
     Args:
         config: The model's configuration, read by transformers.
         generation: Its generation configuration; ``None`` if it has none.
+        tokenizer: Its tokenizer.
+        located: Where its files are; ``None``: it was given loaded.
 
     Returns:
-        The ids that end a text (the generation configuration's, else the model's; ``None``: not said), and the number
-        of output rows (``None``: not said).
+        The ids that end a text: all that the two configurations and the tokenizer name (``None``: they name none); and
+        the number of output rows (``None``: not said).
     """
     text = config.get_text_config(decoder=True)
-    said = [getattr(each, "eos_token_id", None) for each in (generation, config, text)]
-    ids = next((ids for ids in said if ids is not None), None)
-    if ids is not None:
-        ids = [token_id for token_id in ([ids] if isinstance(ids, int) else ids) if token_id >= 0]  # -1: none
+    generating, end = getattr(generation, "eos_token_id", None), getattr(tokenizer, "eos_token_id", None)
+    ids = union_of_ends(generating, *_said_by_config(config, text, located, is_alone=generating is None), end)
+    if ids is None:  # then the defaults of its class count
+        ids = union_of_ends(getattr(config, "eos_token_id", None) or getattr(text, "eos_token_id", None))
     return ids, getattr(text, "vocab_size", None) or getattr(text, "padded_vocab_size", None)
+
+
+def _said_by_config(config: Any, text: Any, located: Located | None, *, is_alone: bool) -> list[Any]:
+    """What a configuration says of end tokens, without what is a default of its class only.
+
+    Args:
+        config: The configuration, read by transformers.
+        text: Its part for text.
+        located: Where its file is.
+        is_alone: Whether no generation configuration says anything; transformers makes one of it then.
+    """
+    with suppress(ValueError):
+        if located is not None and located.directory is not None:
+            return said_in_config(json_object(located.directory / "config.json") or {})
+    return [getattr(part, "eos_token_id", None) for part in (config, text) if is_alone or not _is_default(part)]
+
+
+def _is_default(config: Any) -> bool:
+    """Whether the end tokens of a configuration are those of its class, so that perhaps nobody named them."""
+    try:
+        return bool(type(config)().eos_token_id == config.eos_token_id)
+    except Exception:  # a class that is not made without arguments
+        return False
 
 
 def generation_config(located: Located) -> Any:

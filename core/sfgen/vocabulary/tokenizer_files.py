@@ -97,7 +97,7 @@ class TokenizerFiles:
 
     Attributes:
         tokenizer: The tokenizer.
-        end_token_ids: The ids that end a text, as the model's configuration says; ``None``: it does not.
+        end_token_ids: The ids that end a text, as all of the files say; ``None``: they do not.
         rows: The number of output rows of the model; ``None``: not said.
     """
 
@@ -128,29 +128,33 @@ def _read(directory: Path) -> TokenizerFiles | None:
     file = directory / "tokenizer.json"
     if not file.is_file():
         return None
-    model = _json(directory / "config.json")
+    model = json_object(directory / "config.json")
     settings = _settings(directory)
     if settings is None or "fast_tokenizer_files" in settings or "auto_map" in settings | (model or {}):
         return None
-    said = _said_by_model(directory, model)
     classes = _possible_classes(settings, model, directory)
-    if said is None or classes is None:
+    is_known = model is None or (model.get("model_type") in CLASS_OF_MODEL and _is_id(model.get("vocab_size")))
+    if classes is None or not is_known:  # the number of rows may be a default
         return None
     from tokenizers import Tokenizer
 
     backend = Tokenizer.from_file(str(file))
     found = [_as_class(name, backend, settings) for name in sorted(classes)]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found) or len({ids for ids, _ in known}) > 1:
+    known = {each for each in found if each is not None}
+    if None in found or len(known) > 1:
         return None
-    ids, end = known[0]
-    if said[0] is None and any(other != end for _, other in known):  # the tokenizer is asked where the model is silent
-        return None
-    return TokenizerFiles(PlainTokenizer(backend, tuple(sorted(ids)), end), *said)
+    ((ids, end),) = known
+    ends = None
+    if model is not None:
+        generation = json_object(directory / "generation_config.json") or {}
+        ends = union_of_ends(generation.get("eos_token_id"), *said_in_config(model), end)
+        if ends is None:  # a default, which transformers alone knows
+            return None
+    return TokenizerFiles(PlainTokenizer(backend, tuple(sorted(ids)), end), ends, (model or {}).get("vocab_size"))
 
 
-def _json(file: Path) -> dict[str, Any] | None:
-    """The object in a file; ``None`` without the file.
+def json_object(file: Path) -> dict[str, Any] | None:
+    """Return the object in a file; ``None`` without the file.
 
     Raises:
         ValueError: It is no JSON, or no object.
@@ -166,20 +170,29 @@ def _json(file: Path) -> dict[str, Any] | None:
 # ---- what the model says -------------------------------------------------------------------------------------------
 
 
-def _said_by_model(directory: Path, model: dict[str, Any] | None) -> tuple[list[int] | None, int | None] | None:
-    """The end tokens and the number of rows; ``None`` if they would be defaults that transformers alone knows."""
-    if model is None:
-        return None, None
-    if model.get("model_type") not in CLASS_OF_MODEL or not _is_id(model.get("vocab_size")):
-        return None
-    ends = (_json(directory / "generation_config.json") or {}).get("eos_token_id")
-    if ends is None and "eos_token_id" not in model:
-        return None
-    ends = model["eos_token_id"] if ends is None else ends
-    ids = [ends] if isinstance(ends, int) else ends
-    if ids is not None and not all(isinstance(token_id, int) for token_id in ids):
-        return None
-    return (None if ids is None else [token_id for token_id in ids if token_id >= 0]), model["vocab_size"]  # -1: none
+def union_of_ends(*said: Any) -> list[int] | None:
+    """Return the end tokens that some files name, each once.
+
+    Whoever fine-tunes a model for chats often changes what the tokenizer says alone: a text may end by any of them.
+
+    Args:
+        said: What each says: an id, a list of ids, or ``None``: nothing. An id below 0 is none.
+
+    Returns:
+        The ids; ``None`` where none says anything.
+
+    >>> union_of_ends(2, None, [7, 2], -1), union_of_ends(None, [], None), union_of_ends(None)
+    ([2, 7], [], None)
+    """
+    each = [ids if isinstance(ids, list | tuple) else [ids] for ids in said if ids is not None]
+    known = (token_id for ids in each for token_id in ids if isinstance(token_id, int) and token_id >= 0)
+    return list(dict.fromkeys(known)) if each else None
+
+
+def said_in_config(config: Mapping[str, Any]) -> list[Any]:
+    """Return what ``config.json`` itself says of end tokens, of the model and of its part for text."""
+    text = config.get("text_config")
+    return [part["eos_token_id"] for part in (config, text) if isinstance(part, dict) and "eos_token_id" in part]
 
 
 def _is_id(value: Any) -> bool:
@@ -191,14 +204,14 @@ def _is_id(value: Any) -> bool:
 
 def _settings(directory: Path) -> dict[str, Any] | None:
     """The tokenizer's configuration; ``None`` if there is none, or one of a kind that is no longer written."""
-    settings = _json(directory / "tokenizer_config.json")
+    settings = json_object(directory / "tokenizer_config.json")
     if settings is None or any(isinstance(settings.get(key), dict) and "__type" not in settings[key] for key in _NAMED):
         return None
     if "added_tokens_decoder" in settings:
         return settings
     if (directory / "added_tokens.json").exists():
         return None
-    return settings | (_json(directory / "special_tokens_map.json") or {})
+    return settings | (json_object(directory / "special_tokens_map.json") or {})
 
 
 def _possible_classes(settings: dict[str, Any], model: dict[str, Any] | None, directory: Path) -> set[str] | None:

@@ -67,6 +67,12 @@ class Header:
         return self._number("tokenizer.ggml.eos_token_id")
 
     @property
+    def end_tokens(self) -> frozenset[int]:
+        """The tokens that the file names as the end of a text, of a turn and of a message."""
+        named = (self._number(f"tokenizer.ggml.{kind}_token_id") for kind in ("eos", "eot", "eom"))
+        return frozenset(token for token in named if token is not None)
+
+    @property
     def is_float32(self) -> bool:
         """Whether the file says that all its weights are float32."""
         return self._number("general.file_type") == 0

@@ -104,9 +104,12 @@ class LoadedModel:
     def ends_text(self, token: int) -> bool:
         """Tell whether a token ends a text.
 
-        llama.cpp goes by the names of tokens, too. So it takes Gemma's ``</s>``, a tag of HTML, for an end token, and
-        in byte-level BPE token 11 where the file names none. Both are text in their files.
+        What the file names as an end is one. llama.cpp goes by the names of tokens, too. So it takes Gemma's ``</s>``,
+        a tag of HTML, for an end token, and in byte-level BPE token 11 where the file names none. Both are text in
+        their files.
         """
+        if token in self._header.end_tokens:
+            return True
         if not self._lib.llama_vocab_is_eog(self.vocabulary, token):
             return False
         if token == self.end_token() or not self.is_text_in_file(token):
