@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -9,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
@@ -234,6 +235,12 @@ def test_pointers_of_all_schemas() -> None:
 
 # ---- the short form ------------------------------------------------------------------------------------------------
 
+TYPES = {"": "string", "str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+
+
+def object_of(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
 
 @pytest.mark.parametrize(
     ("text", "properties"),
@@ -269,10 +276,28 @@ def test_the_short_form(text: str, properties: dict[str, Any] | None) -> None:
         ("name, age in", 'unknown type "in"', 10, "Did you mean int?"),
         ("name\nage list[]", 'unknown type "list[]"', 9, "str[]"),
         ("name, name", '"name" is there twice', 6, "once"),
-        ("name, age int int", "expected a name, a type", 10, "For example"),
+        ("name, age int int", "expected a name, a type", 14, "For example"),
         ("a b: c, {d}", 'unknown type "b"', 2, "The types are"),
         ("a, {d}", "expected a name, a type", 3, "For example"),
         ("person.yaml", "expected a name, a type", 6, "or give a file"),
+        ("name: str, age: int", '"str" is a description here', 6, "Write 'name str, age int': a type"),
+        ("a: the first, b?: list[int]", '"list[int]" is a desc', 18, "Write 'a: the first, b? int[]': a type"),
+        ("a: Optional[str]\nb: x, y", '"Optional[str]" is a', 3, r"Write 'a? str\nb: x, y': a type"),
+        ("a: int | None, b {c: (x|y), d}", '"int | None" is a', 3, "Write 'a? int, b {c (x|y), d}': a type"),
+        ("a: str, b int int", '"str" is a description here', 3, "Write 'a str, …': a type"),
+        ("age int?", 'unknown type "int?"', 4, "'age? int'"),
+        ("age Optional[int]", 'unknown type "Optional[int]"', 4, "'age? int'"),
+        ("born Date", 'unknown type "Date"', 5, "Did you mean date?"),
+        ("address: {street, zip}", "expected a name, a type", 21, "'address {street, zip}'"),
+        ("a {b, c {d}", "a record is never closed", 2, "address"),
+        ("a {}", "there is no name in it", 3, "For example"),
+        ("a {b}}", "expected a name, a type", 5, "For example"),
+        ("a {b, b}", '"b" is there twice', 6, "once"),
+        ("a (x|y", "a parenthesis is never closed", 2, "(S|M|L)"),
+        ("a (x||y)", "a value is empty", 5, "(S|M|L)"),
+        ("a float (1|1.0)", '"1.0" is there twice', 11, "once"),
+        ("a int (1|2.5)", '"2.5" is not of the type integer', 9, "texts"),
+        ("a bool (true|1)", '"1" is not of the type boolean', 13, "texts"),
         ("", "there is no name in it", None, "For example"),
         (" , ", "there is no name in it", None, "For example"),
     ],
@@ -287,8 +312,77 @@ def test_mistakes_in_the_short_form(text: str, reason: str, caret: int | None, h
         assert shown == caret + text[:caret].count("\n")  # a newline is shown as two characters
 
 
+@pytest.mark.parametrize(
+    ("text", "properties", "optional"),
+    [
+        ("nick?, age? int: in years", {"nick": {"type": "string"}, "age": None}, ["nick", "age"]),
+        ("size (S|M|L)", {"size": {"type": "string", "enum": ["S", "M", "L"]}}, []),
+        (
+            r"c (New York|Washington, D.C.|\||\)\\)",
+            {"c": {"type": "string", "enum": ["New York", "Washington, D.C.", "|", ")\\"]}},
+            [],
+        ),
+        ("stars int (1|2): how many", {"stars": {"type": "integer", "enum": [1, 2], "description": "how many"}}, []),
+        ("x float(0.5|1)[]", {"x": {"type": "array", "items": {"type": "number", "enum": [Decimal("0.5"), 1]}}}, []),
+        ("born date, at datetime", {"born": {"type": "string", "format": "date"}, "at": None}, []),
+        ("site url", {"site": {"type": "string", "format": "uri"}}, []),
+        ("a[]? int, b?[]", {"a": {"type": "array", "items": {"type": "integer"}}, "b": None}, ["a", "b"]),
+        (
+            "address? {street: its name, zip int}",
+            {
+                "address": object_of(
+                    {"street": {"type": "string", "description": "its name"}, "zip": {"type": "integer"}}
+                )
+            },
+            ["address"],
+        ),
+        (
+            "items[] {name, n int},\nwho: a, b",
+            {
+                "items": {"type": "array", "items": object_of({"name": {"type": "string"}, "n": {"type": "integer"}})},
+                "who": {"type": "string", "description": "a, b"},
+            },
+            [],
+        ),
+        (
+            "a {\n b {c}\n d\n}",
+            {"a": object_of({"b": object_of({"c": {"type": "string"}}), "d": {"type": "string"}})},
+            [],
+        ),
+        ("a: (optional), b: the date, c date: int", {"a": None, "b": None, "c": None}, []),
+    ],
+)
+def test_what_the_short_form_has_beyond_that_of_llm(text: str, properties: dict[str, Any], optional: list[str]) -> None:
+    schema = read_short_form(text)
+    assert list(schema["properties"]) == list(properties)
+    assert schema["required"] == [name for name in properties if name not in optional]
+    for name, each in properties.items():
+        assert each is None or schema["properties"][name] == each
+
+
+DESCRIPTIONS = st.text("ab :(){}[]|?\\", max_size=8)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcde"), st.sampled_from(["", *TYPES]), DESCRIPTIONS),
+        min_size=1,
+        unique_by=lambda each: each[0],
+    ),
+    st.sampled_from([",", "\n"]),
+)
+def test_what_llm_reads_means_the_same(properties: list[tuple[str, str, str]], separator: str) -> None:
+    """In llm's form a description is all that stands between a colon and the separator."""
+    text = separator.join(f"{name} {kind}: {about}" for name, kind, about in properties)
+    assume(not any(re.fullmatch(r"\(.+\|.+\)(\[\])?", about.strip()) for _, kind, about in properties if not kind))
+    found = read_short_form(text)["properties"]
+    assert found == {
+        name: {"type": TYPES[kind], **({"description": about.strip()} if about.strip() else {})}
+        for name, kind, about in properties
+    }
+
+
 NAMES = st.text("abcxyzé_$-0123456789", min_size=1)
-TYPES = {"": "string", "str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 
 
 @given(st.dictionaries(NAMES, st.sampled_from(list(TYPES)), min_size=1), st.sampled_from([",", " ,  ", "\n", "\n \n"]))

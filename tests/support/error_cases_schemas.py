@@ -114,6 +114,13 @@ SCHEMAS = [
     Case(f"{_CHECK} ', '", 2, "short form: there is no name in it"),
     Case(f"{_CHECK} 'name, name int'", 2, '"name" is there twice'),
     Case(f"{_CHECK} 'name int int'", 2, "short form: expected a name, a type"),
+    Case(f"{_CHECK} 'name: str, age: int'", 2, "Write 'name str, age int'"),
+    Case(f"{_CHECK} 'size (S|M'", 2, "short form: a parenthesis is never closed"),
+    Case(f"{_CHECK} 'size (S|S)'", 2, 'short form: "S" is there twice'),
+    Case(f"{_CHECK} 'size (S|)'", 2, "short form: a value is empty"),
+    Case(f"{_CHECK} 'stars int (1|many)'", 2, 'short form: "many" is not of the type integer'),
+    Case([*_CHECK.split(), "address {street"], 2, "short form: a record is never closed"),
+    Case([*_CHECK.split(), "a" + " {a" * 60], 2, "short form: records are nested deeper than 50"),
     # --- the schema
     Case([*_CHECK.split(), '{"type": "strin"}'], 2, 'line 1, column 10: "strin" is not a type at /type'),
     Case([*_CHECK.split(), '{"properties": {"a": {"maxLength": "3"}}}'], 2, "at /properties/a/maxLength"),

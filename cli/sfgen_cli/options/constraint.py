@@ -53,8 +53,11 @@ Schema = Annotated[
     typer.Option(
         metavar="SCHEMA",
         help="JSON Schema: a file ([bold]-[/] is stdin), or the schema itself: JSON, which begins with [bold]{[/] or "
-        "is [bold]true[/], or names and types as in [bold]'name, age int'[/]. It is a file if there is one "
-        "of that name, if it ends in .json, or if it has a / but no comma and no colon before a space.",
+        "is [bold]true[/], or names and types as in [bold]'name, age int'[/]: [bold]float, bool, date, …[/]; "
+        "[bold]str[][/] is a list, [bold]nick?[/] may be missing, [bold]size (S|M|L)[/] is one of these, "
+        "[bold]address {street, zip}[/] a record, [bold]items[] {name, n int}[/] a list of records, and what stands "
+        "behind a colon a description. It is a file if there is one of that name, if it ends in .json, or if it has a "
+        "/ but no comma, brace or bar and no colon before a space.",
         rich_help_panel=CONSTRAINT,
     ),
 ]

@@ -47,7 +47,8 @@ class JsonSchema:
     equal, if they are of the same Python type or of none.
 
     Args:
-        schema: A dict, a bool, JSON text, the short form (``"name, age int"``), the path of a file, or what
+        schema: A dict, a bool, JSON text, the short form (``"name, age? int"``, see
+            :mod:`sfgen.schema.short_form`), the path of a file, or what
             :func:`sfgen.schema.read_schema` has read; or a Python type that pydantic reads (a model, a dataclass,
             ``list[Model]``), whose schema it is. ``sfgen.schema_of`` makes a dict of examples, ``sfgen.tools_schema``
             of tools.

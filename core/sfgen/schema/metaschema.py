@@ -97,7 +97,7 @@ def _of_keyword(keyword: str, value: Any, kind: Kind, draft: Draft) -> Iterator[
 def _of_types(keyword: str, value: Any) -> Iterator[Misfit]:
     for index, name in enumerate(value if isinstance(value, list) else [value]):
         if isinstance(name, str) and name not in TYPES:
-            near = get_close_matches(_TYPES_ELSEWHERE.get(name.lower(), name), TYPES, 1)
+            near = get_close_matches(TYPES_ELSEWHERE.get(name.lower(), name), TYPES, 1)
             hint = f'Did you mean "{near[0]}"?' if near else f"The types: {alternatives(TYPES)}."
             way = (keyword, index) if isinstance(value, list) else (keyword,)
             yield Misfit(way, f"{shown(name)} is not a type", hint)
@@ -161,7 +161,7 @@ _IS_RIGHT: Mapping[Kind, Callable[[Any], bool]] = {
     Kind.ANYTHING: lambda value: True,
 }
 
-_TYPES_ELSEWHERE = {
+TYPES_ELSEWHERE = {
     "str": "string",
     "text": "string",
     "int": "integer",

@@ -3,8 +3,8 @@
 A text is told by how it looks, which is written down here and nowhere else:
 
 - what begins with ``{`` is JSON, and so are ``true`` and ``false``;
-- what is the name of an existing file, ends in ``.json``, or has a path separator but no comma and no colon with a
-  blank behind it, is the name of a file;
+- what is the name of an existing file, ends in ``.json``, or has a path separator but no comma, brace or bar and no
+  colon with a blank behind it, is the name of a file;
 - all else is the short form (``name, age int``).
 """
 
@@ -105,7 +105,7 @@ def is_file_name(text: str) -> bool:
 def _is_path(text: str) -> bool:
     """Whether a text looks like the name of a file, be there one or not."""
     has_separator = any(separator in text for separator in {"/", os.sep})
-    return text.endswith(".json") or (has_separator and "," not in text and ": " not in text)
+    return text.endswith(".json") or (has_separator and not any(sign in text for sign in (",", "{", "|", ": ")))
 
 
 def _bare(source: str) -> str:

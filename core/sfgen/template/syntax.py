@@ -15,7 +15,8 @@ A template is literal text with *holes* and *blocks*. The outer marks are those 
     {% for x in a, b %}…{{x}}…{% endfor %} the block, once for each item, which {{x}} writes
 
 A hole ends before the last two of the first braces that close two or more at once, so ``{{year: regex [0-9]{4}}}`` is a
-hole; what needs ``}}`` inside can write ``\}}`` in a pattern, and in JSON nothing has to be done. White space around
+hole; that of a schema goes on until its own braces are closed. What needs ``}}`` inside can write ``\}}`` in a
+pattern. White space around
 what stands in a hole is no part of it. A line with only the mark of a block is no part of the text.
 
 A name is written once. Blocks may stand in blocks. A hole in a block is given something in each repetition, and
@@ -302,6 +303,9 @@ class _Parser:
         closing = _CLOSING.search(self.text, start)
         if closing is None:
             self._never_closed(begin)
+        if kind == "schema":  # its records may close together
+            every = _CLOSING.finditer(self.text, start)
+            closing = next((each for each in every if _is_balanced(self.text[start : each.end() - 2])), closing)
         self.at = closing.end()
         return self.text[start : self.at - 2].strip()
 
@@ -376,3 +380,7 @@ def _stripped(characters: list[re.Match[str]]) -> str:
     while characters and characters[-1][0].isspace():
         del characters[-1]
     return "".join(found[1] or found[0] for found in characters)
+
+
+def _is_balanced(text: str) -> bool:
+    return text.count("{") == text.count("}")
