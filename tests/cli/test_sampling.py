@@ -54,6 +54,21 @@ def test_what_makes_chance_decide(sfgen: Sfgen, options: list[str], drawn: bool)
         assert not drawn or isinstance(record["seed"], int)
 
 
+def test_penalties_and_biases_hold_where_the_likeliest_token_is_taken(sfgen: Sfgen) -> None:
+    first = sfgen(*WORD).records[0]
+    assert first["text"] == "a" * 12
+    assert texts(sfgen, *WORD, "--frequency-penalty", "1") == ["abcdefghijkl"]
+    assert texts(sfgen, *WORD, "--presence-penalty", "1") == ["abcdefghijkl"]
+    a, b = sfgen(*UNIFORM, "-r", "ab", "--json", "--no-fast-forward").records[0]["token_ids"]
+    assert texts(sfgen, *WORD, "--logit-bias", f"{b}=1", "--logit-bias", f"{a}=-1") == ["b" * 12]
+    banned = ["ban", "-m", "uniform", "--words", "talk", "--max-tokens", "3", "--json"]
+    assert texts(sfgen, *banned, "--logit-bias", f"{b}=1.5") == ["bbb"]
+    (record,) = sfgen(
+        *WORD, "--fields", "all", "--logit-bias", f"{b}=1", "--input", "-", stdin='{"prompt": "x"}'
+    ).records
+    assert record["options"]["logit_bias"] == {str(b): 1.0}
+
+
 def test_samples_count_up_from_the_seed(sfgen: Sfgen) -> None:
     together = sfgen(*WORD, "--seed", "5", "-n", "3").records
     assert [record["seed"] for record in together] == [5, 6, 7]

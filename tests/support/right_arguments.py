@@ -375,6 +375,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "Iterable[str]": lambda value: isinstance(value, str) or _all(_is(str))(value),
     "LanguageModel": callable,
     "Machine": _is(reference.Machine),
+    "Mapping[int, float]": lambda value: isinstance(value, dict) and not value,
     "Mapping[int, str]": lambda value: value == {},
     "Mapping[str, str]": _is(Mapping),
     "Mapping[str, Constraint]": _is(Mapping),

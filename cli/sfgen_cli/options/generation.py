@@ -151,6 +151,45 @@ MinP = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+LogitBias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ID=B",
+        help="Add B, from -100 to 100, to the score of the token with this id; repeatable. This and the penalties hold "
+        "at temperature 0, too.",
+        rich_help_panel=_MODEL,
+    ),
+]
+FrequencyPenalty = Annotated[
+    float,
+    typer.Option(
+        metavar="F",
+        show_default="0",
+        help="Take F, from -2 to 2, from the score of a token for each time that it was written. The prompt does not "
+        "count; tokens that had to follow do.",
+        rich_help_panel=_MODEL,
+    ),
+]
+PresencePenalty = Annotated[
+    float,
+    typer.Option(
+        metavar="P",
+        show_default="0",
+        help="Take P, from -2 to 2, from the score of a token that was written, however often. The prompt does not "
+        "count.",
+        rich_help_panel=_MODEL,
+    ),
+]
+RepetitionPenalty = Annotated[
+    float,
+    typer.Option(
+        metavar="R",
+        show_default="1",
+        help="Divide the score of a token that was written or stands in the prompt by R where it is positive, else "
+        "multiply it; above 1 it becomes less likely.",
+        rich_help_panel=_MODEL,
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option(
@@ -353,6 +392,10 @@ class GenerationOptions:
     top_k: TopK = None
     top_p: TopP = None
     min_p: MinP = None
+    logit_bias: LogitBias = None
+    frequency_penalty: FrequencyPenalty = 0.0
+    presence_penalty: PresencePenalty = 0.0
+    repetition_penalty: RepetitionPenalty = 1.0
     seed: Seed = None
     samples: Samples = 1
     max_tokens: MaxTokens = 256

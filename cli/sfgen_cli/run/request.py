@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
+from sfgen.printable import visible
 from sfgen_cli.options.constraint import EngineName, ReferenceName
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.options.requested import RequestedConstraint
@@ -17,6 +20,30 @@ if TYPE_CHECKING:
     from sfgen.jobs import Job
     from sfgen.jobs.facts import ConstraintFacts
     from sfgen.models.messages import Message
+
+
+def _biases(options: Sequence[str]) -> dict[int, float]:
+    """The biases of tokens, written as ``ID=B``.
+
+    >>> _biases(["50256=-100", "11=3"])
+    {50256: -100.0, 11: 3.0}
+    """
+    biases: dict[int, float] = {}
+    for option in options:
+        token, equals, bias = option.partition("=")
+        try:
+            token_id, value = int(token), float(bias)
+        except ValueError:
+            value = math.nan
+        if not equals or math.isnan(value):
+            raise UsageError(
+                f"--logit-bias is {visible(option)!r:.60}: the id of a token, = and a number are wanted",
+                hint="For example: sfgen gen --logit-bias 596=-5 'Can we talk?'; sfgen ban --words talk --routes shows "
+                "the ids of a word's tokens.",
+            )
+        if biases.setdefault(token_id, value) != value:
+            raise UsageError(f"--logit-bias is given twice for the token {token_id}", hint="Leave one of them out.")
+    return biases
 
 
 @dataclass(frozen=True)
@@ -133,6 +160,10 @@ class Request:
             "--top-k": options.top_k is not None,
             "--top-p": options.top_p is not None,
             "--min-p": options.min_p is not None,
+            "--logit-bias": bool(options.logit_bias),
+            "--frequency-penalty": options.frequency_penalty != 0,
+            "--presence-penalty": options.presence_penalty != 0,
+            "--repetition-penalty": options.repetition_penalty != 1,
             "--max-tokens": options.max_tokens != GenerationOptions().max_tokens,
             "--stop": bool(options.stop),
             "--after": options.after is not None,
@@ -248,7 +279,17 @@ class Request:
         if temperature is None:
             by_chance = (options.seed, options.top_k, options.top_p, options.min_p)
             temperature = 1.0 if options.samples > 1 or any(value is not None for value in by_chance) else 0.0
-        sampler = Sampler(temperature, options.seed, top_k=options.top_k, top_p=options.top_p, min_p=options.min_p)
+        sampler = Sampler(
+            temperature,
+            options.seed,
+            top_k=options.top_k,
+            top_p=options.top_p,
+            min_p=options.min_p,
+            logit_bias=_biases(options.logit_bias or ()),
+            frequency_penalty=options.frequency_penalty,
+            presence_penalty=options.presence_penalty,
+            repetition_penalty=options.repetition_penalty,
+        )
         template = self.constraint.read_template
         return sampler if template is None or not template.temperatures else sampler.seeded()
 

@@ -77,6 +77,8 @@ class Candidate:
 class Outlook:
     """The likeliest tokens at a position, before and after the mask.
 
+    They are the model's own: biases and penalties come after them.
+
     Attributes:
         before: The likeliest of all tokens, the likeliest first.
         after: The likeliest of those that may stand there.
@@ -116,8 +118,9 @@ class TokenChosen:
         allowed: How many tokens were allowed here, at most the size of the vocabulary.
         forced: Whether nothing else could stand there, so that no forward pass was needed: it was the only token
             allowed, or writes the beginning of text that must follow, as the tokenizer would.
-        probability: The probability with which it was drawn: among the allowed tokens, after temperature and truncation
-            (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily, or if the text was drawn as a whole.
+        probability: The probability with which it was drawn: among the allowed tokens, after biases, penalties,
+            temperature and truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily, or if the
+            text was drawn as a whole.
         forward_passes: The number of forward passes until now; 0 where that was not told.
         outlook: What the model found likely here; ``None`` if there was no forward pass, it scores a few tokens only,
             or nobody observes.
@@ -297,11 +300,11 @@ class TokenLogprob:
     """The log-probabilities of one token of the text.
 
     Attributes:
-        model: The natural logarithm of the model's probability of it: temperature 1, among all tokens. ``None`` for
-            the probability 0, and where the model scores some token infinite.
-        mask: The same of the probability with which it was drawn: among the tokens that may stand there, after
-            temperature and truncation, with what a ban has learnt. Where nothing is drawn, at temperature 0, it is that
-            among the tokens that may stand there; 0 where nothing else could.
+        model: The natural logarithm of the model's probability of it: temperature 1, among all tokens, before biases
+            and penalties. ``None`` for the probability 0, and where the model scores some token infinite.
+        mask: The same of the probability with which it was drawn: among the tokens that may stand there, after biases,
+            penalties, temperature and truncation, with what a ban has learnt. Where nothing is drawn, at temperature 0,
+            it is that after biases and penalties among the tokens that may stand there; 0 where nothing else could.
     """
 
     model: LogProbability | None

@@ -48,7 +48,7 @@ from sfgen.decoding.events import (
 )
 from sfgen.decoding.forward_passes import ForwardPasses
 from sfgen.decoding.healing import InsideTokens
-from sfgen.decoding.sampler import Draws
+from sfgen.decoding.sampler import Draws, adjusted
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.strategies import Verdict
@@ -194,9 +194,18 @@ class Loop:
         return node
 
     def _choose(self, node: Node) -> tuple[int, float | None] | None:
+        if node.scores is not None and node.adjusted is None and self.draws.sampler.adjusts:
+            node.adjusted = self._adjusted(node.scores, node.all_allowed())
         if self.ban is not None:
             return self.ban.strategy.choose(node, self.draws)
-        return (0, None) if node.scores is None else self.draws.choose(node.scores, node.temperature)
+        return (0, None) if node.chosen_by is None else self.draws.choose(node.chosen_by, node.temperature)
+
+    def _adjusted(self, scores: Scores, allowed: Int32) -> Scores:
+        """The scores of tokens at the end of the path after biases and penalties."""
+        healing = len(self.path) - self.path.text_tokens  # tokens that write the end of the prompt
+        tokens = self.text.known
+        begin = len(self.text.prompt_ids) + healing
+        return adjusted(self.draws.sampler, scores, allowed, tokens[:begin], tokens[begin:])
 
     def _end_here(self, reason: FinishReason) -> Generator[Event, None, FinishReason | None]:
         """Take an end token, unless the end completes a banned match."""

@@ -17,7 +17,7 @@ from sfgen.decoding.limits import Limits
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import banned_of, has_temperatures, vocabulary_of
 from sfgen.decoding.prompt_tokens import prompt_tokens
-from sfgen.decoding.sampler import Sampler
+from sfgen.decoding.sampler import Sampler, check_tokens
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.start import Start, healed, start
 from sfgen.decoding.stops import StopStrings
@@ -57,7 +57,8 @@ def loop_of(
         scores: The scores of other texts that are drawn as a whole; those of this one are added.
 
     Raises:
-        UsageError: The exact strategy has temperature 0 and free text; or as ``stream``.
+        UsageError: The exact strategy has temperature 0 and free text, or a logit bias names a token that is not there;
+            or as ``stream``.
         SfgenError: As ``stream``, for what it raises before there is a session.
     """
     vocabulary, is_exact = vocabulary_of(model), config.strategy == "exact"
@@ -67,6 +68,7 @@ def loop_of(
     sampler = config.sampler or Sampler()
     if has_temperatures(content.constraint):
         sampler = sampler.seeded()
+    check_tokens(sampler, len(vocabulary))
     if is_exact and content.source is None and sampler.temperature == 0:
         raise UsageError(
             "the exact strategy needs a temperature above 0 for free text",

@@ -1,15 +1,23 @@
 """The sampler: one choice among the allowed tokens, repeatable from a seed.
 
-It sees the scores of the allowed tokens only; the mask comes before everything here. Then, in this order (that of
-transformers):
+It sees the scores of the allowed tokens only; the mask comes before everything here. Then, in this order (biases and
+penalties in that of vLLM, the rest in that of transformers):
 
-1. **temperature**: the scores are divided by it; the weights are their exponentials. 0 is greedy, and ends it here.
-2. **top-k** (Fan, Lewis and Dauphin 2018, "Hierarchical Neural Story Generation"): the k most likely tokens stay.
-3. **top-p**, or nucleus (Holtzman and others 2020, "The Curious Case of Neural Text Degeneration"): of what stayed, the
+1. **logit bias**: a number for each of some tokens, added to its score.
+2. **repetition penalty** (Keskar and others 2019, "CTRL"): the score of a token that stands in the prompt or in what is
+   written is divided by it where it is positive, else multiplied.
+3. **frequency penalty**, for each time that a token was written, and **presence penalty**, once: subtracted from its
+   score. The prompt does not count.
+4. **temperature**: the scores are divided by it; the weights are their exponentials. 0 is greedy, and ends it here.
+5. **top-k** (Fan, Lewis and Dauphin 2018, "Hierarchical Neural Story Generation"): the k most likely tokens stay.
+6. **top-p**, or nucleus (Holtzman and others 2020, "The Curious Case of Neural Text Degeneration"): of what stayed, the
    smallest set of most likely tokens whose share of its weight is at least p; at least one token.
-4. **min-p** (Nguyen and others 2024, "Turning Up the Heat"): tokens with at least p times the probability of the most
+7. **min-p** (Nguyen and others 2024, "Turning Up the Heat"): tokens with at least p times the probability of the most
    likely one.
-5. One of those that stayed is drawn, with its share of their weight.
+8. One of those that stayed is drawn, with its share of their weight.
+
+What is written is all tokens before the position: jump-forward tokens and those of a thought, too. Tokens that are
+rolled back were never written. The tokens that write the healed end of a prompt are the prompt's.
 
 Where equally likely tokens stand at the border of top-k or top-p, those with the lower ids stay, so that the number is
 exact and the result does not depend on a sorting routine. (transformers keeps all of them in top-k.) Top-k compares the
@@ -21,15 +29,16 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.errors import ModelError
+from sfgen.errors import ModelError, UsageError
 from sfgen.parameter_text import ParameterText
-from sfgen.protocols import Scores
+from sfgen.protocols import Int32, Scores
 
 _FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
 
@@ -50,6 +59,13 @@ class Sampler:
         top_k: The most tokens to choose from.
         top_p: The probability that the tokens to choose from must reach, from 0 to 1; 1 keeps all.
         min_p: The least probability of a token, as a share of the most likely one's, from 0 to 1; 0 keeps all.
+        logit_bias: What is added to the scores of some tokens, from -100 to 100 each, by their ids.
+        frequency_penalty: What is taken from the score of a token for each time that it was written, from -2 to 2. The
+            prompt does not count; jump-forward tokens do.
+        presence_penalty: What is taken from the score of a token that was written, however often, from -2 to 2. The
+            prompt does not count.
+        repetition_penalty: The divisor of the positive scores, and the factor of the negative ones, of tokens that were
+            written or stand in the prompt, from 0.01 to 100; 1 leaves them.
 
     Raises:
         UsageError: A value outside its range; the message names the option.
@@ -66,6 +82,10 @@ class Sampler:
     top_k: int | None = None
     top_p: float | None = None
     min_p: float | None = None
+    logit_bias: Mapping[int, float] | None = field(default=None, hash=False)
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
         def keep(name: str, value: float | None) -> None:
@@ -81,6 +101,13 @@ class Sampler:
             keep("top_p", arguments.number("top-p", self.top_p, "a number from 0 to 1", most=1))
         if self.min_p is not None:
             keep("min_p", arguments.number("min-p", self.min_p, "a number from 0 to 1", most=1))
+        if self.logit_bias is not None:
+            object.__setattr__(self, "logit_bias", _checked_bias(self.logit_bias) or None)
+        for name in ("frequency_penalty", "presence_penalty"):
+            value = arguments.number(name.replace("_", "-"), getattr(self, name), "a number from -2 to 2", -2, 2)
+            keep(name, value)
+        wanted = "a number from 0.01 to 100, where 1 leaves all scores as they are"
+        keep("repetition_penalty", arguments.number("repetition-penalty", self.repetition_penalty, wanted, 0.01, 100))
         if self.seed is None and self.temperature > 0:
             keep("seed", secrets.randbits(32))
 
@@ -176,6 +203,11 @@ class Sampler:
         return scaled - log_sum(scaled)
 
     @property
+    def adjusts(self) -> bool:
+        """Whether scores are changed by a bias or a penalty before a token is chosen."""
+        return bool(self.logit_bias or self.frequency_penalty or self.presence_penalty or self.repetition_penalty != 1)
+
+    @property
     def truncates(self) -> bool:
         """Whether unlikely tokens are left out (top-k, top-p, min-p)."""
         return any(value is not None for value in (self.top_k, self.top_p, self.min_p))
@@ -251,6 +283,80 @@ class Draws:
         inside = (share * sums.sum() - sums[:block].sum()) / sums[block]
         start = int(starts[block])
         return start + _at(weights[start : start + _BLOCK], min(max(inside, 0.0), 1.0))
+
+
+def _checked_bias(biases: object) -> dict[int, float]:
+    """The biases of tokens by their ids, in ascending order."""
+    wanted = "a number from -100 to 100"
+    checked = {}
+    for token, bias in arguments.mapping("logit-bias", biases).items():
+        token_id = arguments.whole_number("logit-bias: each token id", token, least=0)
+        checked[token_id] = arguments.number(f"logit-bias of token {token_id}", bias, wanted, -100, 100)
+    return dict(sorted(checked.items()))
+
+
+def adjusted(
+    sampler: Sampler, scores: Scores, allowed: Int32, prompt: Sequence[int], written: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return scores after the biases and penalties of a sampler.
+
+    Args:
+        sampler: The sampler.
+        scores: The model's scores of the allowed tokens, float ``[allowed]``.
+        allowed: Their ids, ascending, int32 ``[allowed]``.
+        prompt: The tokens of the prompt.
+        written: The tokens of the text until now.
+
+    Returns:
+        Float64 ``[allowed]``.
+
+    >>> adjusted(Sampler(repetition_penalty=2), np.array([3.0, -1.0, 1.0]), np.arange(3), [1], [0]).tolist()
+    [1.5, -2.0, 1.0]
+    """
+    found: NDArray[np.float64] = scores.astype(np.float64)
+    if sampler.logit_bias:
+        places, which = _places(np.array(list(sampler.logit_bias), dtype=np.int64), allowed)
+        found[places] += np.array(list(sampler.logit_bias.values()), dtype=np.float64)[which]
+    if sampler.repetition_penalty != 1:
+        places, _ = _places(np.unique(np.array([*prompt, *written], dtype=np.int64)), allowed)
+        before, penalty = found[places], sampler.repetition_penalty
+        found[places] = np.where(before > 0, before / penalty, before * penalty)
+    if sampler.frequency_penalty or sampler.presence_penalty:
+        ids, counts = np.unique(np.array(written, dtype=np.int64), return_counts=True)
+        places, which = _places(ids, allowed)
+        found[places] -= sampler.frequency_penalty * counts[which]
+        found[places] -= sampler.presence_penalty
+    return found
+
+
+def check_tokens(sampler: Sampler, size: int) -> None:
+    """Refuse a logit bias of a token that is not there.
+
+    Args:
+        sampler: The sampler.
+        size: The number of tokens of the vocabulary.
+
+    Raises:
+        UsageError: The bias names such a token.
+    """
+    for token in sampler.logit_bias or ():
+        if token >= size:
+            raise UsageError(
+                ParameterText(f"logit_bias names the token {token}, and the model has {size} tokens", "logit_bias"),
+                hint=f"Ids are from 0 to {size - 1}.",
+            )
+
+
+def _places(ids: NDArray[np.int64], allowed: Int32) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where those of the ids that are allowed stand among the allowed ones, and where among the ids.
+
+    >>> [places.tolist() for places in _places(np.array([1, 4, 9]), np.array([0, 4, 9], dtype=np.int32))]
+    [[1, 2], [1, 2]]
+    """
+    places = np.searchsorted(allowed, ids)
+    found = np.flatnonzero(places < allowed.size)
+    found = found[allowed[places[found]] == ids[found]]
+    return places[found], found
 
 
 def _at(weights: NDArray[np.float64], share: float) -> int:

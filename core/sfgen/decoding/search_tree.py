@@ -28,6 +28,8 @@ class Node:
         dead: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
         scores: The model's scores of the allowed tokens, float ``[allowed]``; ``None`` if there was no forward pass, or
             they are not kept any more.
+        adjusted: They after the sampler's biases and penalties, float ``[allowed]``; ``None`` where it has none, or
+            nothing was chosen here.
         top_logprobs: What an observer is told of the scores of all tokens.
         temperature: The temperature at which a token is chosen here; ``None``: the generation's.
         ruled_out: Which of the allowed tokens may not stand here again; bool ``[allowed]``.
@@ -44,6 +46,7 @@ class Node:
     allowed: Int32 | None = None
     dead: NDArray[np.bool_] | None = None
     scores: Scores | None = None
+    adjusted: Scores | None = None
     top_logprobs: TopLogprobs | None = None
     temperature: float | None = None
     ruled_out: NDArray[np.bool_] | None = None
@@ -56,6 +59,11 @@ class Node:
     def is_untouched(self) -> bool:
         """Whether no token here is known to lead to banned text."""
         return self.ruled_out is None and all(child.log_clean == 0.0 for child in self.children.values())
+
+    @property
+    def chosen_by(self) -> Scores | None:
+        """The scores by which a token is chosen here, float ``[allowed]``."""
+        return self.scores if self.adjusted is None else self.adjusted
 
     def all_allowed(self) -> Int32:
         """Return all tokens that the guide allows here."""
@@ -118,7 +126,9 @@ class Node:
 
     def forget(self) -> None:
         """Free everything but the mark: no token is chosen here again."""
-        self.allowed = self.dead = self.scores = self.top_logprobs = self.ruled_out = self.by_rule = None
+        self.allowed = self.dead = self.scores = self.adjusted = self.top_logprobs = self.ruled_out = self.by_rule = (
+            None
+        )
         self.children = {}
 
 
@@ -222,6 +232,6 @@ class Path:
         while waiting:
             node = waiting.pop()
             if node is not self.nodes[stop]:
-                node.allowed = node.dead = node.scores = node.top_logprobs = None
+                node.allowed = node.dead = node.scores = node.adjusted = node.top_logprobs = None
                 node.log_clean = -np.inf if node.is_dead else 0.0
                 waiting += node.children.values()

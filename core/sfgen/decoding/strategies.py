@@ -17,8 +17,8 @@ all that was tried since then, with the model's scores, so that no node needs a 
 ``exact`` is no strategy of this kind: it takes nothing back, but draws the whole text as one
 (``sfgen.decoding.exact``).
 
-All three apply temperature and truncation (top-k, top-p, min-p) first. Only where these leave nothing clean the
-truncation is taken away, for the block or the place.
+All three apply biases, penalties, temperature and truncation (top-k, top-p, min-p) first. Only where these leave
+nothing clean the truncation is taken away, for the block or the place.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class Resample(Strategy):
 
     def choose(self, node: Node, draws: Draws) -> Choice | None:
         """Choose among the allowed tokens of a node."""
-        if node.is_untouched and self._sampler is self._given and node.scores is not None:
-            return draws.choose(node.scores, node.temperature)  # exactly as without a ban
+        if node.is_untouched and self._sampler is self._given and node.chosen_by is not None:
+            return draws.choose(node.chosen_by, node.temperature)  # exactly as without a ban
         return self._weighed(node, self._sampler, draws)
 
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
@@ -204,8 +204,8 @@ class _AtOnePlace(Strategy):
 
     def choose(self, node: Node, draws: Draws) -> Choice | None:
         """See :class:`Strategy`."""
-        if node.ruled_out is None and node.scores is not None:
-            return draws.choose(node.scores, node.temperature)
+        if node.ruled_out is None and node.chosen_by is not None:
+            return draws.choose(node.chosen_by, node.temperature)
         choice = self._weighed(node, self._given, draws)
         if choice is None and self._given.truncates:
             choice = self._weighed(node, untruncated(self._given), draws)
@@ -311,7 +311,8 @@ def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
         Float64 ``[allowed]``.
     """
     assert node.allowed is not None
-    weights = np.zeros(1) if node.scores is None else _at(sampler, node.temperature).log_probabilities(node.scores)
+    scores = node.chosen_by
+    weights = np.zeros(1) if scores is None else _at(sampler, node.temperature).log_probabilities(scores)
     for token, child in node.children.items():
         weights[np.searchsorted(node.allowed, token)] += child.log_clean
     if node.ruled_out is not None:

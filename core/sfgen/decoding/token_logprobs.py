@@ -74,9 +74,9 @@ def _log_total(scores: Scores) -> float:
 
 def _log_share(node: Node, chosen: int) -> float:
     """The log-probability of a token among those that may stand at a node, at temperature 1."""
-    if node.scores is None:
+    if node.chosen_by is None:
         return 0.0
-    scores = node.scores.astype(np.float64)
+    scores = node.chosen_by.astype(np.float64)
     if node.ruled_out is not None:
         scores = np.where(node.ruled_out, -np.inf, scores)
     return float(scores[chosen]) - log_sum(scores)

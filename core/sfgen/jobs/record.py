@@ -70,6 +70,11 @@ def options(job: Job) -> dict[str, Any]:
         for name in ("top_k", "top_p", "min_p"):
             if (value := getattr(sampler, name)) is not None:
                 named[name] = value
+        for name, without in (("frequency_penalty", 0), ("presence_penalty", 0), ("repetition_penalty", 1)):
+            if (value := getattr(sampler, name)) != without:
+                named[name] = value
+        if sampler.logit_bias:
+            named["logit_bias"] = {str(token): bias for token, bias in sampler.logit_bias.items()}
     if spec is not None and spec.tokenizer is not None:
         named["tokenizer"] = str(spec.tokenizer)
     if spec is not None and spec.dtype != "auto":

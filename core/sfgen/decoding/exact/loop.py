@@ -232,6 +232,8 @@ class ExactLoop(Loop):
             The best children; the probability of the text if it ends, and of all that goes on otherwise.
         """
         tokens, may_end = self._continuations()
+        if self.draws.sampler.adjusts:
+            scores = self._adjusted(scores, np.arange(scores.size, dtype=np.int32))
         log_masses = self._given.log_probabilities(scores) + child.log_mass
         perturbed, maximum = log_masses, None
         if self._seed is not None:
