@@ -80,7 +80,7 @@ CONFIGS: list[dict[str, Any]] = [
 ]
 
 
-@tried("some")
+@tried("many")
 @given(
     penalties=PENALTIES,
     config=st.sampled_from(CONFIGS),
@@ -116,7 +116,7 @@ def test_rollbacks_and_forced_tokens_came_up() -> None:
     assert forced > 20
 
 
-@tried("some")
+@tried("many")
 @given(
     scores=st.lists(st.floats(-20, 20, width=32) | st.just(-math.inf), min_size=8, max_size=8),
     allowed=st.sets(st.integers(0, 7), min_size=1).map(sorted),
