@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index import DfaIndex, tokens_of_row
 from sfgen.index.distance import UNREACHABLE, byte_distances
+from sfgen.index.distance import token_distances as computed_distances
 
 
 def index_of(dfa: Dfa, vocabulary: Vocabulary) -> DfaIndex | None:
@@ -35,6 +38,27 @@ def test_distances_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary) -> None:
     assert dfa.accepts(b"".join(vocabulary.tokens[token] or b"" for token in sequence))
     # Enough for every state from which there is a way at all.
     assert index.longest_way >= max(steps for steps in expected if steps is not None)
+
+
+@tried("many")
+@given(dfa=automata(most_states=12), vocabulary=vocabularies(), patience=st.integers(0, 12))
+def test_distances_searched_from_both_ends_equal_brute_force(dfa: Dfa, vocabulary: Vocabulary, patience: int) -> None:
+    expected = [UNREACHABLE if steps is None else steps for steps in token_distances(dfa, vocabulary)]
+    assert computed_distances(dfa, vocabulary.trie, patience).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "pattern", ["b[^c]{0,300}(ab?c){0,2}bb", "(a{0,40}b){0,20}ccabccba", "(?s:.){0,200}cab(a|bb)", "[ab]{200}"]
+)
+@pytest.mark.parametrize("patience", [0, 40, 4000])
+def test_distances_of_counted_repetitions_equal_those_of_a_search_from_one_end(pattern: str, patience: int) -> None:
+    rng = Random(patience)
+    tokens = {bytes(rng.choices(b"abc\xc3\xa9", k=rng.randrange(1, 9))) for _ in range(300)}
+    trie = Vocabulary([*sorted(tokens), b"a", b"b", b"c"]).trie
+    dfa = Dfa.from_regex(pattern)
+    expected = computed_distances(dfa, trie, 1 << 60)
+    assert expected.max() > 2
+    assert computed_distances(dfa, trie, patience).tolist() == expected.tolist()
 
 
 @given(dfa=automata(), vocabulary=vocabularies(), tokens_left=st.integers(0, 6))

@@ -5,29 +5,59 @@ back to those of distance k + 1. The tokens that lead from one state to another 
 millions. From the states of distance k a search against the *bytes* tells how many bytes every state is away from them,
 up to the length of the longest token; then each state that has no distance yet is walked through the token trie, where
 a subtree is left out if it is not high enough to get there, and the walk ends at the first token that does.
+
+A walk that finds nothing may visit the whole trie. Where many do, the states of distance k are walked the other way at
+the same time, through the trie of the reversed tokens: whichever is done first tells of all (compare the
+direction-optimizing search of Beamer, Asanović and Patterson, 2012).
 """
 
 from __future__ import annotations
 
-from functools import cache
+import threading
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.kernels import Flag, Flags, Int, Int32s, Int32sOut, Int32Table, UInt8s, UInt32s, kernel
+from sfgen.kernels import (
+    Flag,
+    Flags,
+    FlagsOut,
+    Int,
+    Int32s,
+    Int32sOut,
+    Int32Table,
+    Int64sOut,
+    UInt8s,
+    UInt8sOut,
+    UInt32s,
+    kernel,
+)
 from sfgen.vocabulary import TokenTrie
 
 UNREACHABLE = np.int32(2**31 - 1)
 """The distance of a state from which no sequence of tokens reaches an accepting one."""
 
+PATIENCE = 1 << 17
+"""Trie nodes, half a millisecond: where a distance takes more, it is searched from both ends."""
 
-def token_distances(dfa: Dfa, trie: TokenTrie) -> NDArray[np.int32]:
+_QUICK = 256
+"""Trie nodes that are visited for a state all the same, unless ``patience`` is less."""
+
+_ANY = 1 << 62
+
+_ROOM = 1 << 20
+"""States at least that a search against the tokens may hold; one that needs more is given up."""
+
+
+def token_distances(dfa: Dfa, trie: TokenTrie, patience: int = PATIENCE) -> NDArray[np.int32]:
     """Compute D(s), the fewest tokens from each state to an end.
 
     Args:
         dfa: The automaton.
         trie: The tokens.
+        patience: How many trie nodes are visited for a distance before it is searched from both ends.
 
     Returns:
         Int32 ``[states]``, read-only; ``UNREACHABLE`` where no tokens lead to an accepting state.
@@ -37,15 +67,33 @@ def token_distances(dfa: Dfa, trie: TokenTrie) -> NDArray[np.int32]:
     [3, 2, 0, 1, 2, 1]
     """
     states = len(dfa)
+    into = _edges_into(dfa)
     distance = np.full(states, UNREACHABLE, dtype=np.int32)
-    seen = np.full(states, -1, dtype=np.int32)
-    before = np.empty(np.count_nonzero(dfa.transitions >= 0), dtype=np.int32)
-    first = np.zeros(states + 2, dtype=np.int32)
-    _token_distances(
-        distance, seen, first, before, np.empty(states, dtype=np.int32), np.empty(states, dtype=np.int32),
-        np.empty(trie.max_depth + 1, dtype=np.int32), dfa.transitions, dfa.byte_classes, dfa.accepting,
-        trie.bytes, trie.depths, trie.subtree_ends, trie.heights, trie.first_tokens, trie.roots,
+    seen, away, queue = np.full(states, -1, dtype=np.int32), *np.empty((2, states), dtype=np.int32)
+    hard, stack = np.empty(states, dtype=np.int32), np.empty(trie.max_depth + 1, dtype=np.int32)
+    frontier = np.zeros(states, dtype=np.int32)
+    ends = np.flatnonzero(dfa.accepting)
+    frontier[: len(ends)] = ends
+    at = np.array([0, len(ends), 0, 0], dtype=np.int64)
+    behind = np.zeros(dfa.transitions.shape[1], dtype=np.int32)
+    np.maximum.at(behind, dfa.byte_classes[trie.bytes], np.where(trie.heights < 255, trie.heights, UNREACHABLE))
+    walked = (
+        seen, away, dfa.transitions, dfa.byte_classes,
+        trie.bytes, trie.depths, trie.subtree_ends, trie.heights, trie.first_tokens, trie.roots, stack,
     )  # fmt: skip
+    room: tuple[NDArray[np.int32] | NDArray[np.bool_], ...] = ()
+    while _rounds(at, patience, distance, frontier, hard, queue, behind, *into, *walked):
+        back = _reversed(trie)
+        if not room:
+            room = (
+                np.zeros(states, dtype=np.bool_), np.full(states, UNREACHABLE, dtype=np.int32),
+                np.empty(states, dtype=np.int32), np.empty(max(_ROOM, 2 * states), dtype=np.int32),
+                np.empty(trie.max_depth + 2, dtype=np.int32),
+            )  # fmt: skip
+        _from_both_ends(
+            at, frontier, hard, queue, *room, *into, *walked,
+            back.bytes, back.depths, back.subtree_ends, back.heights, back.first_tokens,
+        )  # fmt: skip
     distance.setflags(write=False)
     return distance
 
@@ -59,110 +107,185 @@ def byte_distances(dfa: Dfa) -> NDArray[np.int32]:
     >>> byte_distances(Dfa.from_regex("a{5}|b")).tolist()
     [1, 4, 0, 3, 2, 1]
     """
-    return token_distances(dfa, _trie_of_bytes())
+    distance = np.full(len(dfa), UNREACHABLE, dtype=np.int32)
+    first, sources, _ = _edges_into(dfa)
+    _byte_distances(distance, np.empty(len(dfa), dtype=np.int32), dfa.accepting, first, sources)
+    distance.setflags(write=False)
+    return distance
 
 
-@cache
-def _trie_of_bytes() -> TokenTrie:
-    return TokenTrie.from_tokens([bytes([byte]) for byte in range(256)])
+def _edges_into(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+    """List the transitions by their targets.
+
+    Returns:
+        Int32 ``[states + 2]``, int32 and uint8 ``[transitions]``: those into state ``i`` begin at ``first[i]`` and end
+        before ``first[i + 1]``; the states that they come from, and their byte classes, which rise.
+    """
+    first = np.zeros(len(dfa) + 2, dtype=np.int32)
+    number = np.count_nonzero(dfa.transitions >= 0)
+    sources, labels = np.empty(number, dtype=np.int32), np.empty(number, dtype=np.uint8)
+    _list_edges(first, sources, labels, dfa.transitions)
+    return first, sources, labels
+
+
+_known: WeakKeyDictionary[TokenTrie, TokenTrie] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def _reversed(trie: TokenTrie) -> TokenTrie:
+    """Build the trie of the reversed tokens, made once; the ids are others."""
+    with _lock:
+        made = _known.get(trie)
+        if made is None:
+            path, tokens = bytearray(trie.max_depth), []
+            ends = np.diff(trie.token_starts) > 0
+            for depth, label, is_end in zip(trie.depths.tolist(), trie.bytes.tolist(), ends.tolist(), strict=True):
+                path[depth - 1] = label
+                if is_end:
+                    tokens.append(bytes(path[depth - 1 :: -1]))
+            made = _known[trie] = TokenTrie.from_tokens(tokens)
+        return made
 
 
 @kernel
-def _token_distances(
-    distance: Int32sOut, seen: Int32sOut, first: Int32sOut, before: Int32sOut, queue: Int32sOut, away: Int32sOut,
-    stack: Int32sOut, transitions: Int32Table, byte_classes: UInt8s, accepting: Flags,
-    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s, roots: Int32s,
-) -> Int:  # fmt: skip
-    """Fill ``distance``, in which there is no way yet; return the number of steps that were needed.
-
-    Args:
-        distance: Where the distances go.
-        seen: -1 for each state.
-        first: Zero, with room for each state and two more: the states before state ``i``, each once, will be
-            ``before[first[i] : first[i + 1]]``.
-        before: Room for as many states as there are transitions.
-        queue: Room for each state: what lies before the states of the last distance, by the number of bytes.
-        away: Room for that number of each state; it holds where ``seen`` is the round.
-        stack: Room for a state at each depth of the trie, and one more.
-        transitions: This and the next two: as in ``Dfa``.
-        labels: This and the rest: as in ``TokenTrie``.
-    """
+def _list_edges(first: Int32sOut, sources: Int32sOut, labels: UInt8sOut, transitions: Int32Table) -> Int:
+    """See ``_edges_into``; ``first`` is zero."""
     states, classes = transitions.shape
-    max_depth = len(stack) - 1
-    for turn in range(2):
-        for state in range(states):
-            for label in range(classes):
-                target = transitions[state, label]
-                if target >= 0 and seen[target] != state:
-                    seen[target] = state
-                    if turn == 0:
-                        first[target + 2] += 1
-                    else:
-                        before[first[target + 1]] = state
-                        first[target + 1] += 1
-        for state in range(states):
-            seen[state] = -1
-            if turn == 0:
-                first[state + 2] += first[state + 1]
-
-    found = np.int64(0)
     for state in range(states):
+        for label in range(classes):
+            target = transitions[state, label]
+            if target >= 0:
+                first[target + 2] += 1
+    for state in range(states):
+        first[state + 2] += first[state + 1]
+    for label in range(classes):
+        for state in range(states):
+            target = transitions[state, label]
+            if target >= 0:
+                edge = first[target + 1]
+                sources[edge] = state
+                labels[edge] = label
+                first[target + 1] = edge + 1
+    return 0
+
+
+@kernel
+def _byte_distances(distance: Int32sOut, queue: Int32sOut, accepting: Flags, first: Int32s, sources: Int32s) -> Int:
+    """Fill ``distance``, in which there is no way yet."""
+    end = np.int64(0)
+    for state in range(accepting.size):
         if accepting[state]:
             distance[state] = 0
-            queue[found] = state
-            found += 1
-    step = np.int64(0)
+            queue[end] = state
+            end += 1
+    read = np.int64(0)
+    while read < end:
+        state = queue[read]
+        for edge in range(first[state], first[state + 1]):
+            source = sources[edge]
+            if distance[source] == UNREACHABLE:
+                distance[source] = distance[state] + 1
+                queue[end] = source
+                end += 1
+        read += 1
+    return 0
+
+
+@kernel
+def _rounds(
+    at: Int64sOut, patience: Int, distance: Int32sOut, frontier: Int32sOut, hard: Int32sOut, queue: Int32sOut,
+    behind: Int32s, first: Int32s, sources: Int32s, edge_labels: UInt8s,
+    seen: Int32sOut, away: Int32sOut, transitions: Int32Table, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s, roots: Int32s,
+    stack: Int32sOut,
+) -> Flag:  # fmt: skip
+    """Find the states of each distance; tell whether there are some that take long.
+
+    Args:
+        at: The next distance; the number of states in ``frontier``, which have it; of states in ``hard``; and of those
+            in ``queue`` from which they are searched.
+        patience: How many trie nodes are visited for a distance before the rest are left in ``hard``.
+        distance: Where the distances go.
+        frontier: Room for each state: those of the next distance.
+        hard: Room for each state: those of which it is not known whether they are of the next distance.
+        queue: Room for each state: what lies before the states of the last distance, by the number of bytes.
+        behind: The most bytes that a token has behind a byte of each class.
+        first, sources, edge_labels: See ``_edges_into``.
+        seen: Which states have a number in ``away``: those in which it is the last distance.
+        away: The bytes to a state of the last distance.
+        transitions, byte_classes: As in ``Dfa``.
+        labels, depths, subtree_ends, heights, first_tokens, roots: As in ``TokenTrie``.
+        stack: Room for a state at each depth of the trie, and one more.
+    """
+    max_depth = len(stack) - 1
+    step, found = at[0], at[1]
     while found > 0:
         for position in range(found):
-            away[queue[position]] = 0
-            seen[queue[position]] = step
-        end = found
-        read = np.int64(0)
+            state = frontier[position]
+            distance[state] = step
+            queue[position] = state
+            away[state] = 0
+            seen[state] = step
+        last, end, read = found, found, np.int64(0)
         while read < end and away[queue[read]] < max_depth:
             state = queue[read]
             for edge in range(first[state], first[state + 1]):
-                source = before[edge]
-                if seen[source] != step:
+                source = sources[edge]
+                if seen[source] != step and behind[edge_labels[edge]] >= away[state]:
                     seen[source] = step
                     away[source] = away[state] + 1
                     queue[end] = source
                     end += 1
             read += 1
-        last = found
-        found = np.int64(0)
+        found, left, waiting = np.int64(0), patience, np.int64(0)
         for position in range(last, end):
             state = queue[position]
             if distance[state] != UNREACHABLE:
                 continue
             # Mostly a token of the shortest text there is will do, and it is quickly found.
             for detour in range(2):
-                if _has_token(
-                    state, detour == 1, step, seen, away, transitions, byte_classes,
+                budget = max(left, min(_QUICK, patience)) if detour else _ANY
+                has_token, visited = _has_token(
+                    state, detour == 1, budget, step, seen, away, transitions, byte_classes,
                     labels, depths, subtree_ends, heights, first_tokens, roots, stack,
-                ):  # fmt: skip
-                    queue[found] = state  # the front of the queue is read already
+                )  # fmt: skip
+                left -= visited
+                if has_token:
+                    frontier[found] = state
                     found += 1
                     break
+                if visited > budget:
+                    hard[waiting] = state
+                    waiting += 1
         step += 1
-        for position in range(found):
-            distance[queue[position]] = step
-    return step
+        if waiting > 0:
+            at[0], at[1], at[2], at[3] = step, found, waiting, last
+            return True
+    return False
 
 
 @kernel(is_part=True)
 def _has_token(
-    state: Int, detour: Flag, step: Int, seen: Int32s, away: Int32s, transitions: Int32Table, byte_classes: UInt8s,
+    state: Int, detour: Flag, budget: Int, step: Int, seen: Int32s, away: Int32s, transitions: Int32Table,
+    byte_classes: UInt8s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s, roots: Int32s,
     stack: Int32sOut,
-) -> Flag:  # fmt: skip
-    """Whether a token leads from ``state`` to a state that is 0 bytes away, straight or by a detour."""
+) -> tuple[Flag, Int]:  # fmt: skip
+    """Tell whether a token leads from ``state`` to a state 0 bytes away, straight or by a detour.
+
+    The second number is how many trie nodes were visited: more than ``budget`` if that did not suffice to tell.
+    """
     stack[0] = state
+    visited = np.int64(0)
     for byte in range(256):
         target = transitions[state, byte_classes[byte]]
         if target < 0 or seen[target] != step or (not detour and away[target] >= away[state]):
             continue
         node, end = np.uintp(roots[byte]), np.uintp(roots[byte + 1])
         while node < end:
+            visited += 1
+            if visited > budget:
+                return False, visited
             depth = np.uintp(depths[node])
             before = np.uintp(stack[depth - np.uintp(1)])
             target = transitions[before, np.uintp(byte_classes[np.uintp(labels[node])])]
@@ -179,7 +302,135 @@ def _has_token(
                 node = np.uintp(subtree_ends[node])
                 continue
             if away[after] == 0 and first_tokens[node] < 0x80000000:
-                return True
+                return True, visited
             stack[depth] = target
             node += np.uintp(1)
-    return False
+    return False, visited
+
+
+@kernel
+def _from_both_ends(
+    at: Int64sOut, frontier: Int32sOut, hard: Int32s, queue: Int32s,
+    waiting: FlagsOut, ahead: Int32sOut, order: Int32sOut, held: Int32sOut, starts: Int32sOut,
+    first: Int32s, sources: Int32s, edge_labels: UInt8s,
+    seen: Int32s, away: Int32s, transitions: Int32Table, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s, roots: Int32s,
+    stack: Int32sOut,
+    back_labels: UInt8s, back_depths: Int32s, back_ends: Int32s, back_heights: UInt8s, back_tokens: UInt32s,
+) -> Int:  # fmt: skip
+    """Tell which states of ``hard`` are of the next distance: these are added to ``frontier``.
+
+    Args:
+        at, frontier, hard, queue: See ``_rounds``.
+        waiting: No states: those of ``hard`` that are not in ``frontier``.
+        ahead: ``UNREACHABLE`` everywhere: the bytes from the nearest state of ``hard``.
+        order: Room for each state.
+        held, starts: Room for the states on a way through the trie of the reversed tokens.
+        first, sources, edge_labels, seen, away, transitions, byte_classes: See ``_rounds``.
+        labels, depths, subtree_ends, heights, first_tokens, roots, stack: See ``_rounds``.
+        back_labels, back_depths, back_ends, back_heights, back_tokens: The same of the reversed tokens.
+    """
+    step, found, number, last = at[0] - 1, at[1], at[2], at[3]
+    max_depth, classes = len(stack) - 1, transitions.shape[1]
+    for position in range(number):
+        state = hard[position]
+        waiting[state] = True
+        ahead[state] = 0
+        order[position] = state
+    end, read = number, np.int64(0)
+    while read < end and ahead[order[read]] < max_depth:
+        state = order[read]
+        for label in range(classes):
+            target = transitions[state, label]
+            if target >= 0 and seen[target] == step and ahead[target] == UNREACHABLE:
+                ahead[target] = ahead[state] + 1
+                order[end] = target
+                end += 1
+        read += 1
+
+    forth, back = np.int64(0), np.int64(0)  # the nodes that were visited in either direction
+    near, far, is_open = np.int64(0), np.int64(0), True
+    while near < number and far < last:
+        if forth <= back or not is_open:
+            state = hard[near]
+            near += 1
+            if waiting[state]:
+                has_token, visited = _has_token(
+                    state, True, _ANY, step, seen, away, transitions, byte_classes,
+                    labels, depths, subtree_ends, heights, first_tokens, roots, stack,
+                )  # fmt: skip
+                forth += visited
+                if has_token:
+                    waiting[state] = False
+                    frontier[found] = state
+                    found += 1
+        else:
+            budget = (forth // near + 1) * (number - near)  # what is left in the other direction
+            visited, found = _search_back(
+                queue[far], budget, frontier, found, waiting, ahead, held, starts, first, sources, edge_labels,
+                byte_classes, back_labels, back_depths, back_ends, back_heights, back_tokens,
+            )  # fmt: skip
+            back += visited
+            is_open = visited <= budget
+            far += is_open
+    for position in range(number):
+        waiting[hard[position]] = False
+    for position in range(end):
+        ahead[order[position]] = UNREACHABLE
+    at[1] = found
+    return 0
+
+
+@kernel(is_part=True)
+def _search_back(
+    target: Int, budget: Int, frontier: Int32sOut, found: Int, waiting: FlagsOut, ahead: Int32s,
+    held: Int32sOut, starts: Int32sOut, first: Int32s, sources: Int32s, edge_labels: UInt8s, byte_classes: UInt8s,
+    labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s,
+) -> tuple[Int, Int]:  # fmt: skip
+    """Find the waiting states from which a token leads to ``target``; see ``_from_both_ends``.
+
+    Returns:
+        How many nodes and states were visited, more than ``budget`` if that did not suffice; the size of ``frontier``.
+    """
+    held[0] = target
+    starts[0], starts[1] = 0, 1
+    visited = np.int64(0)
+    node, end = np.int64(0), len(labels)
+    while node < end:
+        depth = depths[node]
+        fill = begin = np.int64(starts[depth])
+        label, height = byte_classes[labels[node]], heights[node]
+        for position in range(starts[depth - 1], begin):
+            state = held[position]
+            edge, stop = np.int64(first[state]), np.int64(first[state + 1])
+            while edge < stop:  # the first edge of this class
+                middle = (edge + stop) >> 1
+                if edge_labels[middle] < label:
+                    edge = middle + 1
+                else:
+                    stop = middle
+            stop = np.int64(first[state + 1])
+            while edge < stop and edge_labels[edge] == label:
+                source = sources[edge]
+                if ahead[source] <= height or (height == 255 and ahead[source] != UNREACHABLE):
+                    if fill == held.size:
+                        return budget + 1, found
+                    held[fill] = source
+                    fill += 1
+                edge += 1
+        visited += fill - starts[depth - 1] + 1
+        if visited > budget:
+            return visited, found
+        if fill == begin:
+            node = np.int64(subtree_ends[node])
+            continue
+        if first_tokens[node] < 0x80000000:
+            for position in range(begin, fill):
+                source = held[position]
+                if waiting[source]:
+                    waiting[source] = False
+                    frontier[found] = source
+                    found += 1
+        starts[depth + 1] = fill
+        node += 1
+    return visited, found
