@@ -14,6 +14,7 @@ direction-optimizing search of Beamer, Asanović and Patterson, 2012).
 from __future__ import annotations
 
 import threading
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -77,23 +78,21 @@ def token_distances(dfa: Dfa, trie: TokenTrie, patience: int = PATIENCE) -> NDAr
     at = np.array([0, len(ends), 0, 0], dtype=np.int64)
     behind = np.zeros(dfa.transitions.shape[1], dtype=np.int32)
     np.maximum.at(behind, dfa.byte_classes[trie.bytes], np.where(trie.heights < 255, trie.heights, UNREACHABLE))
-    walked = (
+    walked: tuple[Any, ...] = (
         seen, away, dfa.transitions, dfa.byte_classes,
         trie.bytes, trie.depths, trie.subtree_ends, trie.heights, trie.first_tokens, trie.roots, stack,
     )  # fmt: skip
-    room: tuple[NDArray[np.int32] | NDArray[np.bool_], ...] = ()
+    both: tuple[Any, ...] | None = None
     while _rounds(at, patience, distance, frontier, hard, queue, behind, *into, *walked):
-        back = _reversed(trie)
-        if not room:
-            room = (
+        if both is None:
+            back = _reversed(trie)
+            both = (
                 np.zeros(states, dtype=np.bool_), np.full(states, UNREACHABLE, dtype=np.int32),
                 np.empty(states, dtype=np.int32), np.empty(max(_ROOM, 2 * states), dtype=np.int32),
-                np.empty(trie.max_depth + 2, dtype=np.int32),
+                np.empty(trie.max_depth + 2, dtype=np.int32), *into, *walked,
+                back.bytes, back.depths, back.subtree_ends, back.heights, back.first_tokens,
             )  # fmt: skip
-        _from_both_ends(
-            at, frontier, hard, queue, *room, *into, *walked,
-            back.bytes, back.depths, back.subtree_ends, back.heights, back.first_tokens,
-        )  # fmt: skip
+        _from_both_ends(at, frontier, hard, queue, *both)
     distance.setflags(write=False)
     return distance
 
