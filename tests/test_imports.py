@@ -24,6 +24,7 @@ _GROUND = {
     "quantities",
     "sizes",
     "user_folders",
+    "whole_file",
 }
 """What every package may import; ``sfgen`` itself, of which only the version is imported, too."""
 

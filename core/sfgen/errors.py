@@ -42,6 +42,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from sfgen.caret import caret_lines, line_with_caret
 from sfgen.parameter_text import ParameterText
+from sfgen.printable import on_one_line
 
 SavedKind: TypeAlias = Literal["index", "schema", "grammar", "template"]
 """What ``Index.save`` and its like write."""
@@ -52,6 +53,8 @@ _LONGEST_REASON = 200  # characters of somebody else's message that are shown
 class SfgenError(Exception):
     """The base of all errors that a user of sfgen can cause.
 
+    Names and texts in it may come from anywhere, and it is printed: what is not printable becomes an escape.
+
     Args:
         message: One line that names what was wrong.
         details: Lines that show where.
@@ -61,10 +64,10 @@ class SfgenError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, details: tuple[str, ...] = (), hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.details = details
-        self.hint = hint
+        self.message = _printable(message)
+        self.details = tuple(map(on_one_line, details))
+        self.hint = _printable(hint)
+        super().__init__(self.message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An exception's own way calls the class with its message alone. Another process must be able to raise it.
@@ -348,6 +351,13 @@ class InternalError(SfgenError):
 
     It is never the user's fault; nothing was written.
     """
+
+
+def _printable(text: str) -> str:
+    """The text on one line; the names of the parameters in it are kept."""
+    if isinstance(text, ParameterText) and not text.isprintable():
+        return ParameterText(on_one_line(text), *text.parameters)
+    return on_one_line(text)
 
 
 def _restored(kind: type[SfgenError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SfgenError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from os import PathLike
 from typing import Any
 
 _DRIVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]")
@@ -39,7 +40,20 @@ def on_one_line(text: str) -> str:
     >>> on_one_line("a\\tb\\n")
     'a\\\\tb\\\\n'
     """
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else _escaped(character) for character in text)
+
+
+def shown_name(name: str | PathLike[str]) -> str:
+    """Write the name of a file, a folder, a model or an address for people.
+
+    It stays on its line, drives no terminal, and turns nothing around: whoever gives a file its name says nothing else.
+
+    >>> print(shown_name("notes\\x1b[2J\\u202etxt.exe"))
+    notes\\x1b[2J\\u202etxt.exe
+    """
+    return on_one_line(str(name))
 
 
 def _escaped(character: str) -> str:

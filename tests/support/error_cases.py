@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from error_case import Case
-from error_cases_files import INDEXES, MANY, RECORDS, TRACES, VOCABULARIES
+from error_cases_files import ENDLESS, INDEXES, MANY, RECORDS, TRACES, VOCABULARIES
 from error_cases_gguf import GGUF
 from error_cases_grammars import GRAMMARS
 from error_cases_lark import LARK
@@ -19,6 +19,7 @@ CASES: list[Case] = [
     *PATTERNS,
     *INDEXES,
     *VOCABULARIES,
+    *ENDLESS,
     *MODELS,
     *GGUF,
     *TOKENIZER_CASES,

@@ -97,6 +97,32 @@ def _vocabulary(content: str | bytes, says: str) -> Case:
     return Case("index -r a --vocabulary v.json", 1, f"v.json{says}", files(v__json=content))
 
 
+_READ_WHOLE = (
+    "gen --prompt-file",
+    "gen --chat-file",
+    "gen --regex-file",
+    "gen --choices-file",
+    "gen --grammar",
+    "gen --template",
+    "gen --ban-words-file",
+    "index -r a --vocabulary",
+)
+ENDLESS = [
+    *(Case([*line.split(), "/dev/zero"], 1, "/dev/zero is longer than ") for line in _READ_WHOLE),
+    Case("check --words-file /dev/zero", 2, "/dev/zero is longer than "),
+    Case(
+        "gen -m uniform --input f",
+        1,
+        "f, line 1 does not end: it is longer than 20 bytes",
+        both(
+            patched("sfgen.jobs.prompts.LONGEST_LINE", 8),
+            patched("sfgen.jobs.prompts.MOST_SKIPPED", 20),
+            files(f="x" * 100),
+        ),
+        writes=True,
+    ),
+]
+
 VOCABULARIES = [
     Case("index -r a --vocabulary /no/such/file", 1, "/no/such/file cannot be read: No such file"),
     _vocabulary('["a", 5]', ": $[1] is 5, and must be a string"),

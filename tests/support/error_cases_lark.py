@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from error_case import Case, files
+import os
+
+from error_case import Case, both, files
 
 _IMPORTS = "start: A\n%import .words (A)\n"
 
@@ -21,6 +23,12 @@ LARK = [
     _file('start: x | y\nx: "a"\ny: "a"\n', "Reduce/Reduce collision"),
     _file(_IMPORTS, "the file words.lark that it imports is missing"),
     _file(_IMPORTS, "the file words.lark that it imports is not UTF-8", words__lark=b"\xff"),
+    Case(
+        "gen --grammar g.lark",
+        1,
+        "the file words.lark that it imports is too long",
+        both(files(g__lark=_IMPORTS), lambda _: os.symlink("/dev/zero", "words.lark")),
+    ),
     _file("start: A\nA: /(?i)a/\n", "the terminal A cannot be read: global flags"),
     _file("start: A\nA: /a*/\n", "the terminal A can match the empty text"),
     _file("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition: what an indenter makes"),

@@ -11,6 +11,8 @@ _TALK = _MESSAGE.format("user")[:-1] + ", " + _MESSAGE.format("assistant")[1:]
 
 _HALF = r'[{"role": "user", "content": "\ud800"}]'
 
+_SHORT = patched("sfgen_cli.report.checked_texts.LONGEST_TEXT", 3)
+
 USAGE = [
     # --- what Typer finds
     Case("gen --regx a", 2, "No such option: --regx"),
@@ -174,6 +176,8 @@ USAGE = [
     Case("index -r a --max-states 3 --json", 2, "--max-states cuts tables and graphs"),
     Case("index -r a --path a --ids", 2, "--ids names tokens"),
     Case("index -r a --live", 2, "--live and --slow show how a text walks"),
+    Case("index --index f --save", 2, "--index and --save cannot be used together"),
+    Case("index --index f g", 2, "--index and a file (g) cannot be used together"),
     Case("index -r a --engine fsm --state 0", 2, "--engine fsm and --state cannot be used together"),
     Case("index -r a --path a -m uniform", 2, "--path reads characters, not tokens: --model has no meaning"),
     # --- check
@@ -184,6 +188,8 @@ USAGE = [
     Case("check --words talk .", 2, "cannot read .: Is a directory"),
     Case("check --words-file - --regex-file - f", 2, "cannot both come from stdin"),
     Case("check -r a", 2, "no text to look at", stdin=Terminal()),
+    Case("check --schema true f", 2, "f is longer than 3 bytes", both(_SHORT, files(f="[\n1\n]"))),
+    Case("check -r a f", 2, "f, line 2 is longer than 3 bytes", both(_SHORT, files(f="a\nabcd\n"))),
     Case("check -r a -", 2, "stdin has no text in it: nothing was checked"),
     # --- completion
     Case(

@@ -16,7 +16,7 @@ import typer
 
 from sfgen.errors import SfgenError
 from sfgen.kernels import told_of_compiling
-from sfgen.printable import on_one_line
+from sfgen.printable import shown_name
 from sfgen_cli.options.batch import STDIN_OR_STDOUT, ManyOptions
 from sfgen_cli.run.generation import check_beforehand, load_weights, trace_file, without_weights
 from sfgen_cli.run.request import Request
@@ -214,7 +214,7 @@ class _Words:
     def tell(self, outcome: Outcome, show: Callable[[], None]) -> None:
         """Tell of a record that was written: of a failure in words, of all by the bar."""
         if outcome.error is not None:
-            note(f"sfgen: {self.run.source.name}, {outcome.slot.place}: {on_one_line(outcome.error.message)}")
+            note(f"sfgen: {shown_name(self.run.source.name)}, {outcome.slot.place}: {outcome.error.message}")
             if not outcome.slot.prompt.is_object and not self._is_told:  # of use once
                 self._is_told = True
                 note(_NOT_JSON)
@@ -226,7 +226,7 @@ class _Words:
         is_nothing = summary.written + summary.failed == 0
         if not whole and is_nothing:
             return
-        where = f" to {self.path}" if self.path is not None else ""
+        where = f" to {shown_name(self.path)}" if self.path is not None else ""
         parts = [f"{summary.written:,} written{where}", f"{summary.failed:,} failed"]
         if summary.kept:
             failed = f" ({summary.kept_failed:,} failed)" if summary.kept_failed else ""

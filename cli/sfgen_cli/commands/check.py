@@ -12,7 +12,7 @@ import typer
 
 from sfgen.caret import caret_lines
 from sfgen.errors import InputError, UsageError
-from sfgen.printable import visible
+from sfgen.printable import on_one_line, visible
 from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.constraint import ConstraintOptions
 from sfgen_cli.options.grammar import GrammarOptions
@@ -185,7 +185,7 @@ def _matching(constraint: RequestedConstraint, *, quiet: bool) -> Comparing:
         say("reading the schema")
         validating = Validating(constraint.schema, constraint.schema_dir)
     for line in validating.notes:
-        note(f"sfgen: {visible(line)}", quiet=quiet)
+        note(f"sfgen: {on_one_line(line)}", quiet=quiet)
     return validating
 
 
@@ -269,11 +269,11 @@ class _Check:
         """
         before = self.count
         if self.banned is not None and source.is_json_lines:
-            hint = f"its texts alone: jq -r .text {quoted(source.file or '')} | sfgen check …"
+            hint = f"its texts alone: jq -r .text {quoted(source.file or '', instead='FILE')} | sfgen check …"
             note(f"sfgen: {source.name} is read as it stands, with JSON's escapes; {hint}", quiet=self.quiet)
         for text in self._texts(source, lines):
-            self.count += 1
             is_good = self._is_clean(text) if self.matching is None else self._does_match(text, self.matching)
+            self.count += 1
             self.good += is_good
             if self.quiet and not is_good:
                 raise typer.Exit(1)
@@ -312,7 +312,7 @@ class _Check:
 
     def _does_match(self, text: _Text, matching: Comparing) -> bool:
         """Compare a text with the pattern, the schema or the grammar, and look for banned words if there are any."""
-        data = b"".join(text.lines)
+        data = text.source.whole(text.lines)
         content = data.decode("utf-8", "surrogateescape")
         if matching.last_newline_may_go and text.source.file is not None and not matching.matches(content):
             shorter = without_newline(content)

@@ -18,7 +18,7 @@ from sfgen_cli.options.requested import RequestedConstraint, looks_like_a_patter
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.shell import process
 from sfgen_cli.shell.flatten import flattened
-from sfgen_cli.shell.output import note, stderr_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import note, stderr_is_a_terminal, write, write_json, write_name
 from sfgen_cli.shell.progress import PREPARING, progress
 from sfgen_cli.shell.stopwatch import Stopwatch
 from sfgen_cli.shell.usage import quoted
@@ -156,7 +156,7 @@ def index(
 
             write_index({**heading(built), "saved": str(destination)}, rows(built, ids=looks.ids))
         else:
-            write(f"{destination}\n")
+            write_name(destination)
     else:
         _show(built, looks, clock, is_loaded=not constraint, quiet=quiet)
 

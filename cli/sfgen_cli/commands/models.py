@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfgen.errors import UsageError
-from sfgen.printable import visible
+from sfgen.printable import on_one_line
 from sfgen.sizes import size_in_words
 from sfgen_cli.shell.output import write, write_json
 
@@ -69,7 +69,7 @@ def _row(model: FoundModel) -> tuple[str, ...]:
 
 def _table(rows: list[tuple[str, ...]]) -> str:
     """Columns side by side, the second to the right; the last as long as it is, to be copied."""
-    rows = [tuple(visible(cell).replace("\n", " ") for cell in row) for row in rows]
+    rows = [tuple(on_one_line(cell) for cell in row) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return "".join(
         f"{kind:<{widths[0]}}  {size:>{widths[1]}}  {what:<{widths[2]}}  {name}\n" for kind, size, what, name in rows

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfgen.errors import UsageError
-from sfgen.printable import on_one_line
+from sfgen.printable import on_one_line, shown_name
 from sfgen_cli.options.generation import Quiet
 from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.keyboard import check_stepping, is_watched
-from sfgen_cli.shell.output import complain, note, write
+from sfgen_cli.shell.output import complain, note, write, write_name
 
 if TYPE_CHECKING:
     from sfgen.trace import Recording, Trace
@@ -97,7 +97,7 @@ def replay(
     """
     _check(file, slow, svg, html, at, step=step, quiet=quiet)
     trace = _read(file)
-    name = "stdin" if str(file) == _STDIO else str(file)
+    name = "stdin" if str(file) == _STDIO else shown_name(file)
     recordings = _chosen(trace, sample, name)
     if trace.cut_line is not None:
         note(f"sfgen: line {trace.cut_line} of {name} is cut short, and left out", quiet=quiet)
@@ -231,7 +231,7 @@ def _write_out(written: str, path: Path, beginning: bytes, what: str) -> None:
         path.write_text(written, encoding="utf-8", newline="\n")
     except OSError as error:
         raise TraceError(f"cannot write the {what} {path}: {error.strerror or error}") from error
-    write(f"{path}\n")
+    write_name(path)
 
 
 def _events_until(recording: Recording, at: int | None) -> int:

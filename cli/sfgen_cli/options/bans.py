@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfgen.errors import UsageError
-from sfgen.printable import visible
+from sfgen.printable import on_one_line, shown_name
 from sfgen_cli.options.prompts import read_stdin
 from sfgen_cli.shell.output import note
 
@@ -135,9 +135,12 @@ def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> Ban
         source = io.StringIO(read_stdin()) if is_stdin else bans.words_file
         words += read_words(source, doubts.append, title="standard input" if is_stdin else None)
         for doubt in doubts[:_MOST_DOUBTS]:
-            note(f"sfgen: {visible(doubt)}", quiet=quiet)
+            note(f"sfgen: {on_one_line(doubt)}", quiet=quiet)
         if len(doubts) > _MOST_DOUBTS:
-            note(f"sfgen: {len(doubts) - _MOST_DOUBTS} more lines of {bans.words_file} are in doubt", quiet=quiet)
+            note(
+                f"sfgen: {len(doubts) - _MOST_DOUBTS} more lines of {shown_name(bans.words_file)} are in doubt",
+                quiet=quiet,
+            )
     return BannedWords(
         words,
         bans.pattern or (),

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sfgen.errors import InputError, UsageError
+from sfgen.whole_file import read_file, read_stream
 from sfgen_cli.shell.output import note
 
 _STDIN = "-"
@@ -94,12 +95,12 @@ def read_text(file: Path) -> str:
     A byte order mark is dropped.
 
     Raises:
-        InputError: It cannot be read, or is not UTF-8.
+        InputError: It cannot be read, is longer than a prompt may be, or is not UTF-8.
     """
     if str(file) == _STDIN:
         return read_stdin()
     try:
-        return _decoded(file.read_bytes(), str(file))
+        return _decoded(read_file(file), str(file))
     except OSError as error:
         raise InputError(f"cannot read {file}: {error.strerror}") from error
 
@@ -108,13 +109,13 @@ def read_stdin() -> str:
     """Read all of stdin as text; empty if it is closed.
 
     Raises:
-        InputError: It cannot be read, or is not UTF-8.
+        InputError: It cannot be read, is longer than a prompt may be, or is not UTF-8.
     """
     if sys.stdin is None:
         return ""
     stream = getattr(sys.stdin, "buffer", None)
     try:
-        return sys.stdin.read() if stream is None else _decoded(stream.read(), "stdin")
+        return sys.stdin.read() if stream is None else _decoded(read_stream(stream, "stdin"), "stdin")
     except OSError as error:
         raise InputError(f"cannot read stdin: {error.strerror or error}") from error
 

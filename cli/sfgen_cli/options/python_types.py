@@ -62,7 +62,7 @@ def _imported(name: str) -> ModuleType:
 def _of_file(file: Path) -> ModuleType:
     """A module that is a file, run anew under a name of its own."""
     try:
-        file.read_bytes()
+        file.open("rb").close()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError(f"cannot read {file}: {reason}", hint=_EXAMPLE) from None

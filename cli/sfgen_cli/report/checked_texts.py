@@ -10,13 +10,17 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import BinaryIO
 
 from sfgen.errors import InputError, UsageError
-from sfgen.printable import on_one_line
+from sfgen.printable import shown_name
 from sfgen_cli.shell.usage import quoted
 
 _STDIN = "-"
 _JSON_LINES = ".jsonl"
+
+LONGEST_TEXT = 64 * 2**20
+"""Bytes of a text that is compared as a whole, and of a line: a device may have no end."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Source:
     @property
     def name(self) -> str:
         """The file, for people; empty for a text."""
-        return "stdin" if self.file == _STDIN else on_one_line(self.file or "")
+        return "stdin" if self.file == _STDIN else shown_name(self.file or "")
 
     def is_read_by_line(self, *, asked_for: bool) -> bool:
         """Tell whether each of its lines is a text.
@@ -74,9 +78,31 @@ class Source:
         with stream:
             yield self._lines(stream)
 
-    def _lines(self, stream: Iterable[bytes]) -> Iterator[bytes]:
+    def whole(self, lines: Iterable[bytes]) -> bytes:
+        """Join the lines of a text.
+
+        Raises:
+            InputError: It is too long.
+        """
+        pieces: list[bytes] = []
+        size = 0
+        for line in lines:
+            size += len(line)
+            if size > LONGEST_TEXT:
+                raise InputError(
+                    f"{self.name} is longer than {LONGEST_TEXT:,} bytes", hint="Does --lines make texts of its lines?"
+                )
+            pieces.append(line)
+        return b"".join(pieces)
+
+    def _lines(self, stream: BinaryIO) -> Iterator[bytes]:
+        number = 0
         try:
-            yield from stream
+            while line := stream.readline(LONGEST_TEXT + 1):
+                number += 1
+                if len(line) > LONGEST_TEXT:
+                    raise InputError(f"{self.name}, line {number} is longer than {LONGEST_TEXT:,} bytes")
+                yield line
         except OSError as error:
             raise InputError(f"cannot read {self.name}: {error.strerror}") from error
 
@@ -109,8 +135,8 @@ def sources(files: Sequence[str], texts: Sequence[str], *, reader: str) -> list[
     return [*(Source(name) for name in files), *(Source(None, text) for text in texts)]
 
 
-def _stdin() -> Iterable[bytes]:
+def _stdin() -> BinaryIO:
     if sys.stdin is None:
-        return ()
-    stream = getattr(sys.stdin, "buffer", None)
-    return (line.encode() for line in sys.stdin) if stream is None else stream
+        return io.BytesIO()
+    stream: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+    return io.BytesIO(sys.stdin.read().encode()) if stream is None else stream

@@ -12,7 +12,7 @@ from sfgen_cli.report.grammar_check import alternatives, failure_record, in_word
 from sfgen_cli.report.tables import cut, plain_or_boxed, show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
 from sfgen_cli.shell.counted import counted
-from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json, write_name
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _save(grammar: Grammar, vocabulary: Vocabulary, file: Path, *, json: bool, f
     if json:
         write_json({**_record(grammar, vocabulary), "saved": str(file)})
     else:
-        write(f"{file}\n")
+        write_name(file)
 
 
 def _record(grammar: Grammar, vocabulary: Vocabulary | None) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfgen.printable import on_one_line, visible
+from sfgen.printable import on_one_line
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
 from sfgen_cli.shell.counted import counted
 from sfgen_cli.shell.hints import in_options
-from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json, write_name
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run_schema(request: IndexRequest) -> None:
         return
     name = constraint.schema_name or str(request.file)
     for line in schema.notes:
-        note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
+        note(f"sfgen: {on_one_line(in_options(line))}", quiet=quiet)
     if request.save:
         assert vocabulary is not None
         _save(schema, vocabulary, request.place, json=looks.form == "json", force=request.force, quiet=quiet)
@@ -67,7 +67,7 @@ def _save(schema: JsonSchema, vocabulary: Vocabulary, file: Path, *, json: bool,
     if json:
         write_json({**_record(schema, vocabulary), "saved": str(file)})
     else:
-        write(f"{file}\n")
+        write_name(file)
 
 
 def _show_rules(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, looks: Looks, *, quiet: bool) -> None:

@@ -8,7 +8,7 @@ from sfgen.errors import UsageError
 from sfgen.printable import on_one_line
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
-from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write_json, write_name
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run_template(request: IndexRequest) -> None:
         if looks.form == "json":
             write_json({**_record(template), "saved": str(request.place)})
         else:
-            write(f"{request.place}\n")
+            write_name(request.place)
     elif looks.form == "json":
         write_json(_record(template))
     else:

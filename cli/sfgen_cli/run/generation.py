@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sfgen.errors import NotAnInstance, UsageError
 from sfgen.kernels import told_of_compiling
-from sfgen.printable import visible
+from sfgen.printable import on_one_line, visible
 from sfgen.sizes import size_in_words
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.run.request import Request
@@ -171,7 +171,7 @@ def _check_schema(schema: JsonSchema, *, quiet: bool) -> None:
     """Make the rules of a schema, and tell a person what should be known of it."""
     _ = schema.network
     for line in schema.notes:
-        note(f"sfgen: {visible(in_options(line))}", quiet=quiet)
+        note(f"sfgen: {on_one_line(in_options(line))}", quiet=quiet)
 
 
 def _check_banned(made: Made, banned: BannedWords, prompt: bytes) -> None:
@@ -271,7 +271,7 @@ class _ShownThought:
     def show(self, text: str) -> None:
         """Show some more of it."""
         if self.is_shown:
-            note(visible(text), end="")
+            note(text, end="")
             self._is_open = True
 
     def end(self) -> None:
@@ -286,7 +286,7 @@ def _tell_of_refusal(result: Result, *, quiet: bool) -> None:
     try:
         _ = result.parsed
     except NotAnInstance as error:
-        note(f"sfgen: {visible(error.message)}: {visible(error.details[0].strip())}", quiet=quiet)
+        note(f"sfgen: {error.message}: {error.details[0].strip()}", quiet=quiet)
 
 
 @contextlib.contextmanager

@@ -90,7 +90,7 @@ def install(shell: str) -> None:
         SfgenError: The script cannot be written.
         UsageError: There is no completion for the shell.
     """
-    from sfgen_cli.shell.output import note, write
+    from sfgen_cli.shell.output import note, write_name
 
     name = _named(shell, INSTALL)
     try:
@@ -101,7 +101,7 @@ def install(shell: str) -> None:
             f"cannot install the completion of {name}: {error.strerror}: {error.filename}",
             hint=f"This prints it, to be put somewhere else: sfgen {SHOW} {name}",
         ) from error
-    write(f"{path}\n")
+    write_name(path)
     note(f"sfgen: the completion of {name} works from the next {name} on")
 
 

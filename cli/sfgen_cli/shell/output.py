@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from os import PathLike
 from typing import Any
 
-from sfgen.printable import json_text, on_one_line, visible
+from sfgen.printable import json_text, on_one_line, shown_name, visible
 
 _LONGEST_LINE = 300  # of what is said about an error
 
@@ -62,6 +63,11 @@ def write(text: str) -> None:
         raise CannotWrite(error.errno, error.strerror) from error
 
 
+def write_name(path: str | PathLike[str]) -> None:
+    """Write the name of a file that was written: as it is for a program, for people on a terminal."""
+    write(f"{shown_name(path) if stdout_is_a_terminal() else path}\n")
+
+
 def write_json(value: Any) -> None:
     """Write one JSON object on one line."""
     write(json_text(value) + "\n")
@@ -80,7 +86,7 @@ def stderr_is_a_terminal() -> bool:
 def note(text: str, *, quiet: bool = False, end: str = "\n") -> None:
     """Tell a person something on stderr, if possible.
 
-    It never carries data.
+    It never carries data, and drives no terminal, whatever names and texts are in it.
 
     Args:
         text: What is told.
@@ -90,7 +96,7 @@ def note(text: str, *, quiet: bool = False, end: str = "\n") -> None:
     if quiet or sys.stderr is None:
         return
     try:
-        sys.stderr.write(f"{text}{end}")
+        sys.stderr.write(f"{visible(text)}{end}")
         sys.stderr.flush()
     except OSError:
         _discard(2)

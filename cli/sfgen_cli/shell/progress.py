@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from sfgen.delays import Delay, told_of_delays
-from sfgen.printable import visible
+from sfgen.printable import on_one_line
 from sfgen.sizes import size_in_words
 from sfgen_cli.shell.output import note, stderr_is_a_terminal
 
@@ -48,7 +48,7 @@ def progress(*, quiet: bool) -> Iterator[Say]:
         step = "starting"
 
         def show(what: str) -> None:
-            shown.update(task, description=visible(what), refresh=True)
+            shown.update(task, description=on_one_line(what), refresh=True)
 
         def say(what: str) -> None:
             nonlocal step
@@ -57,7 +57,7 @@ def progress(*, quiet: bool) -> Iterator[Say]:
 
         def wait(delay: Delay | None) -> None:
             if delay is not None and delay.is_download:
-                shown.console.print(visible(_announcement(delay)), markup=False, highlight=False, soft_wrap=True)
+                shown.console.print(_announcement(delay), markup=False, highlight=False, soft_wrap=True)
             show(step if delay is None else delay.what)
 
         with told_of_compiling(lambda begins: show(PREPARING if begins else step)), told_of_delays(wait):
@@ -66,8 +66,9 @@ def progress(*, quiet: bool) -> Iterator[Say]:
 
 def _announce(delay: Delay | None) -> None:
     if delay is not None and delay.is_download:
-        note(visible(_announcement(delay)))
+        note(_announcement(delay))
 
 
 def _announcement(delay: Delay) -> str:
-    return f"sfgen: {delay.what}" + ("" if delay.size is None else f" ({size_in_words(delay.size)})")
+    size = "" if delay.size is None else f" ({size_in_words(delay.size)})"
+    return f"sfgen: {on_one_line(delay.what)}{size}"

@@ -10,6 +10,8 @@ from typing import Final, TextIO
 from sfgen import arguments
 from sfgen.ban.entries import check_word, unstar
 from sfgen.errors import InputError, NothingBanned
+from sfgen.printable import shown_name
+from sfgen.whole_file import read_file, read_stream
 
 _SEPARATORS: Final = ",，、"
 
@@ -66,7 +68,7 @@ def read_words(
         word = _COMMENT.split(line, maxsplit=1)[0].strip()
         if warn is not None:
             for doubt in _doubts(word or line.strip()):
-                warn(f"{name}, line {number}: {doubt}")
+                warn(f"{shown_name(name)}, line {number}: {doubt}")
         if not word:
             continue
         word = word.replace(r"\#", "#")
@@ -111,7 +113,7 @@ def _read(source: str | Path | TextIO, title: str | None) -> tuple[str, str]:
     if isinstance(source, (str, Path)):
         name = title or str(source)
         try:
-            data = Path(source).read_bytes()
+            data = read_file(source, name)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"cannot read the banned words in {name}: {reason}", hint="Check the path.") from None
@@ -121,7 +123,7 @@ def _read(source: str | Path | TextIO, title: str | None) -> tuple[str, str]:
         buffer = getattr(source, "buffer", None)  # a stream that was opened as another encoding is read as UTF-8 too
         if buffer is None:
             return name, source.read().removeprefix("\ufeff")
-        data = buffer.read()
+        data = read_stream(buffer, name)
     try:
         return name, data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -19,9 +19,13 @@ from sfgen.jobs.csv_table import CsvTable
 from sfgen.jobs.endings import is_csv, is_gzip
 from sfgen.jobs.prompt_record import PromptRecord, is_writable, record_of
 from sfgen.parameter_text import ParameterText
+from sfgen.whole_file import LONGEST_TEXT
 
-LONGEST_LINE = 16 * 2**20
+LONGEST_LINE = LONGEST_TEXT
 """Bytes; a line that is longer is no record."""
+
+MOST_SKIPPED = 16 * LONGEST_LINE
+"""Bytes of a line that is too long in which its end is looked for. It may have none: what was compressed to do harm."""
 
 
 class PromptSource(Protocol):
@@ -151,14 +155,27 @@ class PromptFile:
         return self._stream.isatty()
 
     def _lines(self) -> Iterator[bytes | None]:
-        """The lines; ``None`` for one that is too long."""
+        """The lines; ``None`` for one that is too long.
+
+        Raises:
+            InputError: They cannot be read, or one has no end.
+        """
+        number = 0
         with self._told():
             while line := self._stream.readline(LONGEST_LINE + 1):
+                number += 1
                 is_whole = line.endswith(b"\n") or len(line) <= LONGEST_LINE
                 yield line if is_whole else None
+                skipped = 0
                 while not is_whole:
                     line = self._stream.readline(LONGEST_LINE)
                     is_whole = not line or line.endswith(b"\n")
+                    skipped += len(line)
+                    if skipped > MOST_SKIPPED:
+                        raise InputError(
+                            f"{self.name}, line {number} does not end: it is longer than {MOST_SKIPPED:,} bytes",
+                            hint="Is it a file of prompts?",
+                        )
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

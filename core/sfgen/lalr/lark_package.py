@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfgen.errors import GrammarError
+from sfgen.errors import GrammarError, InputError
 from sfgen.lalr.lark_errors import PATTERN_HINT, definition_of, explained, position_of, undefined_hint
 from sfgen.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
+from sfgen.whole_file import read_file
 
 EXTENSION = ".lark"
 """What the names of imported files end with."""
@@ -163,18 +164,20 @@ class Importer:
         """Read a file; ``None`` where there is none.
 
         Raises:
-            GrammarError: It is not UTF-8.
+            GrammarError: It is not UTF-8, or too long.
         """
         if self._files is not None:
             return self._files.get(name)
         if self._directory is None:
             return None
         try:
-            return (self._directory / name).read_text(encoding="utf-8")
+            return read_file(self._directory / name).decode("utf-8")
         except OSError:
             return None
         except UnicodeDecodeError:
             raise GrammarError(f"the file {name} that it imports is not UTF-8", self._text) from None
+        except InputError:
+            raise GrammarError(f"the file {name} that it imports is too long", self._text) from None
 
 
 def _parser(text: str, start: str, importer: Importer) -> Any:

@@ -20,6 +20,7 @@ from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.read import is_file_name
 from sfgen.template.parts import Constraint
 from sfgen.template.syntax import Hole, items_of
+from sfgen.whole_file import read_file
 
 _GRAMMAR_FILES = (".gbnf", ".lark")
 
@@ -115,7 +116,7 @@ class Holes:
 
     def _content(self, path: str) -> str:
         try:
-            return Path(path).read_text(encoding="utf-8-sig")
+            return read_file(path).decode("utf-8-sig")
         except (OSError, ValueError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or "it is not UTF-8"
             raise InputError(f"cannot read the grammar {path}: {reason}") from None

@@ -8,6 +8,10 @@ from typing import Any
 
 from sfgen.caret import caret_lines
 from sfgen.errors import VocabularyError
+from sfgen.whole_file import read_file
+
+MAX_BYTES = 64 * 2**20
+"""Bytes of a vocabulary; the largest of published ones have 8 million."""
 
 _LARGEST_ID = 2**24 - 1  # a slip such as 99999999999 must not fill the memory with gaps
 _SHAPE = 'a vocabulary file holds ["token", "token", …] or {"token": id, …}'
@@ -39,7 +43,7 @@ def read_json_file(path: Path) -> list[bytes | None]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_file(path, most=MAX_BYTES, error=VocabularyError).decode("utf-8-sig")
     except OSError as error:
         reason = error.strerror or str(error)
         raise VocabularyError(f"the vocabulary file {path} cannot be read: {reason}") from error

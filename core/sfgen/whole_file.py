@@ -1,0 +1,49 @@
+"""Read a text whole: no more bytes of it than a text of its kind may have. A device or a pipe may have no end."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Protocol
+
+from sfgen.errors import InputError, SfgenError
+from sfgen.printable import shown_name
+
+LONGEST_TEXT = 16 * 2**20
+"""Bytes of a prompt, and of all that is no larger: words, patterns, grammars, conversations."""
+
+
+class Readable(Protocol):
+    """An open binary file."""
+
+    def read(self, size: int, /) -> bytes:
+        """Read at most so many bytes."""
+
+
+def read_file(
+    path: str | PathLike[str], name: str = "", *, most: int = LONGEST_TEXT, error: type[SfgenError] = InputError
+) -> bytes:
+    """Read a file whole.
+
+    Args:
+        path: The file.
+        name: What the error calls it; its path, if empty.
+        most: Bytes that it may have.
+        error: Of a file that has more.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: No file can have this name.
+        SfgenError: It is too long.
+    """
+    with open(path, "rb") as stream:
+        return read_stream(stream, name or shown_name(path), most=most, error=error)
+
+
+def read_stream(
+    stream: Readable, name: str, *, most: int = LONGEST_TEXT, error: type[SfgenError] = InputError
+) -> bytes:
+    """Read an open file to its end; the rest as for ``read_file``."""
+    data = stream.read(most + 1)
+    if len(data) > most:
+        raise error(f"{name} is longer than {most:,} bytes", hint="Give a part of it.")
+    return data
