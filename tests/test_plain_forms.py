@@ -90,7 +90,6 @@ def test_what_is_no_row_of_token_ids_is_no_prompt(model: Any, prompt: Any) -> No
         ({"index": 7}, "index must be an index, a Dfa or a pattern", ""),
         ({"index": "("}, "pattern: ", ""),
         ({"banned": 7}, "banned words must be a text or a list of texts, not 7", ""),
-        ({"banned": []}, "there is no banned word", ""),
         ({"banned": b"talk"}, "banned words must be a text or a list of texts, not b'talk'", ".decode()"),
         ({"fast_forward": "no"}, "fast_forward must be True or False, not 'no'", ""),
         ({"strategy": "masc"}, "strategy is 'masc'", "'mask'"),

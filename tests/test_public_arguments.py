@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import math
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,15 @@ def called(call: Call, receiver: Any, arguments: dict[str, Any]) -> Any:
     """What comes out, to the end if it comes piece by piece."""
     given = [] if call.owner is None else [receiver]
     result = call.target(*given, **arguments)
+    if isinstance(result, Coroutine):
+        return asyncio.run(result)
+    if isinstance(result, AsyncIterator):
+        return asyncio.run(_listed(result))
     return list(result) if isinstance(result, Iterator) else result
+
+
+async def _listed(items: AsyncIterator[Any]) -> list[Any]:
+    return [item async for item in items]
 
 
 def receiver_of(call: Call) -> Any:

@@ -12,6 +12,28 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from sfgen import (  # noqa: F401
+        automata,
+        ban,
+        decoding,
+        delays,
+        errors,
+        grammar,
+        index,
+        integrations,
+        jobs,
+        lalr,
+        language,
+        models,
+        protocols,
+        reference,
+        regex,
+        schema,
+        scoring,
+        template,
+        trace,
+        vocabulary,
+    )
     from sfgen.automata import Dfa
     from sfgen.ban import BannedWords
     from sfgen.decoding import (
@@ -25,6 +47,8 @@ if TYPE_CHECKING:
         TextReleased,
         ThoughtReleased,
         TokenChosen,
+        agenerate,
+        astream,
         generate,
         stream,
     )
@@ -67,6 +91,8 @@ _HOME = {
     "ThoughtReleased": "sfgen.decoding",
     "TokenChosen": "sfgen.decoding",
     "Vocabulary": "sfgen.vocabulary",
+    "agenerate": "sfgen.decoding",
+    "astream": "sfgen.decoding",
     "from_transformers": "sfgen.models.from_transformers",
     "generate": "sfgen.decoding",
     "job_records": "sfgen.jobs",
@@ -102,6 +128,8 @@ __all__ = [
     "ThoughtReleased",
     "TokenChosen",
     "Vocabulary",
+    "agenerate",
+    "astream",
     "from_transformers",
     "generate",
     "job_records",
@@ -115,7 +143,34 @@ __all__ = [
 ]
 
 
+_PACKAGES = {
+    "automata",
+    "ban",
+    "decoding",
+    "delays",
+    "errors",
+    "grammar",
+    "index",
+    "integrations",
+    "jobs",
+    "lalr",
+    "language",
+    "models",
+    "protocols",
+    "reference",
+    "regex",
+    "schema",
+    "scoring",
+    "template",
+    "trace",
+    "vocabulary",
+}
+"""What the names above do not say: ``sfgen.protocols.Guide``."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _PACKAGES:
+        return import_module(f"sfgen.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'sfgen' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

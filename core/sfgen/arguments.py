@@ -6,17 +6,22 @@ each token: what is asked per token looks at its argument in place, and comes he
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from sfgen.errors import SfgenError, UsageError
+from sfgen.errors import SfgenError, UnknownParameter, UsageError
 
 Kind = TypeVar("Kind")
+Parameters = ParamSpec("Parameters")
+Made = TypeVar("Made")
 
 _SHOWN = 60  # characters of a value in a message
 
@@ -339,6 +344,85 @@ def given(name: str, value: object, wanted: str, *members: str, hint: str = "") 
     """
     if isinstance(value, type) or not all(hasattr(value, member) for member in members):
         raise refusal(name, wanted, value, hint=hint or f"It has {', '.join(members)}.")
+
+
+_CALLED_ELSEWHERE = {
+    "bad_words": "banned",
+    "banned_words": "banned",
+    "do_sample": "temperature",
+    "json_schema": "schema",
+    "max_length": "max_tokens",
+    "max_new_tokens": "max_tokens",
+    "output_type": "schema",
+    "pattern": "regex",
+    "response_format": "schema",
+    "response_model": "schema",
+    "stop_sequences": "stop",
+    "stop_strings": "stop",
+}
+"""Parameters by the names that other packages give them."""
+
+
+def check_names(
+    function: str, given: Iterable[str], known: Iterable[str], elsewhere: Mapping[str, str] | None = None
+) -> None:
+    """Refuse keywords that no parameter has.
+
+    Args:
+        function: The name of the function or class that was called.
+        given: The keywords of the call.
+        known: The names of the parameters.
+        elsewhere: What to do instead, for keywords that belong to something else.
+
+    Raises:
+        UnknownParameter: A keyword is none of them.
+
+    >>> check_names("generate", ["temprature"], ["temperature", "seed"])
+    Traceback (most recent call last):
+    sfgen.errors.UnknownParameter: generate has no parameter temprature
+    Did you mean temperature? The parameters: temperature, seed.
+    """
+    names = tuple(known)
+    for name in given:
+        if name not in names:
+            usual = _CALLED_ELSEWHERE.get(name, "")
+            near = [usual] if usual in names else get_close_matches(name, names, 1)
+            meant = f"Did you mean {near[0]}? " if near else ""
+            hint = (elsewhere or {}).get(name, f"{meant}The parameters: {', '.join(names)}.")
+            raise UnknownParameter(f"{function} has no parameter {name}", hint=hint)
+
+
+def with_known_names(
+    function: Callable[Parameters, Made], elsewhere: Mapping[str, str] | None = None
+) -> Callable[Parameters, Made]:
+    """Let a function refuse unknown keywords as ``check_names`` does.
+
+    Args:
+        function: The function, or the constructor of a class.
+        elsewhere: As of ``check_names``.
+
+    >>> with_known_names(refusal)("stop", wantd="a text")
+    Traceback (most recent call last):
+    sfgen.errors.UnknownParameter: refusal has no parameter wantd
+    Did you mean wanted? The parameters: name, wanted, value, hint, error.
+    """
+    called = function.__qualname__.removesuffix(".__init__")
+    listed = inspect.signature(function).parameters.values()
+    known = [each.name for each in listed if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    known = [name for name in known if name not in ("self", "cls")]
+
+    @functools.wraps(function)
+    def checked(*args: Parameters.args, **named: Parameters.kwargs) -> Made:
+        check_names(called, named, known, elsewhere)
+        return function(*args, **named)
+
+    return checked
+
+
+def class_with_known_names(kind: type[Kind], elsewhere: Mapping[str, str] | None = None) -> type[Kind]:
+    """Let a dataclass, whose constructor is generated, refuse unknown keywords as ``check_names`` does."""
+    kind.__init__ = with_known_names(kind.__init__, elsewhere)  # type: ignore[method-assign]
+    return kind
 
 
 _TEXT_HINT = "Give texts as str."

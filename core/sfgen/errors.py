@@ -4,6 +4,7 @@
 
     SfgenError
     ├── UsageError            options or arguments that have no meaning together (exit code 2)
+    │   └── UnknownParameter  a keyword that no parameter has: a TypeError, too
     ├── PatternError          a pattern that cannot be read: carries the pattern and the position
     │   └── PatternTooLarge   a pattern whose automaton passes a limit
     ├── SchemaError           a schema that cannot be read or kept: carries the place, a JSON pointer
@@ -81,6 +82,13 @@ class UsageError(SfgenError):
     """Arguments that have no meaning, alone or together."""
 
     exit_code = 2
+
+
+class UnknownParameter(UsageError, TypeError):
+    """A keyword that is the name of no parameter.
+
+    It is a ``TypeError`` as well, which Python itself raises for one.
+    """
 
 
 class PatternError(SfgenError):

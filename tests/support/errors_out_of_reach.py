@@ -11,6 +11,10 @@ _ASKED_RIGHT = "a run asks for nothing but what was allowed"
 
 # (end of the file's path, a piece of what is said, why)
 OUT_OF_REACH: list[tuple[str, str, str]] = [
+    ("sfgen/arguments.py", "has no parameter", _LIBRARY),
+    ("decoding/by_config.py", "arguments by position", _LIBRARY),
+    ("decoding/plain_forms.py", "cannot be used together", _LIBRARY),
+    ("decoding/plain_forms.py", "path", _LIBRARY),
     ("decoding/allowed.py", "when needs a constraint", _REFUSED),
     ("index/thought.py", "is not allowed here", _ASKED_RIGHT),
     ("index/thought.py", "the text cannot go on", _ASKED_RIGHT),

@@ -86,6 +86,15 @@ def test_a_tokenizer_alone_has_its_own_end_token_and_size(directory: Callable[..
     assert Vocabulary.from_pretrained(directory("llama3")) == small("llama3").vocabulary
 
 
+def test_a_loaded_tokenizer_is_taken_as_it_is(directory: Callable[..., Path], small: Small) -> None:
+    loaded, vocabulary = load_tokenizer(directory("llama3")), small("llama3").vocabulary
+    assert Vocabulary.from_pretrained(loaded) == vocabulary
+    bare = Vocabulary.from_pretrained(loaded.backend_tokenizer)
+    assert (bare.tokens, bare.end_token_ids) == (vocabulary.tokens, ())
+    with pytest.raises(VocabularyError, match="name_or_path must be a name or a path"):
+        Vocabulary.from_pretrained(3)
+
+
 def test_the_end_tokens_and_rows_of_the_model_beside_it_count(directory: Callable[..., Path], small: Small) -> None:
     copy, plain = directory("llama3"), small("llama3").vocabulary
     ends = [small("llama3").id_of(name) for name in ("<|end_of_text|>", "<|eot_id|>")]

@@ -42,6 +42,7 @@ class Dfa:
         byte_classes: Class of each byte, uint8, shape [256].
         accepting: Whether the text may end in each state, shape [states].
         pattern: The pattern it was made from, for messages and files; ``None`` if there is none.
+        choices: The texts it was made from, for records; ``None`` if there are none.
 
     >>> dfa = Dfa.from_regex("[0-9]{4}-[0-9]{2}")
     >>> dfa.accepts("2026-11"), dfa.accepts("2026-1"), len(dfa)
@@ -52,6 +53,7 @@ class Dfa:
     byte_classes: NDArray[np.uint8]
     accepting: NDArray[np.bool_]
     pattern: str | None = None
+    choices: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_arrays(self)
@@ -60,9 +62,11 @@ class Dfa:
             array = np.ascontiguousarray(getattr(self, name), dtype=kind).view()
             array.setflags(write=False)
             object.__setattr__(self, name, array)
+        if self.choices is not None:
+            object.__setattr__(self, "choices", arguments.texts("choices", self.choices))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Dfa, (self.transitions, self.byte_classes, self.accepting, self.pattern)  # read-only again
+        return Dfa, (self.transitions, self.byte_classes, self.accepting, self.pattern, self.choices)  # read-only again
 
     @classmethod
     def from_regex(cls, pattern: str) -> Dfa:
@@ -103,7 +107,8 @@ class Dfa:
         >>> [dfa.walk(text) for text in (b"h", b"ho", b"hot", b"c")]
         [1, 2, 3, 4]
         """
-        return cls(*compile_choices(choices))
+        listed = () if isinstance(choices, str) else arguments.texts("choices", choices)
+        return cls(*compile_choices(listed), choices=listed)
 
     @classmethod
     def from_fsm(cls, fsm: FSM) -> Dfa:

@@ -53,6 +53,7 @@ class BannedWords:
     (Match(word='talk', start=0, end=4), None)
     """
 
+    @arguments.with_known_names
     def __init__(
         self,
         words: Iterable[str] = (),

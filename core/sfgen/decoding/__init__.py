@@ -5,10 +5,11 @@ along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``
 ``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
 ``top_logprobs`` what the model found likely; ``token_logprobs`` how likely each token was; ``verify`` the last look at
 the text; ``config`` the parameters of a generation, ``prepare`` makes the loop of them, ``healing`` the seam
-between prompt and text, ``exact`` has the loop that draws whole texts; ``generation`` runs one for one text, ``batch``
-several in lock-step.
+between prompt and text, ``exact`` has the loop that draws whole texts; ``generation`` runs one for one text,
+``asynchronous`` does so in a thread, ``batch`` runs several in lock-step.
 """
 
+from sfgen.decoding.asynchronous import agenerate, astream
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.events import (
@@ -58,6 +59,8 @@ __all__ = [
     "TokenChosen",
     "TokenLogprob",
     "Watch",
+    "agenerate",
+    "astream",
     "batch_of",
     "drive_batch",
     "generate",

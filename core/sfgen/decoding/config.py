@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Iterable, Mapping
+from dataclasses import InitVar, dataclass, fields
+from os import PathLike
+from typing import TYPE_CHECKING, Any, get_args
 
 from sfgen import arguments
 from sfgen.decoding.exact.prefixes import MAX_PASSES
 from sfgen.decoding.exact.scores import MAX_MEMORY
-from sfgen.decoding.plain_forms import banned_of, check_index, has_temperatures
+from sfgen.decoding.plain_forms import READ_BY_NAME, banned_of, has_temperatures, index_from, sampler_from
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, AnyStrategyName
@@ -19,23 +20,47 @@ from sfgen.protocols import Constraint, GuideSource
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
+    from sfgen.language.grammar import Grammar
+    from sfgen.schema.json_schema import JsonSchema
+    from sfgen.template.template import Template
+
+CONSTRAINTS = ("index", "constraint", *READ_BY_NAME)
+"""The parameters that say what the text must match, of which one is given."""
 
 
+@arguments.class_with_known_names
 @dataclass(frozen=True, kw_only=True)
 class GenerationConfig:
     """The parameters of a generation.
 
     ``generate``, ``stream``, jobs, records and traces all read this one description. Plain forms are read once: a list
-    of words becomes ``BannedWords``, one stop string the list of it. Configurations of equal parameters are equal, and
-    one can be pickled if what it holds can be.
+    of words becomes ``BannedWords``, one stop string the list of it, ``schema`` and its like the ``index``,
+    ``temperature`` and its like a part of the ``sampler``, where they are to be read then. Configurations of equal
+    parameters are equal, and one can be pickled if what it holds can be.
 
     Args:
         index: What the text must match: an ``Index``, or another source of guides (``sfgen.index.Chain``, an engine of
             ``sfgen.reference``), or a constraint (a pattern, a ``Dfa``, a ``JsonSchema``, a ``Grammar``), which becomes
-            an ``Index`` over the model's vocabulary; free text without.
+            an ``Index`` over the model's vocabulary; free text without. Of it and the next six one can be given.
+        constraint: The same by another name.
+        regex: A pattern of Python's ``re`` that the whole text must match.
+        choices: Texts of which the text must be one.
+        schema: What the text must be the JSON of: what ``JsonSchema`` takes (a dict, a type that pydantic reads, JSON,
+            the short form ``"name, age int"``, a path), or a ``JsonSchema``.
+        grammar: A grammar of Lark or GBNF as text, its file as a ``Path``, or a ``Grammar``.
+        template: Literal text with holes, its file as a ``Path``, or a ``Template``.
         banned: Words that the text must not contain, read by itself and read after the prompt: a ``BannedWords``, or a
-            list of words.
-        sampler: How tokens are chosen; greedy without.
+            list of words; an empty list bans nothing.
+        sampler: How tokens are chosen; greedy without. The next ones stand before what it says.
+        temperature: As of ``Sampler``: 0 is greedy. Default: 0; 1 where one of the next four is given, and no sampler.
+        seed: As of ``Sampler``.
+        top_k: As of ``Sampler``.
+        top_p: As of ``Sampler``.
+        min_p: As of ``Sampler``.
+        logit_bias: As of ``Sampler``.
+        frequency_penalty: As of ``Sampler``.
+        presence_penalty: As of ``Sampler``.
+        repetition_penalty: As of ``Sampler``.
         stop: The text ends before the first of these that would be in it, or before this one text; see
             ``sfgen.decoding.stops``. Not with an index.
         max_tokens: The most tokens to generate, without the end token and those that write only the healed end of the
@@ -74,16 +99,34 @@ class GenerationConfig:
 
     Raises:
         UsageError: An argument of another kind, or out of its range; a stop string is empty, there are stop strings
-            beside an index, or no strategy has that name.
-        SfgenError: As ``BannedWords`` for a list of words.
+            beside an index, two constraints, or no strategy has that name.
+        UnknownParameter: A keyword is none of these; the message names those that there are.
+        SfgenError: As ``BannedWords`` for a list of words, and as what reads a schema, a grammar or a template.
 
     >>> GenerationConfig(stop=".", max_tokens=9).stop
     ('.',)
+    >>> GenerationConfig(regex="[0-9]+", top_k=5, seed=7).sampler == Sampler(1.0, seed=7, top_k=5)
+    True
     """
 
     index: GuideSource | Constraint | str | None = None
+    constraint: InitVar[GuideSource | Constraint | str | None] = None
+    regex: InitVar[str | None] = None
+    choices: InitVar[Iterable[str] | None] = None
+    schema: InitVar[JsonSchema | Mapping[str, Any] | bool | str | PathLike[str] | type[Any] | Any | None] = None
+    grammar: InitVar[Grammar | str | PathLike[str] | None] = None
+    template: InitVar[Template | str | PathLike[str] | None] = None
     banned: BannedWords | Iterable[str] | None = None
     sampler: Sampler | None = None
+    temperature: InitVar[float | None] = None
+    seed: InitVar[int | None] = None
+    top_k: InitVar[int | None] = None
+    top_p: InitVar[float | None] = None
+    min_p: InitVar[float | None] = None
+    logit_bias: InitVar[Mapping[int, float] | None] = None
+    frequency_penalty: InitVar[float | None] = None
+    presence_penalty: InitVar[float | None] = None
+    repetition_penalty: InitVar[float | None] = None
     stop: str | Iterable[str] = ()
     max_tokens: int = 256
     after: str | None = None
@@ -100,15 +143,16 @@ class GenerationConfig:
     observe: bool = False
     logprobs: bool = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, *plain: Any) -> None:
         def keep(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        check_index(self.index)
+        named = dict(zip(PLAIN_FORMS, plain, strict=True))
+        constraints = {name: named.pop(name) for name in CONSTRAINTS if name in named}
+        keep("index", index_from({"index": self.index, **constraints}))
+        keep("sampler", sampler_from(self.sampler, named))
         keep("banned", banned_of(self.banned))
         keep("stop", arguments.texts("stop", self.stop))
-        if self.sampler is not None:
-            arguments.instance("sampler", self.sampler, Sampler)
         arguments.one_of("strategy", self.strategy, get_args(AnyStrategyName))
         keep("max_block", arguments.whole_number("max_block", self.max_block, least=1))
         keep("max_passes", arguments.whole_number("max_passes", self.max_passes, least=1))
@@ -162,3 +206,17 @@ class GenerationConfig:
                 ),
                 hint=ParameterText(f"Leave {name} out, or take another strategy.", "after", "when"),
             )
+
+
+def _plain_forms() -> tuple[str, ...]:
+    """The parameters that are no fields, in order; their annotations become those of what is given."""
+    annotations: dict[str, str] = GenerationConfig.__init__.__annotations__
+    kept = {field.name for field in fields(GenerationConfig)}
+    names = tuple(name for name in annotations if name not in kept and name != "return")
+    for name in names:
+        annotations[name] = annotations[name].removeprefix("InitVar[").removesuffix("]")
+    return names
+
+
+PLAIN_FORMS = _plain_forms()
+"""The parameters of ``GenerationConfig`` that are plain forms of ``index`` and of the fields of ``sampler``."""

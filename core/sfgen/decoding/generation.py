@@ -19,12 +19,51 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
     """Generate one text, event by event.
 
     Args:
-        model: Anything with ``vocabulary``, ``encode(text)`` and ``session()``. If it has a ``context_length``, that
-            bounds the prompt and ``max_tokens``. Or the name of one, which ``load_model`` loads at each call anew.
+        model: What ``load_model`` returns, or anything with ``vocabulary``, ``encode(text)`` and ``session()``; a
+            ``context_length`` of it bounds the prompt and ``max_tokens``. Or the name of one, which is loaded at each
+            call anew: ``"tiny"``, a directory, a hub id.
         prompt: Text, or the ids of its tokens; or the messages of a conversation, ``[{"role": "user", "content":
-            "Hi!"}]``, which the model's own chat template writes.
-        config: How the text is generated. Each field of ``GenerationConfig`` can be given by name instead, or beside
-            it: ``stream(model, prompt, index="[0-9]+", max_tokens=9)``.
+            "Hi!"}]``, which the model's own chat template writes. For several prompts there is ``job_records``.
+        config: The parameters below as one ``GenerationConfig``; those that are given by name stand before it. Its
+            documentation says more of each.
+        index: What the text must match, seen through the model's vocabulary: an ``Index`` or another source of guides;
+            or a constraint (a pattern, a ``Dfa``, ``JsonSchema``, ``Grammar``, ``Template``). Without one of this and
+            the next six the text is free.
+        constraint: The same by another name.
+        regex: A pattern of Python's ``re`` that the whole text must match.
+        choices: Texts of which the text must be one.
+        schema: What the text must be the JSON of: a dict, a type that pydantic reads, JSON, ``"name, age int"``, a
+            path. ``result.value`` is the JSON then, ``result.parsed`` an instance of the type.
+        grammar: A grammar of Lark or GBNF, as text or as the ``Path`` of its file.
+        template: Text with holes, such as ``"{{name: regex [A-Z][a-z]+}} is here."``, or the ``Path`` of its file.
+        banned: Words and phrases that the text must not contain: a list, or a ``BannedWords``.
+        sampler: How tokens are chosen: a ``Sampler``; greedy without. The next ones stand before what it says.
+        temperature: 0 is greedy, which is the default; 1 draws from the model as it is, and is the default where one of
+            the next four is given.
+        seed: The start of the random generator; drawn when absent.
+        top_k: The most tokens to choose from.
+        top_p: The probability that the tokens to choose from must reach, from 0 to 1.
+        min_p: The least probability of a token, as a share of the most likely one's.
+        logit_bias: What is added to the scores of some tokens, by their ids.
+        frequency_penalty: What is taken from the score of a token for each time that the text has it.
+        presence_penalty: What is taken from the score of a token that the text has.
+        repetition_penalty: The divisor of the positive scores of tokens that text or prompt have; 1 leaves them.
+        stop: The text ends before this, or before the first of several; without a constraint only.
+        max_tokens: The most tokens to generate. With a constraint the text is complete nevertheless.
+        after: Free text comes first, a thought, which ends with this; the text begins behind it.
+        after_tokens: The most tokens of the thought.
+        when: The text is free, and from each of these on comes a text of the constraint.
+        strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``. ``"exact"``: the
+            text is drawn as a whole, on condition that all of it is allowed.
+        max_rollbacks: The most rollbacks; after them generation fails.
+        max_block: Under ``resample``, the most tokens that are drawn again as one.
+        max_passes: Under ``exact``, the most prefixes that the model scores.
+        max_memory: Under ``exact``, the bytes that kept scores may take.
+        fast_forward: Whether text that must follow needs no forward pass.
+        heal: Whether the end of the prompt may be written again by longer tokens; ``None``: where it is white space.
+        hold: Whether no text is released before the end, so that a rollback may go back as far as it takes.
+        observe: Whether ``TokenChosen`` events tell what the model found likely.
+        logprobs: Whether ``result.logprobs`` tells of each token how likely it was.
 
     Yields:
         Events; the last is ``Finished`` with the result. The texts of the ``TextReleased`` events, joined, are the
@@ -35,8 +74,9 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
         LimitTooSmall: ``max_tokens``, or what the context leaves, is below what the shortest match needs.
         UsageError: As ``GenerationConfig``; or the index belongs to another vocabulary, or the model has no chat
             template, or not for all roles.
-        SfgenError: As ``load_model``, ``Dfa.from_regex``, ``Index`` and ``BannedWords`` for what is given in a plain
-            form.
+        UnknownParameter: A keyword is none of these.
+        SfgenError: As ``load_model``, ``Dfa.from_regex``, ``JsonSchema``, ``Index`` and ``BannedWords`` for what is
+            given in a plain form.
         BannedWordsError: Every match of the index has a banned word. All of these are raised by the call itself, before
             there is a session.
         DeadEnd: Nothing that is allowed can follow.
@@ -53,16 +93,63 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
 def generate(model: Model, prompt: str | Sequence[int], config: GenerationConfig) -> Result:
     """Generate one text.
 
-    ``hold`` is on: nobody reads the text before its end.
-
     Args:
-        model: As of ``stream``.
-        prompt: As of ``stream``.
-        config: As of ``stream``; its fields can be given by name, too.
+        model: What ``load_model`` returns, or anything with ``vocabulary``, ``encode(text)`` and ``session()``; a
+            ``context_length`` of it bounds the prompt and ``max_tokens``. Or the name of one, which is loaded at each
+            call anew: ``"tiny"``, a directory, a hub id.
+        prompt: Text, or the ids of its tokens; or the messages of a conversation, ``[{"role": "user", "content":
+            "Hi!"}]``, which the model's own chat template writes. For several prompts there is ``job_records``.
+        config: The parameters below as one ``GenerationConfig``; those that are given by name stand before it. Its
+            documentation says more of each.
+        index: What the text must match, seen through the model's vocabulary: an ``Index`` or another source of guides;
+            or a constraint (a pattern, a ``Dfa``, ``JsonSchema``, ``Grammar``, ``Template``). Without one of this and
+            the next six the text is free.
+        constraint: The same by another name.
+        regex: A pattern of Python's ``re`` that the whole text must match.
+        choices: Texts of which the text must be one.
+        schema: What the text must be the JSON of: a dict, a type that pydantic reads, JSON, ``"name, age int"``, a
+            path. ``result.value`` is the JSON then, ``result.parsed`` an instance of the type.
+        grammar: A grammar of Lark or GBNF, as text or as the ``Path`` of its file.
+        template: Text with holes, such as ``"{{name: regex [A-Z][a-z]+}} is here."``, or the ``Path`` of its file.
+        banned: Words and phrases that the text must not contain: a list, or a ``BannedWords``.
+        sampler: How tokens are chosen: a ``Sampler``; greedy without. The next ones stand before what it says.
+        temperature: 0 is greedy, which is the default; 1 draws from the model as it is, and is the default where one of
+            the next four is given.
+        seed: The start of the random generator; drawn when absent.
+        top_k: The most tokens to choose from.
+        top_p: The probability that the tokens to choose from must reach, from 0 to 1.
+        min_p: The least probability of a token, as a share of the most likely one's.
+        logit_bias: What is added to the scores of some tokens, by their ids.
+        frequency_penalty: What is taken from the score of a token for each time that the text has it.
+        presence_penalty: What is taken from the score of a token that the text has.
+        repetition_penalty: The divisor of the positive scores of tokens that text or prompt have; 1 leaves them.
+        stop: The text ends before this, or before the first of several; without a constraint only.
+        max_tokens: The most tokens to generate. With a constraint the text is complete nevertheless.
+        after: Free text comes first, a thought, which ends with this; the text begins behind it.
+        after_tokens: The most tokens of the thought.
+        when: The text is free, and from each of these on comes a text of the constraint.
+        strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``. ``"exact"``: the
+            text is drawn as a whole, on condition that all of it is allowed.
+        max_rollbacks: The most rollbacks; after them generation fails.
+        max_block: Under ``resample``, the most tokens that are drawn again as one.
+        max_passes: Under ``exact``, the most prefixes that the model scores.
+        max_memory: Under ``exact``, the bytes that kept scores may take.
+        fast_forward: Whether text that must follow needs no forward pass.
+        heal: Whether the end of the prompt may be written again by longer tokens; ``None``: where it is white space.
+        hold: Whether no text is released before the end, so that a rollback may go back as far as it takes.
+            It is always on here: nobody reads the text before.
+        observe: Whether ``TokenChosen`` events tell what the model found likely.
+        logprobs: Whether ``result.logprobs`` tells of each token how likely it was.
+
+    Returns:
+        The result: its ``text``, its ``finish_reason``, its ``value`` where it is JSON, and more.
 
     Raises:
-        SfgenError: As ``stream``.
+        SfgenError: As ``stream``, which tells of each.
         InternalError: As ``stream``: a fault of sfgen.
+
+    >>> generate("uniform", regex="[0-9]{3}", seed=7).text
+    '687'
     """
     config = config if config.hold else replace(config, hold=True)
     for event in drive(loop_of(model, prompt, config), model):

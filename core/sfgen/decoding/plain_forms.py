@@ -1,17 +1,30 @@
-"""Plain forms of what a generation takes: a model's name, a pattern, an automaton, a list of words."""
+"""Plain forms of what a generation takes: a model's name, a pattern, a schema, a temperature, a list of words."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sfgen import arguments
+from sfgen.decoding.sampler import Sampler
+from sfgen.errors import InputError, UsageError
 from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, Model
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from sfgen.automata import Dfa
     from sfgen.ban import BannedWords
+    from sfgen.language.grammar import Grammar
+    from sfgen.schema.json_schema import JsonSchema
+    from sfgen.template.template import Template
+
+DRAWING = ("seed", "top_k", "top_p", "min_p")
+"""Fields of a ``Sampler`` that mean something only where tokens are drawn."""
 
 
 def model_of(model: Model | str | Path) -> Model:
@@ -40,20 +53,145 @@ def vocabulary_of(model: Model) -> Vocabulary:
     return arguments.instance("model.vocabulary", model.vocabulary, Vocabulary)
 
 
-def check_index(index: object) -> None:
+def check_index(index: object, name: str = "index") -> None:
     """Refuse what cannot constrain a text.
+
+    Args:
+        index: What was given.
+        name: The name of the parameter.
 
     Raises:
         UsageError: It is not an index, a constraint or a pattern.
     """
     if index is None or isinstance(index, str):
         return
-    hint = (
-        "Of a compiled pattern give its .pattern; a saved index is read with sfgen.Index.load(path, model.vocabulary)."
-    )
-    arguments.given("index", index, "an index, a Dfa or a pattern", "refusal", hint=hint)
+    hint = _what_to_give_for(index)
+    arguments.given(name, index, "an index, a Dfa or a pattern", "refusal", hint=hint)
     if hasattr(index, "vocabulary"):
-        arguments.given("index", index, "an index, a Dfa or a pattern", "guide", hint=hint)
+        arguments.given(name, index, "an index, a Dfa or a pattern", "guide", hint=hint)
+
+
+def _what_to_give_for(index: object) -> str:
+    """What to write instead of something that is no index."""
+    if isinstance(index, re.Pattern):
+        return "Of a compiled pattern give its .pattern."
+    if isinstance(index, PathLike):
+        return "A saved index is read with sfgen.Index.load(path, model.vocabulary)."
+    if isinstance(index, Mapping):
+        return "A JSON Schema is given as schema={…}."
+    if isinstance(index, type) or hasattr(index, "__origin__"):  # list[Person]
+        return f"A type that pydantic reads is given as schema={getattr(index, '__name__', index)!s:.60}."
+    if isinstance(index, list | tuple | set | frozenset):
+        return "Texts of which one is written are given as choices=[…]."
+    return "A pattern is a str; for other constraints there are choices=, schema=, grammar= and template=."
+
+
+def index_from(given: Mapping[str, Any]) -> GuideSource | Constraint | str | None:
+    """Return what is to be the ``index`` of a configuration.
+
+    Args:
+        given: The parameters that can say it, by name: ``index``, ``constraint`` and ``READ_BY_NAME``; ``None`` for
+            those that were not given.
+
+    Raises:
+        UsageError: Two of them are given, or one is of another kind.
+        SfgenError: It cannot be read.
+    """
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} cannot be used together", hint="Leave one of them out.")
+    for name in names:
+        if name in READ_BY_NAME:
+            return READ_BY_NAME[name](given[name])
+        check_index(given[name], name)
+        return cast("GuideSource | Constraint | str", given[name])
+    return None
+
+
+def _pattern(regex: Any) -> str:
+    return arguments.text("regex", regex, hint=_what_to_give_for(regex) if isinstance(regex, re.Pattern) else "")
+
+
+def _choices(choices: Any) -> Dfa:
+    return _dfa_of(arguments.texts("choices", choices))
+
+
+@lru_cache(maxsize=16)
+def _dfa_of(choices: tuple[str, ...]) -> Dfa:
+    """The same automaton each time, so that its index is made once."""
+    from sfgen.automata import Dfa
+
+    return Dfa.from_choices(choices)
+
+
+def _schema(schema: Any) -> JsonSchema:
+    from sfgen.schema.json_schema import JsonSchema
+
+    return schema if isinstance(schema, JsonSchema) else JsonSchema(schema)
+
+
+def _grammar(grammar: Any) -> Grammar:
+    from sfgen.language.grammar import Grammar
+    from sfgen.language.source import GrammarSource
+
+    if isinstance(grammar, Grammar):
+        return grammar
+    if not isinstance(grammar, PathLike):
+        return GrammarSource(arguments.text("grammar", grammar)).grammar()
+    path = arguments.path("grammar", grammar)
+    return GrammarSource(_read(path), origin=fspath(path), directory=path.parent).grammar()
+
+
+def _template(template: Any) -> Template:
+    from sfgen.template.template import Template
+
+    if isinstance(template, Template):
+        return template
+    if not isinstance(template, PathLike):
+        return Template(arguments.text("template", template))
+    path = arguments.path("template", template)
+    return Template(_read(path).removesuffix("\n"), directory=path.parent, origin=fspath(path))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not valid UTF-8: byte {error.start + 1}") from error
+
+
+READ_BY_NAME: Mapping[str, Callable[[Any], Constraint | str]] = {
+    "regex": _pattern,
+    "choices": _choices,
+    "schema": _schema,
+    "grammar": _grammar,
+    "template": _template,
+}
+"""The parameters that each take one kind of constraint in its plain form."""
+
+
+def sampler_from(sampler: Sampler | None, given: Mapping[str, Any]) -> Sampler | None:
+    """Return a sampler with some of its fields given by name.
+
+    Args:
+        sampler: The sampler; ``None``: none is given.
+        given: Fields of it, which stand before its own; ``None`` for those that were not given.
+
+    Raises:
+        UsageError: It is not a sampler, or a value is out of its range.
+    """
+    if sampler is not None:
+        arguments.instance("sampler", sampler, Sampler)
+    named = {name: value for name, value in given.items() if value is not None}
+    if not named:
+        return sampler
+    if sampler is not None:
+        return replace(sampler, **named)
+    if any(name in named for name in DRAWING):
+        named = {"temperature": 1.0, **named}
+    return Sampler(**named)
 
 
 def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabulary) -> GuideSource | None:
@@ -88,10 +226,12 @@ def has_temperatures(index: GuideSource | Constraint | str | None) -> bool:
 def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:
     """Return banned words as they are, or make them from a list.
 
+    ``None`` and an empty list ban nothing.
+
     Raises:
         SfgenError: As ``BannedWords.of``.
     """
-    if banned is None:
+    if banned is None or (isinstance(banned, list | tuple | set | frozenset) and not banned):
         return None
     from sfgen.ban import BannedWords
 

@@ -46,6 +46,7 @@ _BLOCK = 1024
 """More weights than this are looked through in blocks."""
 
 
+@arguments.class_with_known_names
 @dataclass(frozen=True)
 class Sampler:
     """The choice of a token from the scores of the allowed ones.
@@ -69,6 +70,7 @@ class Sampler:
 
     Raises:
         UsageError: A value outside its range; the message names the option.
+        UnknownParameter: A keyword is none of these.
 
     >>> Sampler(temperature=0).start().choose(np.array([0.5, 2.0, 2.0]))
     (1, None)

@@ -73,6 +73,8 @@ class ConstraintFacts:
         if isinstance(constraint, Template):
             return cls(template=constraint, template_name=_template_digest(constraint))
         if isinstance(constraint, Dfa):
+            if constraint.choices is not None:
+                return cls(choices=constraint.choices)
             if constraint.pattern is None:
                 return cls(digest=_automaton_digest(constraint))
             return cls(pattern=constraint.pattern)

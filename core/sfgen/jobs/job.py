@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,13 @@ from sfgen.scoring.prepare import checked_choices
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
 
+_OF_ITS_CONFIG = {
+    name: f"It is a parameter of its configuration: Job(model, GenerationConfig({name}=…))"
+    for name in inspect.signature(GenerationConfig).parameters
+}
 
+
+@partial(arguments.class_with_known_names, elsewhere=_OF_ITS_CONFIG)
 @dataclass(frozen=True)
 class Job:
     """One configuration for many prompts.
@@ -45,6 +52,7 @@ class Job:
     Raises:
         UsageError: An argument of another kind, no sample, a chat that is to be healed, or something beside choices
             that has no meaning there.
+        UnknownParameter: A keyword is none of these.
 
     >>> Job("tiny", GenerationConfig(max_tokens=9), samples=2).model_name
     'tiny'

@@ -257,6 +257,7 @@ class JobRun:
         return kind(f"{self.source.name}, {slot.place}: {error.message}", details=error.details, hint=error.hint)
 
 
+@arguments.with_known_names
 def job_records(
     job: Job, prompts: Iterable[str | Mapping[str, Any]], *, batch_size: int = 1
 ) -> Iterator[dict[str, Any]]:
@@ -286,6 +287,7 @@ def job_records(
     return (outcome.record for outcome in run.write())
 
 
+@arguments.with_known_names
 def run_job(
     job: Job,
     prompts: str | Path | Iterable[str | Mapping[str, Any]],

@@ -16,6 +16,7 @@ from sfgen.vocabulary.pretrained import end_tokens_and_rows, import_transformers
 _TRAINING = "Call model.eval() first: in training mode dropout draws its scores at random."
 
 
+@arguments.with_known_names
 def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None) -> TransformersModel:
     """Use a causal language model that transformers has loaded.
 

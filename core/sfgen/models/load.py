@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sfgen import arguments
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from sfgen.vocabulary import Vocabulary
 
 
+@arguments.with_known_names
 def load_model(
     name: str | Path = "tiny",
     *,
@@ -48,7 +51,6 @@ def load_model(
         VocabularyError: Its tokenizer is missing or not understood.
         UsageError: ``tokenizer`` with a model that has its own, or ``zip:`` without a file.
     """
-    from sfgen import arguments
     from sfgen.errors import ModelError, UsageError
     from sfgen.models.device import check_names
 
@@ -108,7 +110,6 @@ def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = Fals
         VocabularyError: Its tokenizer is missing or not understood.
         UsageError: ``zip:`` without a file.
     """
-    from sfgen import arguments
     from sfgen.errors import ModelError
 
     arguments.path("name", name, error=ModelError)

@@ -103,10 +103,18 @@ def prompt_of(model: Model, prompt: Prompt) -> str | Sequence[int]:
         prompt: Text and token ids are returned as they are.
 
     Raises:
+        UsageError: It is several prompts.
         SfgenError: As ``chat_ids``.
     """
     if is_conversation(prompt):
         return chat_ids(model, cast("Sequence[Message]", prompt))
+    if isinstance(prompt, list | tuple) and isinstance(_first(prompt), str | list | tuple):
+        raise arguments.refusal(
+            "prompt",
+            "one text, token ids or one conversation",
+            prompt,
+            hint="For several prompts: sfgen.job_records(sfgen.Job(model, sfgen.GenerationConfig(…)), prompts)",
+        )
     return cast("str | Sequence[int]", prompt)
 
 

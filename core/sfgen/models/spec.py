@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfgen.protocols import Model
 
 
+@arguments.class_with_known_names
 @dataclass(frozen=True)
 class ModelSpec:
     """A model that is named and not loaded.

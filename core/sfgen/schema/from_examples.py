@@ -61,6 +61,7 @@ _LOOKS = {
 _NAME_FORMATS = ("date", "date-time", "uuid", "ipv4")
 
 
+@arguments.with_known_names
 def schema_of(
     example: object, *more: object, enums: bool = True, formats: bool = True, maps: bool = True
 ) -> dict[str, Any]:

@@ -74,6 +74,7 @@ class JsonSchema:
     []
     """
 
+    @arguments.with_known_names
     def __init__(
         self,
         schema: Mapping[str, Any] | bool | str | PathLike[str] | SchemaDocument | type[Any] | Any,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from sfgen import arguments
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.plain_forms import model_of
 from sfgen.errors import InternalError, SfgenError
@@ -15,6 +16,7 @@ from sfgen.scoring.loop import ScoringLoop
 from sfgen.scoring.prepare import checked_choices, prepare_scoring
 
 
+@arguments.with_known_names
 def score(model: Model | str | Path, prompt: Prompt, choices: Iterable[str]) -> list[ChoiceScore]:
     """Score choices after a prompt by their probabilities as whole texts.
 

@@ -60,6 +60,7 @@ class Template:
     [('name', (0, 3)), ('age', (7, 9))]
     """
 
+    @arguments.with_known_names
     def __init__(self, text: str, *, directory: str | PathLike[str] | None = None, origin: str | None = None) -> None:
         arguments.text("template", text)
         if directory is not None:

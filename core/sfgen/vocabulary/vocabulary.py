@@ -90,16 +90,17 @@ class Vocabulary:
 
     @classmethod
     def from_pretrained(
-        cls, name_or_path: str | Path, *, trust_remote_code: bool = False, offline: bool = False
+        cls, name_or_path: str | Path | Any, *, trust_remote_code: bool = False, offline: bool = False
     ) -> Vocabulary:
-        """Load the vocabulary of a tokenizer, from directory or hub.
+        """Load the vocabulary of a tokenizer, from directory or hub, or of one that is loaded.
 
         Where a model's configuration lies beside the tokenizer, the vocabulary is that of the model: it has all the end
         tokens that the configuration names, and an id for each row of the output layer. What the hub's cache has is
         taken from there. transformers is imported only where a tokenizer cannot be read without it.
 
         Args:
-            name_or_path: A directory with the tokenizer's files, or a hub id such as ``org/model``.
+            name_or_path: A directory with the tokenizer's files, or a hub id such as ``org/model``; or a tokenizer that
+                is loaded already, which ``from_tokenizer`` reads (a ``tokenizers.Tokenizer`` names no end token).
             trust_remote_code: Whether Python code that comes with the tokenizer may run.
             offline: Whether the hub must not be asked, also not for what its cache lacks.
 
@@ -108,9 +109,11 @@ class Vocabulary:
         """
         from sfgen.vocabulary.pretrained import read_pretrained
 
-        arguments.path("name_or_path", name_or_path, error=VocabularyError)
         arguments.flag("trust_remote_code", trust_remote_code)
         arguments.flag("offline", offline)
+        if hasattr(name_or_path, "get_vocab"):
+            return cls.from_tokenizer(name_or_path)
+        arguments.path("name_or_path", name_or_path, error=VocabularyError)
         tokenizer, end_token_ids, size = read_pretrained(
             name_or_path, trust_remote_code=trust_remote_code, offline=offline
         )
