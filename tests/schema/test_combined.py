@@ -24,10 +24,10 @@ from sfgen.models.uniform import UniformModel
 
 @pytest.mark.parametrize("order", ["schema", "any"])
 @tried("many", mostly_assumed_away=True)
-@given(combined_schemas(), st.integers(0, 10**6))
-def test_nothing_invalid_is_written(order: str, schema: Any, seed: int) -> None:
+@given(combined_schemas(), st.integers(0, 10**6), st.booleans())
+def test_nothing_invalid_is_written(order: str, schema: Any, seed: int, infer_types: bool) -> None:
     valid = jsonschema.Draft202012Validator(schema).is_valid
-    constraint = JsonSchema(schema, extra_properties=True, order=order)
+    constraint = JsonSchema(schema, extra_properties=True, order=order, infer_types=infer_types)
     try:
         _ = constraint.network
     except SchemaError as error:
@@ -55,7 +55,7 @@ def test_most_of_what_is_valid_is_written(order: str, share: float) -> None:
     def count(schema: Any) -> None:
         nonlocal written, valid
         is_valid = jsonschema.Draft202012Validator(schema).is_valid
-        constraint = JsonSchema(schema, extra_properties=True, order=order)
+        constraint = JsonSchema(schema, extra_properties=True, order=order, infer_types=False)
         try:
             _ = constraint.network
         except SchemaError:

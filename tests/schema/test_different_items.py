@@ -247,7 +247,7 @@ def test_masks_are_those_of_the_recogniser(name: str) -> None:
             ['[{"a": 1}, {"a": 1}]'],
         ),
         (
-            {"minLength": 1},
+            {"minLength": 1, "minItems": 1},
             ['[[[1], "foo"], [[true], "foo"], {"a": {"b": [1]}}, 100]'],
             ["[[1], [1]]"],
         ),

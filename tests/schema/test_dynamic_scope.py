@@ -75,7 +75,7 @@ def test_dynamic_references_lead_where_the_specification_says(schema: dict[str, 
     oracle, refusal = Evaluation(schema), None
     constraint = None
     try:
-        constraint = JsonSchema(schema)
+        constraint = JsonSchema(schema, infer_types=False)
         _ = constraint.network
     except SchemaError as error:
         refusal = error

@@ -65,6 +65,16 @@ class SchemaOptions:
             "--require-all", help="With --schema: write all properties that it names.", rich_help_panel=CONSTRAINT
         ),
     ] = False
+    infer_types: Annotated[
+        bool | None,
+        typer.Option(
+            "--infer-types/--no-infer-types",
+            help="With --schema: where a schema has no type, and its keywords are all about one type (items and "
+            "minItems about arrays), write values of that type alone. All that is written stays valid. Default: infer.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
 
     def check(self, schema: str | None) -> None:
         """Refuse these options where there is no schema to write by.
@@ -74,6 +84,7 @@ class SchemaOptions:
         """
         if self.given and schema is None:
             name = next(iter(self.given)).replace("_", "-").replace("order", "property-order")
+            name = "no-infer-types" if name == "infer-types" and not self.infer_types else name
             raise UsageError(
                 f"--{name} says how a schema is written, and there is none",
                 hint="Leave it out, or give a schema: --schema, --pydantic, --like or --tools.",
@@ -88,6 +99,7 @@ class SchemaOptions:
             "order": self.property_order,
             "extra_properties": self.extra_properties or None,
             "require_all": self.require_all or None,
+            "infer_types": self.infer_types,
         }
         return {name: value for name, value in every.items() if value is not None}
 

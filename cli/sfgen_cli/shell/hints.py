@@ -21,8 +21,8 @@ _OTHER_NAMES = {
 }
 """What the command line calls otherwise than by the name of the parameter."""
 
-_VALUE = r"""(?:True|('[^'\\]*'|"[^"\\]*")|([A-Z]+))"""
-"""What stands behind a parameter: that it is given, a text as Python writes it, or what stands for one."""
+_VALUE = r"""(?:True|(False)|('[^'\\]*'|"[^"\\]*")|([A-Z]+))"""
+"""What stands behind a parameter: that it is on or off, a text as Python writes it, or what stands for one."""
 
 _SAVES = {
     "index": "sfgen index --save --force",
@@ -77,8 +77,8 @@ def in_options(text: str) -> str:
 
     A text that names none stays as it is.
 
-    >>> in_options(ParameterText("Use dtype='bfloat16', or force=True.", "dtype", "force"))
-    'Use --dtype bfloat16, or --force.'
+    >>> in_options(ParameterText("Use dtype='bfloat16', or force=True, or heal=False.", "dtype", "force", "heal"))
+    'Use --dtype bfloat16, or --force, or --no-heal.'
     """
     if not isinstance(text, ParameterText):
         return text
@@ -87,7 +87,9 @@ def in_options(text: str) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    name, text, placeholder = found.groups()
+    name, is_off, text, placeholder = found.groups()
+    if is_off:
+        return f"--no-{name.replace('_', '-')}"
     option = _OTHER_NAMES.get(name, f"--{name.replace('_', '-')}")
     value = placeholder if text is None else shlex.quote(text[1:-1])
     return option if value is None else f"{option} {value}"

@@ -7,8 +7,8 @@ typed groups, :mod:`~sfgen.schema.outliner` finds the rules, :mod:`~sfgen.schema
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from sfgen.errors import SchemaError
 from sfgen.grammar.network import is_empty
@@ -33,8 +33,10 @@ from sfgen.schema.plain_words import described
 from sfgen.schema.sharing import shared
 from sfgen.schema.strings import StringLimits, is_clean
 from sfgen.schema.value_orders import in_all_orders
-from sfgen.schema.words import meant
+from sfgen.schema.words import TYPE_WORDS, meant
 from sfgen.schema.written_text import write
+
+_MOST_NAMED = 5  # of inferred types that are told one by one
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Compiled:
         parts: What each rule has in it: the tree of the rules, which may lead back.
         pointers: Where in the schema each rule comes from.
         may_be_empty: Whether the whole may be an object without members, as nothing is required.
+        has_inferred: Whether types were inferred.
         watches_banned: Whether banned words could not be taken out of all strings, so that a matcher must watch.
     """
 
@@ -57,6 +60,7 @@ class Compiled:
     parts: Mapping[str, tuple[Part, ...]]
     pointers: Mapping[str, str]
     may_be_empty: bool
+    has_inferred: bool
     watches_banned: bool
 
 
@@ -77,11 +81,22 @@ def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compile
     ('document', '1', True)
     """
     try:
-        return _Compiler(document, options).compiled()
+        return _compiled(document, options)
     except SchemaError as error:
         if error.pointer is None or error.details:
             raise
         raise document.error(error.reason, error.pointer, hint=error.hint, kind=type(error)) from None
+
+
+def _compiled(document: SchemaDocument, options: WritingOptions) -> Compiled:
+    """The rules; with no type inferred where these leave nothing that can be written."""
+    compiler = _Compiler(document, options)
+    try:
+        return compiler.compiled()
+    except SchemaError:
+        if not compiler.inferred:
+            raise
+        return _Compiler(document, replace(options, infer_types=False)).compiled()
 
 
 class _Compiler:
@@ -93,14 +108,18 @@ class _Compiler:
         self._layout = Layout(options)
         self._watches_banned = False
         self._notes: list[str] = []
+        self.inferred: Mapping[str, str] = {}
+        """The types that were inferred, by the pointers of schemas that tell them."""
 
     def compiled(self) -> Compiled:
         """The rules."""
         outliner = Outliner(self._document, self._options, self._layout)
+        self.inferred = outliner.inferred
         start = outliner.all(conjunction(self._document.root, "", self._document.scope), "document")
         outlines = outliner.outlines
         notes = list(self._document.notes)
         notes += map(_unknown_format, outliner.groups.unknown_formats)
+        notes += self._inferred_notes()
         for pointer, words in outliner.left_out.items():
             place = self._document.shown_place(pointer)
             notes.append(f"Some valid values are never written: what is not {words} at {place} cannot be told yet.")
@@ -128,8 +147,20 @@ class _Compiler:
             {name: tuple(outline.parts) for name, outline in outlines.items()},
             {name: outline.pointer for name, outline in outlines.items()},
             may_be_empty,
+            bool(self.inferred),
             self._watches_banned or not outliner.are_names_clean,
         )
+
+    def _inferred_notes(self) -> Iterator[str]:
+        """What people are told of types that were inferred."""
+        if self.inferred:
+            found = [f"{TYPE_WORDS[kind]} at {self._document.shown_place(at)}" for at, kind in self.inferred.items()]
+            more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+            yield ParameterText(
+                f'Without "type", what the keywords are about is written: {", ".join(found[:_MOST_NAMED])}{more}. '
+                "infer_types=False leaves the type open.",
+                "infer_types",
+            )
 
     def _different_items(self, limits: ArrayLimits, outline: Outline, outlines: Outlines, tails: Tails) -> Expression:
         """The texts of an array whose items must differ."""

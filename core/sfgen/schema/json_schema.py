@@ -57,6 +57,8 @@ class JsonSchema:
         spacing: ``"spaced"`` writes ``", "`` and ``": "``, ``"compact"`` no blanks; ``"any"`` leaves them open.
         indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
         require_all: Whether all declared properties are there.
+        infer_types: Whether a schema without ``type`` whose keywords are all about one type, such as ``items`` and
+            ``minItems``, is written as that type alone; see :mod:`sfgen.schema.inferred_types`. A note says where.
         schema_dir: The directory of other documents that it may refer to, by their ``$id`` or by their path; as
             ``"URL=DIRECTORY"`` also by the path behind a URL. They become a part of the schema; nothing is fetched.
             The metaschemas of the drafts can be referred to without.
@@ -84,13 +86,14 @@ class JsonSchema:
         spacing: str = "spaced",
         indent: int | None = None,
         require_all: bool = False,
+        infer_types: bool = True,
         schema_dir: str | PathLike[str] | None = None,
     ) -> None:
         source = pydantic_type(schema) or schema
         if not isinstance(source, Mapping | bool | str | PathLike | SchemaDocument | PydanticType):
             hint = "Of an instance of a class give the class." if hasattr(schema, "__dict__") else ""
             raise arguments.refusal("schema", "a dictionary, a bool, a text, a path or a class", schema, hint=hint)
-        options = WritingOptions(spacing, indent, extra_properties, require_all, order)
+        options = WritingOptions(spacing, indent, extra_properties, require_all, order, infer_types=infer_types)
         document = read_schema(source, schema_dir)
         self._set(document, options, source if isinstance(source, PydanticType) else None)
 
@@ -153,7 +156,7 @@ class JsonSchema:
         """
         with self._lock:
             if self._compiled is None:
-                self._compiled = self._compile()
+                self._compiled = self._compile(self._options)
             return self._compiled
 
     @property
@@ -193,6 +196,7 @@ class JsonSchema:
             "indent": options.indent,
             "extra_properties": options.extra_properties,
             "require_all": options.require_all,
+            "infer_types": options.infer_types,
             "order": options.order,
         }
 
@@ -325,11 +329,20 @@ class JsonSchema:
         """Reads bytes through the network; raises as :attr:`compiled`."""
         with self._lock:
             if self._reader is None:
-                self._reader = Reader(self._network_of(self.compiled))
+                self._reader = Reader(self._any_network())
             return self._reader
 
-    def _compile(self) -> Compiled:
-        options = self._options
+    def _any_network(self) -> Network:
+        """The network; with no type inferred where that leaves nothing that can be written."""
+        try:
+            return self._network_of(self.compiled)
+        except SchemaError:
+            if not self.compiled.has_inferred:
+                raise
+            self._compiled = self._compile(replace(self._options, infer_types=False))
+            return self._network_of(self._compiled)
+
+    def _compile(self, options: WritingOptions) -> Compiled:
         try:
             return compile_schema(self._document, options)
         except SchemaError as error:

@@ -32,6 +32,7 @@ class WritingOptions:
         require_all: Whether all declared properties are there.
         order: ``"schema"`` writes properties in their order in the schema, ``"any"`` leaves it open.
         banned: What no string and no undeclared name may contain.
+        infer_types: Whether a schema without ``type`` whose keywords are all about one type is written as that type.
 
     Raises:
         UsageError: An option is not one of its choices, or two of them have no meaning together.
@@ -43,12 +44,14 @@ class WritingOptions:
     require_all: bool = False
     order: str = "schema"
     banned: BannedWords | None = None
+    infer_types: bool = True
 
     def __post_init__(self) -> None:
         arguments.one_of("order", self.order, ORDERS)
         arguments.one_of("spacing", self.spacing, SPACINGS)
         arguments.flag("extra_properties", self.extra_properties)
         arguments.flag("require_all", self.require_all)
+        arguments.flag("infer_types", self.infer_types)
         if self.indent is None:
             return
         if arguments.whole_number("indent", self.indent, 0) > MAX_INDENT:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from sfgen.ban import scan
@@ -21,6 +22,7 @@ from sfgen.schema.conjunction import ANYTHING, Conjunction, Plain, listed
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import says_nothing
 from sfgen.schema.groups import Group, Groups
+from sfgen.schema.inferred_types import hidden_pointers, inferred_type
 from sfgen.schema.layout import Layout
 from sfgen.schema.literals import Satisfaction, as_integer
 from sfgen.schema.numbers import NumberLimits
@@ -53,6 +55,7 @@ class Outliner:
     """
 
     def __init__(self, document: SchemaDocument, options: WritingOptions, layout: Layout) -> None:
+        self._document = document
         self._options = options
         self._layout = layout
         self._branches = Branches(document, lambda plain: self._valueless.proves(plain))
@@ -68,6 +71,8 @@ class Outliner:
         self.are_names_clean = True
         """Whether no name that is not declared has a banned word."""
         self.outlines: Outlines = {}
+        self.inferred: dict[str, str] = {}
+        """The types that were inferred, by the pointers of schemas that tell them."""
 
     @property
     def left_out(self) -> Mapping[str, str]:
@@ -126,6 +131,7 @@ class Outliner:
         why: Contradiction | None = None
         for plain in self._branches.of(found):
             groups, reason = self.groups.of(plain)
+            groups = self._of_inferred_type(groups, plain)
             names = listed(plain)
             if names is None:
                 contents.update((group, plain) for group in groups if group not in contents)
@@ -154,6 +160,21 @@ class Outliner:
             branch = self._content(content, plain, inner, depth, pointer, around)
             self.outlines[rule].parts.append(Part("", branch, False))
         return rule
+
+    def _of_inferred_type(self, groups: tuple[Group, ...], plain: Plain) -> tuple[Group, ...]:
+        """The groups of the type that a branch is about, where it says none."""
+        if not self._options.infer_types:
+            return groups
+        told = inferred_type(plain, self._hidden, self._document.draft)
+        if told is None:
+            return groups
+        kind, pointer = told
+        self.inferred.setdefault(pointer, kind)
+        return tuple(group for group in groups if group.type == kind)
+
+    @cached_property
+    def _hidden(self) -> frozenset[str]:
+        return hidden_pointers(self._document)
 
     def _has_banned(self, value: Any) -> bool:
         """Whether a string or a name in a value has a banned word."""
