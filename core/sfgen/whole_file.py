@@ -1,7 +1,13 @@
-"""Read a text whole: no more bytes of it than a text of its kind may have. A device or a pipe may have no end."""
+"""Files by their names: a text that is read whole, and whether two names are those of one file.
+
+Of a text no more bytes are read than one of its kind may have: a device or a pipe may have no end.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 from os import PathLike
 from typing import Protocol
 
@@ -47,3 +53,20 @@ def read_stream(
     if len(data) > most:
         raise error(f"{name} is longer than {most:,} bytes", hint="Give a part of it.")
     return data
+
+
+def is_same_file(first: str | PathLike[str] | int, second: str | PathLike[str] | int) -> bool:
+    """Tell whether two names are those of one file, so that writing to one changes the other.
+
+    They may be links, also hard ones. What nothing is kept in, such as a terminal or ``/dev/null``, is nobody's.
+
+    Args:
+        first: A path, or the number of an open file.
+        second: As ``first``.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        one, other = os.stat(first), os.stat(second)
+        return not stat.S_ISCHR(one.st_mode) and (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+    if isinstance(first, int) or isinstance(second, int) or "\0" in f"{first}{second}":
+        return False
+    return os.path.realpath(first) == os.path.realpath(second)  # one is not there yet

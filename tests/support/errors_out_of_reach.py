@@ -123,6 +123,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("jobs/run.py", "workers must be at most", _REFUSED),
     ("jobs/run.py", "workers cannot be sent a model", _LIBRARY),
     ("jobs/run.py", "workers and trace cannot be used", _REFUSED),
+    ("jobs/run.py", "{one} and {other} name the same file", _REFUSED),
     ("jobs/deaths.py", "the process that made it has died", "tests/jobs/test_workers.py kills processes"),
     ("jobs/workers.py", "a process that was to load the model has died", "tests/jobs/test_workers.py starts what ends"),
     ("tiny/model.py", "has no model that is read like", _LIBRARY),

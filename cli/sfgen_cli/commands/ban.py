@@ -12,7 +12,7 @@ from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.batch import ManyOptions
 from sfgen_cli.options.chat import read_messages
 from sfgen_cli.options.generation import GenerationOptions, Prompt
-from sfgen_cli.options.prompts import read_prompt, reader_of_stdin
+from sfgen_cli.options.prompts import read_prompt, reader_of_stdin, refuse_overwriting
 from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.run.generation import run
 from sfgen_cli.run.request import Request
@@ -86,11 +86,12 @@ def ban(
     files = {
         "--words-file": bans.words_file,
         "--input": many.input,
-        "--prompt-file": generation.prompt_file,
-        "--chat-file": generation.chat_file,
+        **generation.files,
     }
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation, instead=instead)
+    written = {"--output": many.output, "--trace": generation.trace}
+    refuse_overwriting({**files, "--model": generation.model_file}, written)
     banned = read_bans(bans, quiet=generation.quiet)
     messages = read_messages(generation)
     assert banned is not None, "there are words or patterns"

@@ -11,7 +11,7 @@ from sfgen_cli.options.chat import read_messages
 from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, NoFastForward, Scores
 from sfgen_cli.options.generation import GenerationOptions, Prompt
 from sfgen_cli.options.grammar import WrittenGrammarOptions
-from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin
+from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin, refuse_overwriting
 from sfgen_cli.options.requested import read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.run.generation import run
@@ -59,12 +59,16 @@ def gen(
         "--grammar": grammar.grammar,
         "--ban-words-file": bans.words_file,
         "--input": many.input,
-        "--prompt-file": generation.prompt_file,
-        "--chat-file": generation.chat_file,
+        **generation.files,
     }
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation)
+    written = {"--output": many.output, "--trace": generation.trace}
+    others = {"--index": index, "--pydantic": given.code_file, "--model": generation.model_file}
+    refuse_overwriting({**files, **others}, written)
     constraint = read_constraint(given, grammar, index_file=index, writing=writing)
+    if any(written.values()):
+        refuse_overwriting({file: file for file in constraint.files_beside}, written)
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     messages = read_messages(generation)

@@ -13,7 +13,7 @@ from sfgen_cli.options.constraint import ConstraintOptions, IndexFile
 from sfgen_cli.options.generation import Quiet
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.index import DEFAULT_FILE, Looks, Vocabularies
-from sfgen_cli.options.prompts import reader_of_stdin
+from sfgen_cli.options.prompts import reader_of_stdin, refuse_overwriting
 from sfgen_cli.options.requested import RequestedConstraint, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.shell import process
@@ -84,8 +84,14 @@ def index(
     A text that one pattern matches and another does not:
         sfgen index --regex '[0-9]+' --against '[0-9]{1,3}' --json | jq -r .only_pattern
     """
-    reader_of_stdin({**given.files, "--grammar": grammar.grammar})
+    files = {**given.files, "--grammar": grammar.grammar}
+    reader_of_stdin(files)
+    if save:
+        others = {"--pydantic": given.code_file, "--vocabulary": vocabularies.vocabulary, "--model": vocabularies.model}
+        refuse_overwriting({**files, **others}, {"FILE": file or DEFAULT_FILE})
     constraint = read_constraint(given, grammar, index_file=index, writing=writing)
+    if save:
+        refuse_overwriting({name: name for name in constraint.files_beside}, {"FILE": file or DEFAULT_FILE})
     if index is not None:
         _refuse_beside_index(file, save=save)
         constraint, file = RequestedConstraint(), index

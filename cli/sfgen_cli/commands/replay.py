@@ -14,6 +14,7 @@ import typer
 from sfgen.errors import UsageError
 from sfgen.printable import on_one_line, shown_name
 from sfgen_cli.options.generation import Quiet
+from sfgen_cli.options.prompts import refuse_overwriting
 from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.keyboard import check_stepping, is_watched
 from sfgen_cli.shell.output import complain, note, write, write_name
@@ -96,6 +97,7 @@ def replay(
     [bold]--quiet[/], the text alone. No model is loaded, and nothing is generated.
     """
     _check(file, slow, svg, html, at, step=step, quiet=quiet)
+    refuse_overwriting({"FILE": file}, {"--svg": svg, "--html": html})
     trace = _read(file)
     name = "stdin" if str(file) == _STDIO else shown_name(file)
     recordings = _chosen(trace, sample, name)

@@ -143,7 +143,6 @@ class ManyOptions:
             return
         self._check_beside_input(prompt, options, instead)
         self._check_resume(options)
-        self._check_files(options.trace)
 
     def _check_without_input(self) -> None:
         given = {
@@ -213,16 +212,6 @@ class ManyOptions:
                 "--resume and --trace cannot be used together: the trace of the run that was cut off would be lost",
                 hint="Leave --trace out.",
             )
-
-    def _check_files(self, trace: Path | None) -> None:
-        named = {"--input": self.input, "--output": self.output, "--trace": trace}
-        seen: dict[Path, str] = {}
-        for name, path in named.items():
-            if path is None or str(path) == STDIN_OR_STDOUT:
-                continue
-            other = seen.setdefault(path.resolve(), name)
-            if other != name and not path.is_char_device():
-                raise UsageError(f"{other} and {name} name the same file", hint="Give another one.")
 
     @property
     def writes_to_stdout(self) -> bool:

@@ -164,3 +164,8 @@ class ConstraintOptions:
             "--tools": self.tools,
             "--template": self.template,
         }
+
+    @property
+    def code_file(self) -> str | None:
+        """The file of the Python class that is the schema, if it is in one."""
+        return None if self.pydantic is None else self.pydantic.rpartition(":")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -416,3 +417,13 @@ class GenerationOptions:
     max_rollbacks: MaxRollbacks = 10_000
     max_passes: MaxPasses = 10_000
     max_memory: MaxMemory = 512_000_000
+
+    @property
+    def files(self) -> dict[str, Path | str | None]:
+        """What is read as a prompt, by the option that names it."""
+        return {"--prompt-file": self.prompt_file, "--chat-file": self.chat_file}
+
+    @property
+    def model_file(self) -> str:
+        """The file of the model, if it is one."""
+        return os.path.expanduser(self.model.removeprefix("zip:"))

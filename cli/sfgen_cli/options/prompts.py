@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sfgen.errors import InputError, UsageError
-from sfgen.whole_file import read_file, read_stream
+from sfgen.whole_file import is_same_file, read_file, read_stream
 from sfgen_cli.shell.output import note
 
 _STDIN = "-"
@@ -42,6 +42,30 @@ def reader_of_stdin(files: Mapping[str, Path | str | None], *, prompt: str | Non
             f"{readers[0]} and {readers[1]} cannot both come from stdin", hint="It is read once: give one as a file."
         )
     return readers[0] if readers else ""
+
+
+def refuse_overwriting(read: Mapping[str, Path | str | None], written: Mapping[str, Path | str | None]) -> None:
+    """Refuse to write over a file that is read, and two things to one file.
+
+    Args:
+        read: What each option reads: a file, ``-`` for stdin, or, as a ``str``, what may be no file.
+        written: The file that each option writes.
+
+    Raises:
+        UsageError: Two of the names are those of one file, also by a link.
+    """
+    seen = {
+        name: 0 if str(file) == _STDIN else file
+        for name, file in read.items()
+        if file is not None and not (isinstance(file, str) and file != _STDIN and not os.path.exists(file))
+    }
+    for name, file in written.items():
+        if file is None or str(file) == _STDIN:
+            continue
+        for other, known in seen.items():
+            if is_same_file(known, file):
+                raise UsageError(f"{other} and {name} name the same file", hint="Give another one.")
+        seen[name] = file
 
 
 def read_prompt(argument: str | None, file: Path | None, *, reader: str = "", quiet: bool = False) -> str:

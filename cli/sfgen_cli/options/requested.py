@@ -140,6 +140,25 @@ class RequestedConstraint:
         """The schema, grammar or template, given or saved; ``None`` without one."""
         return self.read_template or self.json_schema or self.read_grammar
 
+    @property
+    def files_beside(self) -> list[str]:
+        """The files that are read because it names them, and perhaps others that it names.
+
+        Raises:
+            SfgenError: It cannot be read.
+        """
+        found: list[str] = []
+        if self.schema_dir is not None and self.json_schema is not None:
+            found += [source.name for source in self.json_schema.document.files]
+        if self.template is not None:
+            folder = os.path.dirname(self.template.origin or "")
+            holes = [part.hole for part in self.template.holes if part.hole.kind in ("schema", "grammar")]
+            found += [os.path.join(folder, hole.argument) for hole in holes]
+        if self.grammar is not None and self.grammar.file is not None and self.read_grammar is not None:
+            folder = os.path.dirname(self.grammar.file)
+            found += [os.path.join(folder, name) for name in self.read_grammar.to_dict().get("files", ())]
+        return found
+
     def made(self) -> Dfa | JsonSchema | Grammar | Template:
         """Read what the text must match, without tokens."""
         return self.guiding or self.dfa()

@@ -44,7 +44,7 @@ class Command(TyperCommand):
 
     def make_parser(self, ctx: Any) -> Any:
         """Make a parser that keeps the order of what was given."""
-        parser = super().make_parser(ctx)
+        parser: Any = super().make_parser(ctx)
         parse = parser.parse_args
 
         def parse_args(args: list[str]) -> Any:

@@ -28,6 +28,7 @@ from sfgen.jobs.record_format import JsonLines, RecordFormat
 from sfgen.jobs.texts import Outcome, Texts
 from sfgen.jobs.written_as import check_resumable, written_as
 from sfgen.parameter_text import ParameterText
+from sfgen.whole_file import is_same_file
 
 if TYPE_CHECKING:
     from sfgen.jobs.assignment import Assignment
@@ -346,6 +347,7 @@ def run_job(
         raise UsageError(
             "choices and trace cannot be used together: no text is written step by step", hint="Leave one of them out."
         )
+    _check_files(prompts, path, trace)
     with ExitStack() as stack:
         source: PromptSource
         if isinstance(prompts, str | Path):
@@ -368,6 +370,15 @@ def run_job(
         for _ in run.write():
             pass
     return run.summary
+
+
+def _check_files(prompts: object, output: Path, trace: str | Path | None) -> None:
+    """Refuse to write over what is read, or two things to one file."""
+    named = {"prompts": prompts, "output": output, "trace": trace}
+    files = {name: file for name, file in named.items() if isinstance(file, str | Path)}
+    for (one, first), (other, second) in itertools.combinations(files.items(), 2):
+        if is_same_file(first, second):
+            raise UsageError(f"{one} and {other} name the same file", hint="Give another one.")
 
 
 def _checked(job: Job) -> Job:
