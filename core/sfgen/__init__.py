@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from sfgen.schema.from_tools import tools_schema
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.scoring import ChoiceScore, score
+    from sfgen.substring.substring import Substring
     from sfgen.template.template import Template
     from sfgen.trace import read_trace
     from sfgen.vocabulary import Vocabulary
@@ -86,6 +87,7 @@ _HOME = {
     "RolledBack": "sfgen.decoding",
     "Sampler": "sfgen.decoding",
     "SfgenError": "sfgen.errors",
+    "Substring": "sfgen.substring.substring",
     "Template": "sfgen.template.template",
     "TextReleased": "sfgen.decoding",
     "ThoughtReleased": "sfgen.decoding",
@@ -123,6 +125,7 @@ __all__ = [
     "RolledBack",
     "Sampler",
     "SfgenError",
+    "Substring",
     "Template",
     "TextReleased",
     "ThoughtReleased",

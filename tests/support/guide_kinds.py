@@ -13,7 +13,8 @@ from brackets import Brackets
 from guide_conformance import Case
 from hypothesis import assume
 from hypothesis import strategies as st
-from languages import Language, brackets, free_text, grammatical, regular
+from languages import Language, brackets, finite, free_text, grammatical, regular
+from quotations import DOCUMENTS, quotations
 from random_grammars import KNOWN, grammars, letters_of
 
 import sfgen
@@ -271,6 +272,20 @@ def of_lark(draw: Any) -> tuple[Language, Make, bool, bool]:
     return language, make, True, False
 
 
+def of_substring(draw: Any) -> tuple[Language, Make, bool, bool]:
+    document, unit, least, more = draw(st.sampled_from(DOCUMENTS))
+    most = None if more is None else least + more
+    constraint = sfgen.Substring(document, unit, least, most)
+    language = finite(repr(constraint), quotations(document, unit, least, most))
+
+    def make(vocabulary: Vocabulary) -> GuideSource:
+        index = Index(constraint, vocabulary)
+        index.guide()  # raises where nothing can be written
+        return index
+
+    return language, make, True, least <= 1 and most is None
+
+
 def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:
     return TokenNetwork(network_of(grammar), vocabulary)
 
@@ -289,6 +304,7 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "grammar, recogniser": partial(of_grammar, BoundedIndex, False),
     "schema": of_schema,
     "lark": of_lark,
+    "substring": of_substring,
     "template": of_template,
     "template with rules": of_template_with_rules,
     "template with copies": of_template_with_copies,

@@ -103,6 +103,16 @@ def regular(pattern: str, alphabet: str, longest: int, banned: str = "(?!)") -> 
     return Language(f"{pattern!r}" + ("" if banned == "(?!)" else f" without {banned!r}"), symbols, accepts, representative)  # fmt: skip  # noqa: E501
 
 
+def finite(name: str, texts: frozenset[bytes]) -> Language:
+    """The language of some texts that are written out."""
+
+    @cache
+    def endings(text: bytes) -> frozenset[bytes] | None:
+        return frozenset(each[len(text) :] for each in texts if each.startswith(text)) or None
+
+    return Language(name, bytes(sorted(set(b"".join(texts)))), texts.__contains__, endings)
+
+
 def free_text() -> Language:
     return Language("free text", bytes(range(256)), lambda text: True, lambda text: "anything")
 

@@ -1,0 +1,142 @@
+"""A document, with the places at which a quotation may begin and end.
+
+A quotation is some *units* of the document in a row: characters, words or lines. The suffixes of the document that
+begin with a unit are sorted (a sparse suffix array: Manber and Myers 1993), so that all places where a text stands are
+side by side. An array of 4 bytes for each unit takes the place of an automaton, whose table would have two states for
+each byte of the document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen import arguments
+from sfgen.errors import UsageError
+from sfgen.protocols import Int32
+
+Unit: TypeAlias = Literal["character", "word", "line"]
+"""What a quotation is made of."""
+
+UNITS: tuple[Unit, ...] = ("character", "word", "line")
+"""Every unit."""
+
+MAX_BYTES = 1 << 26
+"""The most bytes of a document: one of them takes up to 80 bytes of memory while suffixes are sorted."""
+
+_WHITE_SPACE = np.array([code for code in range(0x3001) if chr(code).isspace()], dtype=np.uint32)
+_LINE_ENDS = np.array([ord("\n"), ord("\r")], dtype=np.uint32)
+_FIRST = 7  # bytes by which suffixes are sorted first: nine bits for each fill a number of 64
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """The quotations of a document; immutable.
+
+    Made by :meth:`of`. Texts of the same bytes are told by the suffixes that begin with them: those at ``order[low :
+    high]``.
+
+    Attributes:
+        data: Its UTF-8, uint8 ``[bytes]``.
+        order: Where quotations may begin, in the order of the suffixes, int32 ``[starts]``.
+        stops: Of each of these the last byte offset at which one may end, int32 ``[starts]``.
+        ends: The byte offsets behind all units, ascending, int32 ``[units]``.
+        counts: How many units end at or before each byte offset, int32 ``[bytes + 1]``.
+        least: The fewest units of a quotation; 0 allows the empty text.
+    """
+
+    data: NDArray[np.uint8]
+    order: Int32
+    stops: Int32
+    ends: Int32
+    counts: Int32
+    least: int
+
+    @classmethod
+    def of(cls, text: str, unit: Unit, least: int, most: int | None) -> Document:
+        """Read a document.
+
+        Raises:
+            UsageError: It has no unit, or fewer than ``least``, is too large, or is not text.
+
+        >>> document = Document.of("to be or", "word", 1, None)
+        >>> document.order.tolist(), document.ends.tolist()
+        ([3, 6, 0], [2, 5, 8])
+        """
+        data = arguments.utf8("text", text)
+        if data is None:
+            raise UsageError("a surrogate code point in the document is not text", hint="Give the text as it was read.")
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"the document has {len(data):,} bytes, and the limit is {MAX_BYTES:,}")
+        starts, ends = _units(text, unit)
+        if len(ends) < max(least, 1):
+            found = f"only {len(ends):,}" if len(ends) else "no"
+            raise UsageError(
+                f"the document has {found} {unit}{'' if len(ends) == 1 else 's'}: nothing can be quoted from it",
+                hint=f"Ask for fewer: least is {least:,}." if len(ends) else "Give a document with text in it.",
+            )
+        content = np.frombuffer(data, dtype=np.uint8)
+        is_end = np.zeros(len(content) + 1, dtype=np.int32)
+        is_end[ends] = 1
+        # A start from which there are too few units to the end of the document is none.
+        unit_of = np.full(len(content), -1, dtype=np.int32)
+        unit_of[starts[: len(starts) - max(least, 1) + 1]] = np.arange(len(starts) - max(least, 1) + 1)
+        order = _sorted_suffixes(content)
+        order = np.ascontiguousarray(order[unit_of[order] >= 0])
+        last = len(ends) if most is None else np.minimum(unit_of[order].astype(np.int64) + most, len(ends))
+        stops = np.broadcast_to(ends[np.maximum(last, 1) - 1], order.shape).astype(np.int32)
+        if most == 0:
+            stops = order.copy()
+        made = cls(content, order, stops, ends, np.cumsum(is_end, dtype=np.int32), least)
+        for array in (made.order, made.stops, made.ends, made.counts):
+            array.setflags(write=False)
+        return made
+
+
+def _units(text: str, unit: Unit) -> tuple[Int32, Int32]:
+    """The byte offsets at which units begin, and those behind them."""
+    codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    sizes = 1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    if unit == "character":
+        return offsets[:-1], offsets[1:]
+    outside = np.concatenate([[True], np.isin(codes, _WHITE_SPACE if unit == "word" else _LINE_ENDS), [True]])
+    starts = np.flatnonzero(outside[:-2] & ~outside[1:-1])
+    lasts = np.flatnonzero(~outside[1:-1] & outside[2:])
+    return offsets[starts], offsets[lasts + 1]
+
+
+def _sorted_suffixes(data: NDArray[np.uint8]) -> Int32:
+    """Sort the suffixes of some bytes: by the first bytes, then by twice as many again and again.
+
+    Suffixes that no other one begins like keep their place; only the others are sorted on (Larsson and Sadakane 2007).
+
+    >>> _sorted_suffixes(np.frombuffer(b"banana", dtype=np.uint8)).tolist()
+    [5, 3, 1, 0, 4, 2]
+    """
+    size = len(data)
+    symbols = np.zeros(size + _FIRST, dtype=np.int64)
+    symbols[:size] = data.astype(np.int64) + 1  # 0 is the end
+    keys = np.zeros(size, dtype=np.int64)
+    for offset in range(_FIRST):
+        keys = keys << 9 | symbols[offset : offset + size]
+    order = np.argsort(keys, kind="stable").astype(np.int32)
+    rank = np.full(size + 1, -1, dtype=np.int64)  # the last is the end's
+    places = np.arange(size)
+    sorted_keys, length = keys[order], _FIRST
+    while places.size:
+        suffixes = order[places]
+        is_first = np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]])
+        rank[suffixes] = np.maximum.accumulate(np.where(is_first, places, 0))
+        is_alone = is_first & np.append(is_first[1:], True)
+        places = places[~is_alone]
+        suffixes = order[places]
+        behind = np.minimum(suffixes.astype(np.int64) + length, size)
+        keys = rank[suffixes] * (size + 1) + rank[behind] + 1
+        again = np.argsort(keys, kind="stable")
+        order[places], sorted_keys = suffixes[again], keys[again]
+        length *= 2
+    return order
