@@ -45,7 +45,7 @@ from sfgen.caret import caret_lines, line_with_caret
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import on_one_line
 
-SavedKind: TypeAlias = Literal["index", "schema", "grammar", "template"]
+SavedKind: TypeAlias = Literal["index", "schema", "grammar", "template", "substring"]
 """What ``Index.save`` and its like write."""
 
 _LONGEST_REASON = 200  # characters of somebody else's message that are shown

@@ -286,6 +286,16 @@ def of_substring(draw: Any) -> tuple[Language, Make, bool, bool]:
     return language, make, True, least <= 1 and most is None
 
 
+def of_template_with_quotation(draw: Any) -> tuple[Language, Make, bool, bool]:
+    text, around = draw(st.sampled_from([("a{{q: substring x}}", "a%s"), ("{{q: substring x}}b{{q}}", "%sb%s")]))
+    document, unit, least, more = draw(st.sampled_from(DOCUMENTS))
+    most = None if more is None else least + more
+    quoted = {each.decode() for each in quotations(document, unit, least, most)}
+    texts = frozenset(around.replace("%s", each).encode() for each in quoted)
+    template = sfgen.Template.of_constraints(text, {"q": sfgen.Substring(document, unit, least, most)})
+    return finite(repr((text, document))[:80], texts), partial(_begun, template), True, False
+
+
 def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:
     return TokenNetwork(network_of(grammar), vocabulary)
 
@@ -308,6 +318,7 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "template": of_template,
     "template with rules": of_template_with_rules,
     "template with copies": of_template_with_copies,
+    "template with quotation": of_template_with_quotation,
 }
 
 

@@ -20,7 +20,7 @@ DOCUMENTS: list[tuple[str, Unit, int, int | None]] = [
 ]
 """A document, its unit, the fewest units, and how many more may be written."""
 
-documents = st.text(st.sampled_from("aab \n\r\0é😀\u2003“\""), min_size=1, max_size=12)
+documents = st.text(st.sampled_from('aab \n\r\0é😀\u2003“"'), min_size=1, max_size=12)
 
 
 def quotations(document: str, unit: Unit, least: int, most: int | None) -> frozenset[bytes]:

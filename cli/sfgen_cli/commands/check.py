@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from sfgen_cli.report.findings import Finding
     from sfgen_cli.report.grammar_check import GrammarMatching
     from sfgen_cli.report.matching import Complaint, Matching
+    from sfgen_cli.report.substring_report import SubstringMatching
     from sfgen_cli.report.template_check import TemplateMatching
     from sfgen_cli.report.validating import Validating
 
-    Comparing: TypeAlias = Matching | Validating | GrammarMatching | TemplateMatching
+    Comparing: TypeAlias = Matching | Validating | GrammarMatching | TemplateMatching | SubstringMatching
 
 _EXAMPLE = "For example: sfgen check --words talk,listen notes.txt, or: sfgen check --regex '[a-z]{3}' --text abc"
 _TROUBLE = 2
@@ -175,6 +176,10 @@ def _matching(constraint: RequestedConstraint, *, quiet: bool) -> Comparing:
             from sfgen_cli.report.template_check import TemplateMatching
 
             return TemplateMatching(constraint.template)
+        if constraint.substring is not None:
+            from sfgen_cli.report.substring_report import SubstringMatching
+
+            return SubstringMatching(constraint.substring)
         if constraint.schema is None:
             from sfgen_cli.report.matching import Matching
 

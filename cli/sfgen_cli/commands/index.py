@@ -115,6 +115,14 @@ def index(
             raise _no_schema()
         run_template(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
         return
+    if shown.substring is not None or (shown.index_file is not None and shown.read_substring is not None):
+        from sfgen_cli.report.substring_report import run_substring
+        from sfgen_cli.report.text_source import IndexRequest
+
+        if looks.form == "schema":
+            raise _no_schema()
+        run_substring(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
+        return
     if shown.schema is not None or (shown.index_file is not None and shown.json_schema is not None):
         from sfgen_cli.report.schema_index import run_schema
         from sfgen_cli.report.text_source import IndexRequest

@@ -99,6 +99,8 @@ class Layout:
             yield Section("grammar", 6, sections.named(scene.grammar, width))
         elif scene.template is not None:
             yield Section("template", 6, sections.named(scene.template, width))
+        elif scene.substring is not None:
+            yield Section("quoted", 6, sections.named(scene.substring, width))
         if scene.is_ban:
             yield Section("banned", 9, sections.banned(moment, width))
         if scene.after is not None:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from sfgen_cli.options.substring import SubstringLeast, SubstringMost, SubstringOf, SubstringUnit
 from sfgen_cli.options.template import Template
 
 CONSTRAINT = "Constraint (one of them, or none)"
@@ -152,6 +153,10 @@ class ConstraintOptions:
     like: Like = None
     tools: Tools = None
     template: Template = None
+    substring_of: SubstringOf = None
+    substring_unit: SubstringUnit = None
+    substring_least: SubstringLeast = None
+    substring_most: SubstringMost = None
 
     @property
     def files(self) -> dict[str, Path | str | None]:
@@ -163,6 +168,7 @@ class ConstraintOptions:
             "--like": self.like,
             "--tools": self.tools,
             "--template": self.template,
+            "--substring-of": self.substring_of,
         }
 
     @property

@@ -15,11 +15,12 @@ from sfgen_cli.options.grammar import GrammarOptions, GrammarText
 from sfgen_cli.options.prompts import read_stdin, read_text
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.options.schema_files import inferred, of_tools
+from sfgen_cli.options.substring import read_substring
 from sfgen_cli.options.template import read_template
 from sfgen_cli.shell.usage import quoted
 
 if TYPE_CHECKING:
-    from sfgen import Dfa, Grammar, Index, JsonSchema, Template, Vocabulary
+    from sfgen import Dfa, Grammar, Index, JsonSchema, Substring, Template, Vocabulary
     from sfgen.protocols import GuideSource
     from sfgen.schema.document import SchemaDocument
     from sfgen.schema.pydantic_type import PydanticType
@@ -45,6 +46,8 @@ class RequestedConstraint:
         grammar: A grammar that is not read yet.
         template: A template.
         template_name: What people call it.
+        substring: A document that the text is quoted from, with the options of how.
+        substring_name: What people call the document.
     """
 
     pattern: str | None = None
@@ -58,9 +61,11 @@ class RequestedConstraint:
     grammar: GrammarText | None = None
     template: Template | None = None
     template_name: str | None = None
+    substring: Substring | None = None
+    substring_name: str | None = None
 
     def __bool__(self) -> bool:
-        given = (self.pattern, self.choices, self.index_file, self.schema, self.grammar, self.template)
+        given = (self.pattern, self.choices, self.index_file, self.schema, self.grammar, self.template, self.substring)
         return any(constraint is not None for constraint in given)
 
     def dfa(self) -> Dfa:
@@ -119,26 +124,43 @@ class RequestedConstraint:
 
         return saved_template(self.index_file)
 
+    @cached_property
+    def read_substring(self) -> Substring | None:
+        """The document that is quoted, given or in a saved file; ``None`` without one.
+
+        Raises:
+            IndexFileError: There is no such saved file, or it is damaged.
+        """
+        if self.substring is not None or self.index_file is None:
+            return self.substring
+        from sfgen.substring.file import saved_substring
+
+        return saved_substring(self.index_file)
+
     @property
     def kind(self) -> str:
         """What it is, in a word."""
         if self.template is not None:
             return "template"
+        if self.substring is not None:
+            return "document"
         if self.grammar is not None:
             return "grammar"
         return "pattern" if self.schema is None else "schema"
 
     @property
     def text_option(self) -> str:
-        """The option that gave the schema, the grammar or the template."""
+        """The option that gave the schema, the grammar, the template or the document."""
         if self.template is not None:
             return "--template"
+        if self.substring is not None:
+            return "--substring-of"
         return self.schema_option if self.grammar is None else "--grammar"
 
     @property
-    def guiding(self) -> JsonSchema | Grammar | Template | None:
-        """The schema, grammar or template, given or saved; ``None`` without one."""
-        return self.read_template or self.json_schema or self.read_grammar
+    def guiding(self) -> JsonSchema | Grammar | Template | Substring | None:
+        """The schema, grammar, template or document, given or saved; ``None`` without one."""
+        return self.read_template or self.json_schema or self.read_grammar or self.read_substring
 
     @property
     def files_beside(self) -> list[str]:
@@ -152,18 +174,19 @@ class RequestedConstraint:
             found += [source.name for source in self.json_schema.document.files]
         if self.template is not None:
             folder = os.path.dirname(self.template.origin or "")
-            holes = [part.hole for part in self.template.holes if part.hole.kind in ("schema", "grammar")]
-            found += [os.path.join(folder, hole.argument) for hole in holes]
+            found += [os.path.join(folder, name) for part in self.template.holes if (name := part.hole.file)]
         if self.grammar is not None and self.grammar.file is not None and self.read_grammar is not None:
             folder = os.path.dirname(self.grammar.file)
             found += [os.path.join(folder, name) for name in self.read_grammar.to_dict().get("files", ())]
         return found
 
-    def made(self) -> Dfa | JsonSchema | Grammar | Template:
+    def made(self) -> Dfa | JsonSchema | Grammar | Template | Substring:
         """Read what the text must match, without tokens."""
         return self.guiding or self.dfa()
 
-    def index(self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | Template | None = None) -> Index | None:
+    def index(
+        self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | Template | Substring | None = None
+    ) -> Index | None:
         """Build or load the index over a vocabulary; ``None`` for free text.
 
         Args:
@@ -193,6 +216,10 @@ class RequestedConstraint:
 
             check(self.index_file, vocabulary)
             return index_of(self.read_template, vocabulary)
+        if self.read_substring is not None:
+            from sfgen.substring.file import load as load_substring
+
+            return index_of(load_substring(self.index_file, vocabulary), vocabulary)
         return Index.load(self.index_file, vocabulary)
 
     def reference_index(self, vocabulary: Vocabulary, engine: ReferenceName) -> GuideSource:
@@ -232,6 +259,7 @@ def read_constraint(
         InputError: A file cannot be read, or a module cannot be imported.
         SchemaError: No schema can be made of the records or the tools.
         TemplateError: A template cannot be read.
+        UsageError: A document has nothing that could be quoted.
     """
     at_most_one(
         {
@@ -246,6 +274,7 @@ def read_constraint(
             "--tools": given.tools,
             "--grammar": grammar.grammar,
             "--template": given.template,
+            "--substring-of": given.substring_of,
         }
     )
     if index_file is not None and looks_like_a_pattern_for_a_file(str(index_file)):
@@ -261,6 +290,7 @@ def read_constraint(
             hint="Leave it out, or give a schema with --schema.",
         )
     template, template_name = (None, None) if given.template is None else read_template(given.template)
+    substring, substring_name = read_substring(given)
     return RequestedConstraint(
         pattern=_pattern(given),
         choices=_choices(given),
@@ -273,6 +303,8 @@ def read_constraint(
         grammar=grammar.text(),
         template=template,
         template_name=template_name,
+        substring=substring,
+        substring_name=substring_name,
     )
 
 

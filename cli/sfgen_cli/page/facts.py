@@ -46,6 +46,7 @@ def _constraint(scene: Scene) -> dict[str, Any] | None:
         ("schema", scene.schema, scene.schema_json),
         ("grammar", scene.grammar, scene.grammar_json),
         ("template", scene.template, scene.template_json),
+        ("substring", scene.substring, None),
     ):
         if name is not None:
             return {"kind": kind, "text": clean(name), "source": _source(kind, source)}

@@ -106,15 +106,15 @@ def state_table(index: DfaIndex, state: int, *, ids: bool) -> None:
     show(facts, table)
 
 
-def show(facts: Mapping[str, str], table: Table, last: str = "") -> None:
-    """Write facts, a table and perhaps a last line to stdout.
+def show(facts: Mapping[str, str], table: Table | None, last: str = "") -> None:
+    """Write facts, perhaps a table and perhaps a last line to stdout.
 
     On a terminal they are as wide as that is. In a pipe lines are as long as they need to be, mostly, and have no
     spaces at their ends.
 
     Args:
         facts: By name, one a line.
-        table: What stands below.
+        table: What stands below; ``None``: nothing.
         last: The last line; empty for none.
     """
     from rich.console import Console
@@ -125,7 +125,8 @@ def show(facts: Mapping[str, str], table: Table, last: str = "") -> None:
     with console.capture() as captured:
         for name, fact in facts.items():
             console.print(Text(f"{name:<12} {fact}"))
-        console.print(table)
+        if table is not None:
+            console.print(table)
         if last:
             console.print(Text(last))
     text = captured.get()

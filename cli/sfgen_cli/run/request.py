@@ -252,6 +252,13 @@ class Request:
         return str(constraint.index_file) if is_saved else constraint.template_name
 
     @property
+    def substring_name(self) -> str | None:
+        """The name of the document that is quoted, for people; ``None`` without one."""
+        constraint = self.constraint
+        is_saved = constraint.substring is None and constraint.read_substring is not None
+        return str(constraint.index_file) if is_saved else constraint.substring_name
+
+    @property
     def facts(self) -> ConstraintFacts:
         """What records say of the constraint."""
         from sfgen.jobs.facts import ConstraintFacts
@@ -267,6 +274,8 @@ class Request:
             engine=self.reference,
             template=constraint.read_template,
             template_name=self.template_name,
+            substring=constraint.read_substring,
+            substring_name=self.substring_name,
         )
 
     @cached_property

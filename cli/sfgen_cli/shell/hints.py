@@ -29,6 +29,7 @@ _SAVES = {
     "schema": "sfgen index --schema S --save --force",
     "grammar": "sfgen index --grammar G --save --force",
     "template": "sfgen index --template T --save --force",
+    "substring": "sfgen index --substring-of FILE --save --force",
 }
 """What makes a saved index of each kind again."""
 

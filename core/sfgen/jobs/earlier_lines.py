@@ -197,7 +197,8 @@ def _flat(facts: dict[str, Any]) -> dict[str, Any]:
     """
     flat = {key: value for key, value in facts.items() if key != "options"}
     for key, value in facts.get("options", {}).items():
-        if key not in ("schema", "grammar", "template"):  # these are names of files, and here is what is in them
+        # These are names of files, and here is what is in them.
+        if key not in ("schema", "grammar", "template", "substring"):
             flat[key] = value
         else:
             inner = value if isinstance(value, dict) else {"digest": value}

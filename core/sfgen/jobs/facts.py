@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sfgen.automata import Dfa
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
+    from sfgen.substring.substring import Substring
     from sfgen.template.template import Template
 
 _KEPT = 16  # hexadecimal digits of a digest
@@ -30,6 +31,8 @@ class ConstraintFacts:
         grammar_name: What people call the grammar.
         template: The template that it is a text of.
         template_name: What people call the template.
+        substring: The document that it is quoted from, with the options of how.
+        substring_name: What people call the document.
         digest: What stands for an automaton without a pattern, or for a constraint of somebody's own.
         engine: The name of the engine that follows the pattern; ``None``: the usual one.
     """
@@ -42,6 +45,8 @@ class ConstraintFacts:
     grammar_name: str | None = None
     template: Template | None = None
     template_name: str | None = None
+    substring: Substring | None = None
+    substring_name: str | None = None
     digest: str | None = None
     engine: str | None = None
 
@@ -59,6 +64,7 @@ class ConstraintFacts:
         from sfgen.automata import Dfa
         from sfgen.language.grammar import Grammar
         from sfgen.schema.json_schema import JsonSchema
+        from sfgen.substring.substring import Substring
         from sfgen.template.template import Template
 
         constraint = getattr(index, "constraint", index)
@@ -72,6 +78,8 @@ class ConstraintFacts:
             return cls(grammar=constraint, grammar_name=_grammar_digest(constraint))
         if isinstance(constraint, Template):
             return cls(template=constraint, template_name=_template_digest(constraint))
+        if isinstance(constraint, Substring):
+            return cls(substring=constraint, substring_name=constraint.digest[:_KEPT])
         if isinstance(constraint, Dfa):
             if constraint.choices is not None:
                 return cls(choices=constraint.choices)
@@ -94,6 +102,8 @@ class ConstraintFacts:
             fields["grammar"] = self.grammar_name
         if self.template_name is not None:
             fields["template"] = self.template_name
+        if self.substring_name is not None:
+            fields["substring"] = self.substring_name
         if self.digest is not None:
             fields["constraint"] = self.digest
         return fields
@@ -112,6 +122,8 @@ class ConstraintFacts:
             fields["grammar"] = {**facts, "grammar": _grammar_digest(self.grammar)}
         if self.template is not None:
             fields["template"] = _template_digest(self.template)
+        if self.substring is not None:
+            fields |= self.substring.to_dict()
         return fields
 
     @property

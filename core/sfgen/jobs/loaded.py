@@ -160,6 +160,7 @@ class LoadedJob:
             grammar_json=facts.grammar_json,
             template=facts.template_name,
             template_json=facts.template_json,
+            substring=facts.substring_name,
         )
 
     def check(self) -> None:

@@ -185,12 +185,11 @@ class SubstringTokens:
 
     def _least(self, position: Position, enough: int) -> int:
         document = self.reader.document
-        return int(
-            walk.tokens_left(
-                *position, enough, document.least, document.order, document.stops, document.counts, document.ends,
-                *self._ways,
-            )  # fmt: skip
-        )
+        found: int = walk.tokens_left(
+            *position, enough, document.least, document.order, document.stops, document.counts, document.ends,
+            *self._ways,
+        )  # fmt: skip
+        return found
 
     def shortest(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end."""

@@ -32,10 +32,10 @@ def _bound(low: Int, high: Int, depth: Int, byte: Int, data: UInt8s, order: Int3
 @kernel(is_part=True)
 def _is_alive(low: Int, high: Int, depth: Int, order: Int32s, stops: Int32s) -> Flag:
     """Tell whether a quotation begins so."""
-    for number in range(low, high):
-        if order[number] + depth <= stops[number]:
-            return True
-    return False
+    number = low
+    while number < high and order[number] + depth > stops[number]:
+        number += 1
+    return number < high
 
 
 @kernel

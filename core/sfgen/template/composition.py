@@ -14,6 +14,7 @@ from sfgen.automata import Dfa
 from sfgen.grammar import rules
 from sfgen.grammar.rules import Expression
 from sfgen.schema.json_schema import JsonSchema
+from sfgen.substring.substring import Substring
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
 
 MAX_TEXTS = 256
@@ -27,7 +28,7 @@ _TOP = "template"
 class NoneOfOne(Exception):
     """The parts have no automaton, and no rules of one grammar.
 
-    A copy of too many texts, or a grammar for Lark, is among them.
+    A copy of too many texts, a grammar for Lark, or a document that is quoted is among them.
     """
 
 
@@ -108,6 +109,8 @@ class RulesOfHoles:
         if isinstance(constraint, Dfa):
             self.rules[prefix] = rules.Leaf(constraint)
             return rules.Call(prefix)
+        if isinstance(constraint, Substring):  # its automaton would be as large as the document
+            raise NoneOfOne
         grammar = constraint.compiled.grammar if isinstance(constraint, JsonSchema) else constraint.expressions
         if grammar is None:
             raise NoneOfOne

@@ -1,7 +1,7 @@
 """Write templates to files for one vocabulary, and read them.
 
-The file is as ``sfgen.index.saved_text`` tells. ``template`` is the text of the template, and ``holes`` the schemas and
-grammars of its holes as JSON, by name: the files that it names need not be there when it is read.
+The file is as ``sfgen.index.saved_text`` tells. ``template`` is the text of the template, and ``holes`` the schemas,
+grammars and documents of its holes as JSON, by name: the files that it names need not be there when it is read.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from sfgen.language.grammar import Grammar
 from sfgen.protocols import Tokens
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.words import as_json
+from sfgen.substring import file as substring_file
+from sfgen.substring.substring import Substring
 from sfgen.template.template import Template
 
 _FILE = SavedText("template", 1, ("template", "holes"))
@@ -43,9 +45,11 @@ def save(template: Template, vocabulary: Tokens, path: str | PathLike[str], *, f
     _FILE.save({"template": template.text, "holes": json.dumps(holes)}, vocabulary, path, force=force)
 
 
-def _facts(constraint: JsonSchema | Grammar) -> dict[str, Any]:
+def _facts(constraint: JsonSchema | Grammar | Substring) -> dict[str, Any]:
     if isinstance(constraint, JsonSchema):
         return {"schema": as_json(constraint.document.root)}
+    if isinstance(constraint, Substring):
+        return {"document": constraint.text, **substring_file.options_of(constraint)}
     return {"grammar": constraint.text, **options_of(constraint)}
 
 
@@ -98,9 +102,11 @@ def _template_of(path: str | PathLike[str], metadata: Mapping[str, str]) -> Temp
         raise _FILE.damaged(path, "its holes are not in order") from None
 
 
-def _constraint(facts: Mapping[str, Any]) -> JsonSchema | Grammar:
-    """The schema or the grammar of a hole."""
+def _constraint(facts: Mapping[str, Any]) -> JsonSchema | Grammar | Substring:
+    """The schema, the grammar or the document of a hole."""
     if tuple(facts) == ("schema",):
         return JsonSchema(facts["schema"])
     options = dict(facts)
+    if "document" in options:
+        return substring_file.substring_of(options.pop("document"), options)
     return grammar_of(options.pop("grammar"), options)

@@ -1,4 +1,4 @@
-"""What a hole of a template is filled with: an automaton, a schema or a grammar."""
+"""What a hole of a template is filled with: an automaton, a schema, a grammar or a document that is quoted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from sfgen.language.source import GrammarSource
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.read import is_file_name
+from sfgen.substring.substring import Substring
 from sfgen.template.parts import Constraint
-from sfgen.template.syntax import Hole, items_of
+from sfgen.template.syntax import Hole, items_of, quoted_from
 from sfgen.whole_file import read_file
 
 _GRAMMAR_FILES = (".gbnf", ".lark")
@@ -61,6 +63,8 @@ class Holes:
                 return self._choices(hole)
             if hole.kind == "text":
                 return any_text(hole.until, hole.most)
+            if hole.kind == "substring":
+                return self._substring(hole)
             return self._schema(hole) if hole.kind == "schema" else self._grammar(hole)
         except PatternError as error:
             raise self._error(hole, f"pattern: {error.reason}", error.position, error.hint) from None
@@ -103,6 +107,22 @@ class Holes:
             where = error.origin if error.line is None else f"{error.origin}, line {error.line}, column {error.column}"
             raise self._error(hole, f"{error.what} {where}: {error.reason}", None, error.hint, error.details) from None
 
+    def _substring(self, hole: Hole) -> Substring:
+        name, words = quoted_from(hole.argument)
+        options: dict[str, Any] = {}
+        for word, value, position in words:
+            if word in options:
+                raise self._error(hole, f"{word} stands there twice", position, "Leave one of them out.")
+            options[word] = value if word == "unit" else int(value)
+        try:
+            return Substring(self._content(self._path(name), "document"), **options)
+        except InputError as error:
+            raise self._error(
+                hole, error.message, None, "Behind its name may stand: unit word least 2 most 9."
+            ) from None
+        except UsageError as error:
+            raise self._error(hole, f"{name}: {error.message}", None, error.hint) from None
+
     def _of_schema(self, hole: Hole, error: SchemaError) -> TemplateError:
         """What is wrong with a schema: at its place in the template, or in both where it is another text's place."""
         hint = error.hint
@@ -114,12 +134,12 @@ class Holes:
         begin = sum(len(each) + 1 for each in hole.argument.split("\n")[: line - 1])
         return self._error(hole, f"schema: {error.fault}", begin + column - 1, hint)
 
-    def _content(self, path: str) -> str:
+    def _content(self, path: str, what: str = "grammar") -> str:
         try:
             return read_file(path).decode("utf-8-sig")
         except (OSError, ValueError) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or "it is not UTF-8"
-            raise InputError(f"cannot read the grammar {path}: {reason}") from None
+            raise InputError(f"cannot read the {what} {path}: {reason}") from None
 
     def _path(self, name: str) -> str:
         return name if self._directory is None else os.path.join(self._directory, name)

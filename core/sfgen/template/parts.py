@@ -10,9 +10,10 @@ from sfgen.automata import Dfa
 from sfgen.errors import TemplateError
 from sfgen.language.grammar import Grammar
 from sfgen.schema.json_schema import JsonSchema
+from sfgen.substring.substring import Substring
 from sfgen.template.syntax import Again, Block, Hole, Node, Text
 
-Constraint: TypeAlias = Dfa | JsonSchema | Grammar
+Constraint: TypeAlias = Dfa | JsonSchema | Grammar | Substring
 """What a hole is filled with."""
 
 MAX_PARTS = 10_000

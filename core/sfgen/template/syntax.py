@@ -7,6 +7,8 @@ A template is literal text with *holes* and *blocks*. The outer marks are those 
     {{mood: choices good, bad}}            one of these; \, is a comma, \\ a backslash, "\ " a blank that stays
     {{person: schema person.json}}         JSON by a schema: a file, JSON, or the short form
     {{query: grammar sql.lark}}            a text of a grammar: a file, or the grammar itself
+    {{quote: substring doc.txt}}           a text that stands in a file; behind its name perhaps unit word (character,
+                                           line), least 2, most 9: the fewest and the most of these
     {{why: text until "\n" max 40}}        any text; until: up to that text, which the template goes on with;
                                            max: at most this number of characters
     {{name temperature 0.2: regex …}}      a hole with its own temperature
@@ -33,7 +35,7 @@ from typing import Literal, NoReturn, TypeAlias, get_args
 from sfgen import arguments
 from sfgen.errors import SfgenError, TemplateError
 
-Kind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "text"]
+Kind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "substring", "text"]
 """What a hole is filled with."""
 
 _MARK = re.compile(r"\{\{|\{%")
@@ -45,7 +47,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 _NUMBER = re.compile(r"[0-9]+")
 _HOLES = 'A hole is {{name: regex [a-z]+}}, {{name}}, or {{"text"}}; write {{"{{"}} for two braces themselves.'
 _BLOCKS = "A block is {% for x in a, b %}…{% endfor %}."
-_KINDS = "A hole is filled by regex, choices, schema, grammar or text: {{name: regex [a-z]+}}."
+_KINDS = "A hole is filled by regex, choices, schema, grammar, substring or text: {{name: regex [a-z]+}}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,13 @@ class Hole:
     temperature: float | None = None
     until: str | None = None
     most: int | None = None
+
+    @property
+    def file(self) -> str | None:
+        """The name of the file that it is filled from, perhaps; ``None`` where it names none."""
+        if self.kind == "substring":
+            return quoted_from(self.argument)[0]
+        return self.argument if self.kind in ("schema", "grammar") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +251,7 @@ class _Parser:
         start = self.at
         argument = self._argument(begin, kind)
         if not argument and kind != "regex":
-            self._fail(f"this hole has no {kind}", begin, _KINDS)
+            self._fail(f"this hole has no {'document' if kind == 'substring' else kind}", begin, _KINDS)
         return Hole(name, kind, argument, position, start, temperature)  # type: ignore[arg-type]
 
     def _temperature(self) -> float | None:
@@ -355,6 +364,25 @@ class _Parser:
 
     def _fail(self, reason: str, position: int, hint: str = "") -> NoReturn:
         raise TemplateError(reason, self.text, position, hint=hint, origin=self.origin)
+
+
+def quoted_from(argument: str) -> tuple[str, list[tuple[str, str, int]]]:
+    """Split the argument of a ``substring`` into the name of its file, and what stands behind it.
+
+    Returns:
+        The name; the words and their values, from the last one back, and where each begins.
+
+    >>> quoted_from("my notes.txt unit word most 9")
+    ('my notes.txt', [('most', '9', 23), ('unit', 'word', 13)])
+    """
+    found: list[tuple[str, str, int]] = []
+    while (last := _QUOTED_HOW.search(argument)) is not None:
+        found.append((last[1], last[2], last.start(1)))
+        argument = argument[: last.start()]
+    return argument, found
+
+
+_QUOTED_HOW = re.compile(r"\s+(unit(?=\s+[a-z])|least(?=\s+[0-9])|most(?=\s+[0-9]))\s+(character|word|line|[0-9]{1,9})$")
 
 
 def items_of(text: str) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ class Scene:
         grammar_json: That grammar with the options of how it is read, as JSON; ``None``: no grammar.
         template: What people call the template that the text is one of; ``None``: no template.
         template_json: That template with the schemas and grammars of its holes, as JSON; ``None``: no template.
+        substring: What people call the document that the text is quoted from; ``None``: no document.
         when: Behind which calls begin inside free text; ``None``: the whole text is what the constraint says.
         after: Behind which the text begins, after a thought; ``None``: there is no thought.
     """
@@ -50,6 +51,7 @@ class Scene:
     grammar_json: str | None = None
     template: str | None = None
     template_json: str | None = None
+    substring: str | None = None
     after: str | None = None
     when: str | None = None
 
@@ -60,8 +62,8 @@ class Scene:
 
     @property
     def tells_where(self) -> bool:
-        """Whether the guide tells its position in a schema, grammar or template."""
-        return any(name is not None for name in (self.schema, self.grammar, self.template))
+        """Whether the guide tells its position in a schema, grammar, template or document."""
+        return any(name is not None for name in (self.schema, self.grammar, self.template, self.substring))
 
     @property
     def is_ban(self) -> bool:

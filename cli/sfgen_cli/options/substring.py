@@ -1,0 +1,95 @@
+"""The option ``--substring-of``: a document from which the text is quoted, word for word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from sfgen.errors import InputError, UsageError
+from sfgen_cli.options.prompts import read_text
+from sfgen_cli.shell import process
+
+if TYPE_CHECKING:
+    from sfgen import Substring
+    from sfgen_cli.options.constraint import ConstraintOptions
+
+_PANEL = "Constraint (one of them, or none)"
+SubstringOf = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A quotation: a text that stands in this file, character for character; [bold]-[/] is stdin. The file is "
+        "UTF-8, and its line ends count.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+SubstringUnit = Annotated[
+    Literal["character", "word", "line"] | None,
+    typer.Option(
+        help="With --substring-of: of what a quotation is made. character: it begins and ends anywhere; word: where a "
+        "word does, between white space; line: where a line does, without its last line end. Default: character.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+SubstringLeast = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="With --substring-of: the fewest characters, words or lines; 0 allows the empty text. Default: 1.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+SubstringMost = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="With --substring-of: the most characters, words or lines. Default: any number.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+
+
+def read_substring(given: ConstraintOptions) -> tuple[Substring | None, str | None]:
+    """Read the document that is given.
+
+    Returns:
+        The document as a constraint, and what people call it; ``None`` where there is none.
+
+    Raises:
+        InputError: Its file cannot be read, or is not UTF-8.
+        UsageError: It has nothing that could be quoted; an option has no meaning without it.
+    """
+    options = {
+        "--substring-unit": given.substring_unit,
+        "--substring-least": given.substring_least,
+        "--substring-most": given.substring_most,
+    }
+    if given.substring_of is None:
+        for name, value in options.items():
+            if value is not None:
+                raise UsageError(
+                    f"{name} says how a document is quoted, and there is none",
+                    hint="Leave it out, or give a document with --substring-of.",
+                )
+        return None, None
+    process.import_numpy()
+    from sfgen import Substring
+
+    name = "stdin" if str(given.substring_of) == "-" else str(given.substring_of)
+    try:
+        text = read_text(given.substring_of)
+    except InputError as error:
+        raise InputError(error.message, hint=error.hint or "--substring-of names a file that is quoted from.") from None
+    least = 1 if given.substring_least is None else given.substring_least
+    try:
+        return Substring(text, given.substring_unit or "character", least, given.substring_most), name
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", details=error.details, hint=error.hint) from None
