@@ -37,6 +37,7 @@ _UPWARD = (
     "grammar",
     "lalr",
     "language",
+    "substring",
     "ban",
     "schema",
     "template",

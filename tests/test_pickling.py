@@ -24,7 +24,7 @@ from pickled import fields, masks_along, told
 from random_models import save
 
 import sfgen
-from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Sampler, Vocabulary
+from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Sampler, Substring, Vocabulary
 from sfgen.errors import ModelError, SfgenError, VocabularyError
 from sfgen.language.language import Language
 from sfgen.models.tiny.model import TinyModel
@@ -70,6 +70,7 @@ CONSTRAINTS: dict[str, Callable[[Path], Any]] = {
     "GBNF": lambda _: Grammar.from_gbnf('list ::= "(" (list | [0-9]+)* ")"', "list", origin="list.gbnf"),
     "Lark": lambda _: Grammar.from_lark(LARK, max_blanks=2),
     "Lark, imports": imported,
+    "quotation": lambda _: Substring("ab a\r\nba é", "word", most=2),
 }
 
 

@@ -13,6 +13,7 @@ from tried import rounds, tried
 
 import sfgen
 from sfgen import Index, Sampler, Substring, Vocabulary
+from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.distance import UNREACHABLE
 from sfgen.substring.document import Unit, _sorted_suffixes
@@ -106,11 +107,11 @@ def constraint_left(guide: SubstringGuide, token: int) -> int:
 def test_the_bound_is_good_where_many_units_are_asked_for() -> None:
     """A bound within two tokens of the fewest, in a text whose tokens are long."""
     rng = np.random.default_rng(5)
-    document = " ".join("".join(rng.choice(list("abcde"), rng.integers(1, 8))) for _ in range(60))
+    document = " ".join("".join(rng.choice(list("abcde"), rng.integers(1, 8))) for _ in range(40))
     content = document.encode()
     tokens = [bytes([byte]) for byte in range(256)] + [content[at : at + 7] for at in range(0, len(content) - 7, 3)]
     vocabulary = Vocabulary(tokens)
-    for least in range(2, 2 + rounds(50), 5):
+    for least in range(2, 2 + rounds(40), 3):
         for most in (None, least):
             guide = Substring(document, "character", least, most).guide(vocabulary)
             fewest = min(_fewest(content[start:], tokens, least, most) for start in range(len(content) - least + 1))
@@ -187,14 +188,14 @@ def test_equal_documents_are_equal_and_travel() -> None:
     assert constraint.guide(vocabulary).tokens_left() < UNREACHABLE
 
 
-DOCUMENT = "Ada was a mathematician in London.\r\nShe wrote the first program.\r\n\r\nCharles built engines.\r\n"
+DOCUMENT = "Ada wrote the first program.\r\nShe did.\r\n\r\nCharles was the first.\r\n"
 
 
 @pytest.mark.parametrize("unit", ["character", "word", "line"])
 @pytest.mark.parametrize("strategy", ["resample", "first-token", "mask", "exact"])
 @tried("handful")
 @given(st.integers(0, 99), st.sampled_from([None, "Ada", "first"]))
-def test_whole_texts(unit: Unit, strategy: str, seed: int, ban: str | None) -> None:
+def test_whole_texts(unit: Unit, strategy: StrategyName, seed: int, ban: str | None) -> None:
     """All ways to draw, with banned words and within few tokens."""
     result = sfgen.generate(
         "tiny", "Who was she? ", index=Substring(DOCUMENT, unit, most=4), banned=ban and [ban],

@@ -11,6 +11,7 @@ from error_cases_models import MODELS, TOKENIZER_CASES
 from error_cases_patterns import PATTERNS
 from error_cases_pydantic import PYDANTIC
 from error_cases_schemas import SCHEMAS
+from error_cases_substring import SUBSTRINGS
 from error_cases_templates import TEMPLATES
 from error_cases_usage import USAGE
 
@@ -31,4 +32,5 @@ CASES: list[Case] = [
     *GRAMMARS,
     *LARK,
     *TEMPLATES,
+    *SUBSTRINGS,
 ]

@@ -195,6 +195,9 @@ RIGHT: dict[str, Callable[[], Any]] = {
 """A right value for each parameter that has no default, by its name."""
 
 RIGHT_HERE: dict[str, Callable[[], Any]] = {
+    "sfgen.substring.substring.Substring.unit": lambda: "word",
+    "sfgen.substring.substring.Substring.least": lambda: 1,
+    "sfgen.substring.substring.Substring.most": lambda: 2,
     "sfgen.integrations.ray.shards.read_shards.output": lambda: _file("job.json", "{}").parent,
     "sfgen.index.calls.Calls.source": index,
     "sfgen.index.calls.Calls.whole": index,
@@ -271,6 +274,7 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "SeamMatcher": lambda: sfgen.BannedWords(["talk"], ["a+b"], allow=["small talk"]).matcher(b"a"),
     "Grammar": lambda: sfgen.Grammar.from_gbnf('root ::= "a"'),
     "JsonSchema": lambda: sfgen.JsonSchema("name"),
+    "Substring": lambda: sfgen.Substring("ab ba", "word", most=2),
     "Template": lambda: sfgen.Template('{{a: regex b}}{{c: schema {"enum": [1]}}}'),
     "ModelSpec": lambda: sfgen.ModelSpec("uniform"),
     "Job": lambda: sfgen.Job("uniform"),

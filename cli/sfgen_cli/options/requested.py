@@ -290,7 +290,9 @@ def read_constraint(
             hint="Leave it out, or give a schema with --schema.",
         )
     template, template_name = (None, None) if given.template is None else read_template(given.template)
-    substring, substring_name = read_substring(given)
+    substring, substring_name = read_substring(
+        given.substring_of, given.substring_unit, given.substring_least, given.substring_most
+    )
     return RequestedConstraint(
         pattern=_pattern(given),
         choices=_choices(given),

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfgen.errors import InputError, UsageError
+from sfgen.errors import UsageError
 from sfgen_cli.options.prompts import read_text
 from sfgen_cli.shell import process
 
 if TYPE_CHECKING:
     from sfgen import Substring
-    from sfgen_cli.options.constraint import ConstraintOptions
 
+Unit = Literal["character", "word", "line"]
 _PANEL = "Constraint (one of them, or none)"
 SubstringOf = Annotated[
     Path | None,
@@ -27,7 +27,7 @@ SubstringOf = Annotated[
     ),
 ]
 SubstringUnit = Annotated[
-    Literal["character", "word", "line"] | None,
+    Unit | None,
     typer.Option(
         help="With --substring-of: of what a quotation is made. character: it begins and ends anywhere; word: where a "
         "word does, between white space; line: where a line does, without its last line end. Default: character.",
@@ -57,8 +57,16 @@ SubstringMost = Annotated[
 ]
 
 
-def read_substring(given: ConstraintOptions) -> tuple[Substring | None, str | None]:
+def read_substring(
+    file: Path | None, unit: Unit | None, least: int | None, most: int | None
+) -> tuple[Substring | None, str | None]:
     """Read the document that is given.
+
+    Args:
+        file: Its file.
+        unit: Of what a quotation is made.
+        least: The fewest units.
+        most: The most units.
 
     Returns:
         The document as a constraint, and what people call it; ``None`` where there is none.
@@ -67,12 +75,8 @@ def read_substring(given: ConstraintOptions) -> tuple[Substring | None, str | No
         InputError: Its file cannot be read, or is not UTF-8.
         UsageError: It has nothing that could be quoted; an option has no meaning without it.
     """
-    options = {
-        "--substring-unit": given.substring_unit,
-        "--substring-least": given.substring_least,
-        "--substring-most": given.substring_most,
-    }
-    if given.substring_of is None:
+    options = {"--substring-unit": unit, "--substring-least": least, "--substring-most": most}
+    if file is None:
         for name, value in options.items():
             if value is not None:
                 raise UsageError(
@@ -80,16 +84,12 @@ def read_substring(given: ConstraintOptions) -> tuple[Substring | None, str | No
                     hint="Leave it out, or give a document with --substring-of.",
                 )
         return None, None
+    text = read_text(file)
     process.import_numpy()
     from sfgen import Substring
 
-    name = "stdin" if str(given.substring_of) == "-" else str(given.substring_of)
+    name = "stdin" if str(file) == "-" else str(file)
     try:
-        text = read_text(given.substring_of)
-    except InputError as error:
-        raise InputError(error.message, hint=error.hint or "--substring-of names a file that is quoted from.") from None
-    least = 1 if given.substring_least is None else given.substring_least
-    try:
-        return Substring(text, given.substring_unit or "character", least, given.substring_most), name
+        return Substring(text, unit or "character", 1 if least is None else least, most), name
     except UsageError as error:
         raise UsageError(f"{name}: {error.message}", details=error.details, hint=error.hint) from None

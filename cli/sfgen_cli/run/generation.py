@@ -22,13 +22,13 @@ from sfgen_cli.shell.output import note, stderr_is_a_terminal, stdout_is_a_termi
 from sfgen_cli.shell.progress import Say, progress
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler, Template
+    from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler, Substring, Template
     from sfgen.decoding.loop import Loop
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.trace import TraceFile
     from sfgen.trace.scene import Scene, View
 
-    Made: TypeAlias = Dfa | JsonSchema | Grammar | Template
+    Made: TypeAlias = Dfa | JsonSchema | Grammar | Substring | Template
     Text: TypeAlias = tuple[Sampler, Loop]
 
 _WORDS_SHOWN = 5  # in the summary

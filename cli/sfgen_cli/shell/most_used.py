@@ -17,7 +17,6 @@ MOST_USED = {
             "--tools",
             "--grammar",
             "--template",
-            "--substring-of",
             "--regex",
             "--choices",
             "--index",

@@ -70,7 +70,9 @@ class Document:
         if data is None:
             raise UsageError("a surrogate code point in the document is not text", hint="Give the text as it was read.")
         if len(data) > MAX_BYTES:
-            raise UsageError(f"the document has {len(data):,} bytes, and the limit is {MAX_BYTES:,}")
+            raise UsageError(
+                f"the document has {len(data):,} bytes, and the limit is {MAX_BYTES:,}", hint="Give a part of it."
+            )
         starts, ends = _units(text, unit)
         if len(ends) < max(least, 1):
             found = f"only {len(ends):,}" if len(ends) else "no"
@@ -86,11 +88,9 @@ class Document:
         unit_of[starts[: len(starts) - max(least, 1) + 1]] = np.arange(len(starts) - max(least, 1) + 1)
         order = _sorted_suffixes(content)
         order = np.ascontiguousarray(order[unit_of[order] >= 0])
-        last = len(ends) if most is None else np.minimum(unit_of[order].astype(np.int64) + most, len(ends))
-        stops = np.broadcast_to(ends[np.maximum(last, 1) - 1], order.shape).astype(np.int32)
-        if most == 0:
-            stops = order.copy()
-        made = cls(content, order, stops, ends, np.cumsum(is_end, dtype=np.int32), least)
+        most = len(ends) if most is None else min(most, len(ends))
+        stops = order if most == 0 else ends[np.minimum(unit_of[order] + most, len(ends)) - 1]
+        made = cls(content, order, stops.astype(np.int32), ends, np.cumsum(is_end, dtype=np.int32), least)
         for array in (made.order, made.stops, made.ends, made.counts):
             array.setflags(write=False)
         return made

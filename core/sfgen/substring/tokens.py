@@ -26,6 +26,7 @@ _KEPT = 32 << 20
 """Bytes of masks that are kept."""
 
 _NONE: Int32 = np.empty(0, dtype=np.int32)
+_NO_WAYS = (_NONE, _NONE, _NONE, np.empty(0, dtype=np.int64), _NONE, _NONE, _NONE)
 
 
 class Position(NamedTuple):
@@ -150,15 +151,15 @@ class SubstringTokens:
         vocabulary, document = self.vocabulary, self.reader.document
         trie = vocabulary.trie
         mask = np.zeros((len(vocabulary) + 31) // 32, dtype=np.uint32)
-        ways: tuple[Any, ...] = (_NONE, _NONE, _NONE, np.empty(0, dtype=np.int64), _NONE, _NONE, _NONE)
-        lows, highs = np.empty((2, trie.max_depth + 1), dtype=np.int32)
         if room != 0:
-            walk.allow(
+            lows, highs = np.empty((2, trie.max_depth + 1), dtype=np.int32)
+            arguments: tuple[Any, ...] = (
                 *position, -1 if room is None else room, mask, lows, highs, document.least, document.data,
                 document.order, document.stops, document.counts, document.ends,
-                *(ways if room is None else self._ways),
+                *(_NO_WAYS if room is None else self._ways),
                 trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids,
             )  # fmt: skip
+            walk.allow(*arguments)
         if self.reader.accepts(position):
             for token in vocabulary.end_token_ids:
                 mask[token >> 5] |= np.uint32(1 << (token & 31))
@@ -176,7 +177,8 @@ class SubstringTokens:
     def fits(self, position: Position, room: int | None) -> bool:
         """Tell whether the quotation can be completed with ``room`` tokens; ``None``: any number."""
         if room is None:
-            return self._steps_byte_by_byte or self._least(position, int(UNREACHABLE) - 1) < UNREACHABLE
+            room = int(UNREACHABLE) - 1
+            return self._steps_byte_by_byte or self._least(position, room) <= room
         return self._least(position, room) <= room
 
     def tokens_left(self, position: Position) -> int:

@@ -31,9 +31,9 @@ class Scene:
         grammar_json: That grammar with the options of how it is read, as JSON; ``None``: no grammar.
         template: What people call the template that the text is one of; ``None``: no template.
         template_json: That template with the schemas and grammars of its holes, as JSON; ``None``: no template.
-        substring: What people call the document that the text is quoted from; ``None``: no document.
         when: Behind which calls begin inside free text; ``None``: the whole text is what the constraint says.
         after: Behind which the text begins, after a thought; ``None``: there is no thought.
+        substring: What people call the document that the text is quoted from; ``None``: no document.
     """
 
     prompt: str
@@ -51,9 +51,9 @@ class Scene:
     grammar_json: str | None = None
     template: str | None = None
     template_json: str | None = None
-    substring: str | None = None
     after: str | None = None
     when: str | None = None
+    substring: str | None = None
 
     @property
     def is_guided(self) -> bool:
