@@ -36,6 +36,10 @@ SUBSTRINGS = [
         "gen --substring-of d --model zip:z x", 1, "no sequence of tokens of this vocabulary writes any text of",
         files(d="漢", z="abc"),
     ),
+    Case(
+        [*_INDEX, "--save"], 1, "bytes in a file, and the limit is 99",
+        lambda monkeypatch: [_DOCUMENT(monkeypatch), patched("sfgen.index.saved_text._LONGEST", 99)(monkeypatch)],
+    ),
     _hole("none.txt", "cannot read the document none.txt: No such file or directory at line 1, column 16"),
     _hole("d unit word unit line", "unit stands there twice at line 1, column 18"),
     _hole("d least 30", "d: the document has only 19 characters"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfgen.errors import UsageError
+from sfgen.printable import shown_name
 from sfgen_cli.options.prompts import read_text
 from sfgen_cli.shell import process
 
@@ -88,7 +89,7 @@ def read_substring(
     process.import_numpy()
     from sfgen import Substring
 
-    name = "stdin" if str(file) == "-" else str(file)
+    name = "stdin" if str(file) == "-" else shown_name(file)
     try:
         return Substring(text, unit or "character", 1 if least is None else least, most), name
     except UsageError as error:

@@ -66,7 +66,7 @@ class SavedText:
             force: Whether a file with other content is replaced.
 
         Raises:
-            IndexFileError: The file cannot be written, or it holds something else and ``force`` is false.
+            IndexFileError: The file cannot be written, or it holds something else and ``force`` is false; it is too large.
         """
         target = arguments.path("path", path, error=IndexFileError)
         arguments.flag("force", force)
@@ -78,6 +78,11 @@ class SavedText:
             "tokens": str(len(vocabulary)),
         }
         content = encoded({**metadata, "checksum": digest(metadata)})
+        if len(content) > _LONGEST:
+            raise IndexFileError(
+                f"the {self.kind} takes {len(content):,} bytes in a file, and the limit is {_LONGEST:,}",
+                hint="Give it as it is, instead of saving it.",
+            )
         destination = destination_of(target)
         if destination.exists() and not force and not self._holds(target, metadata):
             raise in_the_way(target)
