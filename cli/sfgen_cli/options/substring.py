@@ -89,8 +89,8 @@ def read_substring(
     process.import_numpy()
     from sfgen import Substring
 
-    name = "stdin" if str(file) == "-" else shown_name(file)
+    name = "stdin" if str(file) == "-" else str(file)
     try:
         return Substring(text, unit or "character", 1 if least is None else least, most), name
     except UsageError as error:
-        raise UsageError(f"{name}: {error.message}", details=error.details, hint=error.hint) from None
+        raise UsageError(f"{shown_name(name)}: {error.message}", details=error.details, hint=error.hint) from None

@@ -66,7 +66,7 @@ class SavedText:
             force: Whether a file with other content is replaced.
 
         Raises:
-            IndexFileError: The file cannot be written, or it holds something else and ``force`` is false; it is too large.
+            IndexFileError: It cannot be written, or would be too large; or it holds something else and ``force`` is false.
         """
         target = arguments.path("path", path, error=IndexFileError)
         arguments.flag("force", force)
