@@ -66,7 +66,7 @@ class SavedText:
             force: Whether a file with other content is replaced.
 
         Raises:
-            IndexFileError: It cannot be written, or would be too large; or it holds something else and ``force`` is false.
+            IndexFileError: It cannot be written, is too large, or the file holds something else and ``force`` is false.
         """
         target = arguments.path("path", path, error=IndexFileError)
         arguments.flag("force", force)

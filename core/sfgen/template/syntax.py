@@ -382,7 +382,7 @@ def quoted_from(argument: str) -> tuple[str, list[tuple[str, str, int]]]:
     return argument, found
 
 
-_QUOTED_HOW = re.compile(r"\s+(unit(?=\s+[a-z])|least(?=\s+[0-9])|most(?=\s+[0-9]))\s+(character|word|line|[0-9]{1,9})$")
+_QUOTED_HOW = re.compile(r"\s+(unit(?=\s+\D)|(?:least|most)(?=\s+\d))\s+(character|word|line|[0-9]{1,9})$")
 
 
 def items_of(text: str) -> tuple[str, ...]:
