@@ -11,15 +11,18 @@ import pytest
 import regress
 from hypothesis import given
 from hypothesis import strategies as st
+from tried import some_of
 
+from sfgen import JsonSchema
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
 from sfgen.errors import PatternError, PatternTooLarge
-from sfgen.schema.ecma_patterns import pattern_texts
+from sfgen.regex.characters import cased
+from sfgen.schema.ecma_patterns import pattern_texts, texts_found_by_either
 
 REAL = json.loads((Path(__file__).parent.parent / "data" / "ecma_patterns.json").read_text("utf-8"))
 
-ODD = "٣éßµ日😀\u00a0\u2028\ufeff\x85\x1c\r\n"
+ODD = "٣éÉßẞµıſ日😀\u00a0\u2028\ufeff\x85\x1c\r\n"
 """Characters that the two engines do not read alike, and others beyond ASCII."""
 
 
@@ -97,6 +100,7 @@ patterns = st.recursive(
         ),
         st.builds(lambda kind, part: f"(?{kind}{part})", st.sampled_from(["=", "!"]), parts),
         st.builds(lambda kind, part: f"(?<{kind}{part})", st.sampled_from(["=", "!"]), pieces),
+        st.builds(lambda flags, part: f"(?{flags}:{part})", st.sampled_from(["i", "-i", "s", "m", "is-m"]), parts),
     ),
     max_leaves=7,
 )
@@ -165,6 +169,56 @@ def test_what_is_forbidden_is_forbidden_by_both(pattern: str) -> None:
     assert not dfa.accepts({"^(?!a$)": "a\n", "^(?!.)[^]": "\u2028", r"^(?!\s)[^]": "\ufeffx"}.get(pattern, "٣é"))
 
 
+def test_case_is_folded_as_both_fold_it() -> None:
+    """Each character that has a case, and what may be taken for it."""
+    characters = cased()[0]
+    for character in some_of(characters, 60):
+        alike = [other for other in characters if other.casefold()[:1] == character.casefold()[:1]]
+        alike += [other for other in "iIıİsſkK" if other not in alike]
+        python, ecma = re.compile(f"^(?i:{character})$"), regress.Regex(f"^(?i:{character})$", "u")
+        texts, either = pattern_texts(python.pattern), texts_found_by_either(python.pattern)
+        for text in alike:
+            found = [python.search(text) is not None, ecma.find(text) is not None]
+            # Unicode folds three pairs since version 15.1 only.
+            is_new = {character, text} in ({"\u0390", "\u1fd3"}, {"\u03b0", "\u1fe3"}, {"\ufb05", "\ufb06"})
+            assert texts.accepts(text) == (all(found) and not is_new), (character, text)
+            assert either.accepts(text) == any(found), (character, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "valid", "invalid"),
+    [
+        ("^(?i:ab)c$", ["ABc", "aBc"], ["abC"]),
+        ("^(?i:a(?-i:b))$", ["Ab", "ab"], ["AB"]),
+        ("(?i)^[a-c]+$", ["aBC"], ["d", "aD"]),
+        ("^(?i:[^a-c])$", ["d", "é"], ["B", "b"]),
+        ("^(?s:.)$", ["\r", "a"], ["ab"]),
+        ("(?s)(?i)^a.b$", ["A\nB"], ["ab"]),
+        ("^(?m:^a$)", ["a", "a\nb"], ["b\na", "ab"]),
+        ("(?m:^a$)", ["a", "b\na\nb"], ["ba", "ab"]),
+        (r"^(?i:\p{Lu})$", ["A"], ["1"]),
+        (r"^(?i:\bs\b.)$", ["s-", "S "], ["sſ", "sa"]),
+    ],
+)
+def test_modifiers(pattern: str, valid: list[str], invalid: list[str]) -> None:
+    texts = pattern_texts(pattern)
+    assert [texts.accepts(text) for text in valid + invalid] == [True] * len(valid) + [False] * len(invalid)
+
+
+def test_what_one_finds_is_not_written_where_nothing_may_be_found() -> None:
+    schema = JsonSchema({"type": "string", "maxLength": 1, "not": {"pattern": "(?i:ı)"}})
+    assert [schema.accepts(text) for text in ('"i"', '"I"', '"ı"', '"a"')] == [False, False, False, True]
+    names = JsonSchema(
+        {"type": "object", "patternProperties": {"(?i)^x-": {"type": "integer"}}, "additionalProperties": False}
+    )
+    assert [names.accepts(text) for text in ('{"X-a": 1}', '{"x-": 1}', '{"X-a": ""}', '{"y": 1}')] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 @pytest.mark.parametrize(
     ("pattern", "valid", "invalid"),
     [
@@ -228,7 +282,8 @@ def test_surrogates_in_a_class_exclude_nothing_from_text() -> None:
         (r"[a-\d]", "bad character range", 1), ("\\", "end of pattern", 0), (r"\q", r"bad escape \\q", 0),
         (r"\x4", "incomplete", 0), (r"\u{110000}", "no character", 0), (r"\u12", "incomplete", 0),
         (r"\pL", "braces", 0), (r"\p{Xyz}", "unknown property", 0), (r"(a)\1", "not regular", 3),
-        (r"(?<n>a)\k<n>", "not regular", 7), ("(?P<n>a)(?P=n)", "not regular", 8), ("(?i)a", "not known", 0),
+        (r"(?<n>a)\k<n>", "not regular", 7), ("(?P<n>a)(?P=n)", "not regular", 8), ("a(?i)b", "not known", 1),
+        ("(?i-i:a)", "on and off", 0), ("(?x:a)", "not known", 0), ("(?-:a)", "not known", 0),
         ("(?>a)", "not known", 0), ("(?<n>a)(?<n>b)", "two groups", 7), (r"\01", "bad escape", 0),
         (r"\c1", "bad escape", 0), (r"[\B]", "bad escape", 1), ("[]a]", "two ways", 0), ("[^][a]", "two ways", 0),
         (r"\ud83d\ude00", "pair of surrogates", 0), ("(?<=(?=a))b", "inside a lookbehind", 4),
@@ -243,7 +298,8 @@ def test_what_cannot_be_read_is_an_error_with_its_position(pattern: str, reason:
 
 def test_hints_say_what_to_write() -> None:
     for pattern, hint in [
-        ("(?i)a", "[Aa]"),
+        ("a(?i)b", "(?i) at its beginning"),
+        ("(?x)a", "Flags are i, m and s"),
         (r"\ud83d\ude00", r"\u{1f600}"),
         (r"(a)\1", "Write out"),
         (r"\pL", r"\p{L}"),

@@ -156,7 +156,7 @@ def _class_ranges(items: tuple[Item, ...], ignore_case: bool, ascii_only: bool) 
         small, large = ((97, 122),), ((65, 90),)
         both = (*_moved(intersection(exact, small), -32), *_moved(intersection(exact, large), 32))
         return union(exact, both)
-    doubtful, doubtful_ranges = _cased()
+    doubtful, doubtful_ranges = cased()
     flags = re.IGNORECASE | (re.ASCII if ascii_only else re.UNICODE)
     members = re.findall(f"[{''.join(map(_item_text, items))}]", doubtful, flags)
     return union(difference(exact, doubtful_ranges), ((ord(member), ord(member)) for member in members))
@@ -222,8 +222,12 @@ def _every_character() -> str:
 
 
 @cache
-def _cased() -> tuple[str, Ranges]:
-    """Every code point that some change of case makes, or changes."""
+def cased() -> tuple[str, Ranges]:
+    """Find the code points that some change of case makes, or changes.
+
+    Returns:
+        Their text, in order, and their ranges.
+    """
     cased: set[str] = set()
     everything = _every_character()
     for start in range(0, len(everything), 256):

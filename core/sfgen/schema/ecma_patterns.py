@@ -7,6 +7,10 @@ both, and what a negative lookaround must not find may be in neither. What only 
 (``\p{L}``, ``(?<name>...)``, ``[^]``; ``\A``, ``(?P<name>...)``) means what that one says. Read leniently, as both do
 without the flag: a backslash before any sign that is no letter or digit, and a brace or bracket that stands alone.
 
+Modifiers are those of ECMAScript 2025, ``(?i:...)``, ``(?-i:...)``, ``(?s:...)`` and ``(?m:...)``, and flags at the
+beginning as ``re`` has them, ``(?i)``. Two characters differ in case alone where both folds say so: ECMA-262's is the
+simple case folding of Unicode, and ``re`` takes the dotless i for an i besides.
+
 A pattern may be found anywhere in a text. What stands before and behind the match is put into the tree where no
 anchor forbids it, so that patterns with anchors at their ends need no lookarounds.
 """
@@ -14,6 +18,7 @@ anchor forbids it, so that patterns with anchors at their ends need no lookaroun
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import cache, lru_cache
 from typing import NoReturn, TypeAlias
 
@@ -34,8 +39,9 @@ from sfgen.regex.ast import (
     look,
     repeat,
 )
-from sfgen.regex.characters import TEXT, Ranges, complement, property_ranges, union
+from sfgen.regex.characters import TEXT, Ranges, cased, class_ranges, complement, intersection, property_ranges, union
 from sfgen.regex.parse import parse, word_boundary
+from sfgen.regex.python_re import sre
 from sfgen.regex.scan import MAX_NESTING
 
 _KEPT = 256  # automata
@@ -45,7 +51,10 @@ _MAX_COUNT = 1_000_000  # of a repeat: far beyond what an automaton can have
 _ANY = repeat(Characters(TEXT), 0, None)
 
 _COUNTS = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
-_GROUP = re.compile(r"\((?:\?(?:(?P<look><?[=!])|:|P?<(?P<name>[^\W\d]\w*)>))?(?!\?)")
+_GROUP = re.compile(
+    r"\((?:\?(?:(?P<look><?[=!])|(?P<on>[ims]*)(?:-(?P<off>[ims]+))?:|P?<(?P<name>[^\W\d]\w*)>))?(?!\?)"
+)
+_FLAGS = re.compile(r"\(\?([ims]+)\)")
 _PROPERTY = re.compile(r"\\[pP]\{[A-Za-z0-9_=]+\}")
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]+)\}")
 _TRAIL = re.compile(r"\\u[dD][c-fC-F][0-9A-Fa-f]{2}")
@@ -75,9 +84,33 @@ def pattern_texts(pattern: str) -> Dfa:
     """
     if len(pattern) > _MAX_LENGTH:
         raise PatternTooLarge(f"it is longer than {_MAX_LENGTH:,} characters", pattern, hint="Use a shorter one.")
+    return _texts(pattern, False)
+
+
+@lru_cache(maxsize=_KEPT)
+def texts_found_by_either(pattern: str) -> Dfa:
+    """Build the decoded automaton of texts in which ECMA-262, ``re`` or both find a pattern.
+
+    Raises:
+        PatternError: The pattern cannot be read, or is not regular; with its position.
+        PatternTooLarge: The automaton passes a limit.
+
+    >>> texts = texts_found_by_either("^(?i:i)$")
+    >>> texts.accepts("I"), texts.accepts("ı"), pattern_texts("^(?i:i)$").accepts("ı")
+    (True, True, False)
+    """
+    return _texts(pattern, True)
+
+
+def _texts(pattern: str, by_either: bool) -> Dfa:
     with nesting_limit(pattern):
-        tree = _Reader(pattern).read()
+        tree = _Reader(pattern, by_either).read()
         return Dfa(*compile_tree(_found_anywhere(tree), pattern))
+
+
+def has_modifiers(pattern: str) -> bool:
+    """Tell whether a pattern may have flags in it."""
+    return re.search(r"\(\?[ims]*-?[ims]+[:)]", pattern) is not None
 
 
 def _found_anywhere(tree: Node) -> Node:
@@ -111,6 +144,10 @@ def _with_text_behind(tree: Node) -> Node:
             return concatenation([tree, _ANY])
 
 
+class _Property(tuple[tuple[int, int], ...]):
+    """The characters of a Unicode property."""
+
+
 _Atom: TypeAlias = "Ranges | str"
 """A member of a class: characters, or the letter of an escape (or a dot), whose set has two readings."""
 
@@ -129,9 +166,44 @@ def _set(sign: str, in_either: bool) -> Ranges:
     return tree.ranges
 
 
-def _boundary(holds: bool, is_forbidden: bool) -> Node:
+def _folded(ranges: Ranges, in_either: bool) -> Ranges:
+    """Characters that differ from these in case alone: for both readings, or for one of them at least."""
+    by_ecma = _folded_by_ecma(ranges)
+    by_re = class_ranges([(sre.RANGE, pair) for pair in ranges], ignore_case=True, ascii_only=False) if ranges else ()
+    return union(by_ecma, by_re) if in_either else intersection(by_ecma, by_re)
+
+
+@lru_cache(maxsize=_KEPT)
+def _folded_by_ecma(ranges: Ranges) -> Ranges:
+    starts = [first for first, _ in ranges]
+    found = []
+    for alike in _alike():
+        if any((at := bisect_right(starts, code)) and code <= ranges[at - 1][1] for code in alike):
+            found += [(code, code) for code in alike]
+    return union(ranges, found)
+
+
+@cache
+def _alike() -> list[tuple[int, ...]]:
+    """The characters with one simple case folding, where there are several."""
+    by_fold: dict[str, list[int]] = {}
+    for character in cased()[0]:
+        by_fold.setdefault(_simple_fold(character), []).append(ord(character))
+    return [tuple(codes) for codes in by_fold.values() if len(codes) > 1]
+
+
+def _simple_fold(character: str) -> str:
+    """The simple case folding, which is one character: the full one, or where that is longer the small letter."""
+    full = character.casefold()
+    if len(full) == 1:
+        return full
+    small = character.lower()
+    return small if len(small) == 1 else character
+
+
+def _boundary(holds: bool, is_forbidden: bool, ignore_case: bool) -> Node:
     r"""``\b``, or ``\B`` if it must not hold; word characters are those of ASCII for ECMA-262 alone."""
-    word = Characters(_set("w", False))
+    word = Characters(union(_set("w", False), ((0x17F, 0x17F), (0x212A, 0x212A)) if ignore_case else ()))
     ecma = alternation(
         concatenation([Look(word, behind=True, negative=before), Look(word, behind=False, negative=before != holds)])
         for before in (False, True)
@@ -147,15 +219,19 @@ class _Reader:
     positive one within a negative one, and so on.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, is_forbidden: bool = False) -> None:
         self.pattern = pattern
         self.position = 0
         self.depth = 0  # groups that are open
         self.behind = 0  # lookbehinds that are open
-        self.is_forbidden = False
+        self.is_forbidden = is_forbidden
+        self.flags: frozenset[str] = frozenset()
         self.names: set[str] = set()
 
     def read(self) -> Node:
+        while flags := _FLAGS.match(self.pattern, self.position):
+            self.flags |= {*flags[1]}
+            self.position = flags.end()
         tree = self.disjunction()
         if self.position < len(self.pattern):
             self.fail("unbalanced parenthesis", self.position, hint=r"Write \) for the sign.")
@@ -196,6 +272,9 @@ class _Reader:
 
     def assertion(self) -> Node | None:
         start = self.position
+        if "m" in self.flags and self.pattern[start] in "^$":
+            self.position += 1
+            return self.line_end(self.pattern[start])
         for sign, kind in _ANCHORS.items():
             if self.next_is(sign):
                 return Anchor(kind, sign, start)
@@ -204,9 +283,16 @@ class _Reader:
             return Anchor(AnchorKind.FINAL_LINE_END if self.is_forbidden else AnchorKind.TEXT_END, "$", start)
         for sign in (r"\b", r"\B"):
             if self.next_is(sign):
-                return _boundary(sign == r"\b", self.is_forbidden)
+                return _boundary(sign == r"\b", self.is_forbidden, "i" in self.flags)
         group = _GROUP.match(self.pattern, start)
         return self.lookaround(group) if group is not None and group["look"] else None
+
+    def line_end(self, sign: str) -> Node:
+        """The start or the end of a line, which for ``re`` a newline alone divides."""
+        start = self.position - 1
+        divides = Characters(complement(_set(".", False)) if self.is_forbidden else ((10, 10),))
+        kind = AnchorKind.TEXT_START if sign == "^" else AnchorKind.TEXT_END
+        return alternation([Anchor(kind, sign, start), Look(divides, behind=sign == "^", negative=False)])
 
     def lookaround(self, opening: re.Match[str]) -> Node:
         behind, negative = opening["look"].startswith("<"), opening["look"].endswith("!")
@@ -227,7 +313,15 @@ class _Reader:
                 f"groups are nested deeper than {MAX_NESTING}", self.pattern, opening.start(), hint="Take some away."
             )
         self.position = opening.end()
+        outer = self.flags
+        on, off = ({*(opening[which] or "")} for which in ("on", "off"))
+        if on & off:
+            self.fail(
+                "a flag is turned on and off at once", opening.start(), hint="Write it once: (?i:...) or (?-i:...)."
+            )
+        self.flags = outer - off | on
         tree = self.disjunction()
+        self.flags = outer
         if not self.next_is(")"):
             self.fail("missing ), unterminated subpattern", opening.start(), hint=r"Write \( for the sign.")
         self.depth -= 1
@@ -273,14 +367,24 @@ class _Reader:
         self.position += 1
         found: _Atom
         if sign == "[":
-            found = self.character_class(start)
-        elif sign == "\\":
+            return Characters(union(self.character_class(start)))
+        if sign == "\\":
             found = self.escape(in_class=False)
         elif sign == ".":
-            found = "."
+            found = TEXT if "s" in self.flags else "."
         else:
             found = ((ord(sign), ord(sign)),)
-        return Characters(union(_characters(found, self.is_forbidden)))
+        return Characters(union(self.characters(found, self.is_forbidden)))
+
+    def characters(self, atom: _Atom, in_either: bool) -> Ranges:
+        """The characters of an atom, with those that differ in case alone where the flag says so."""
+        found = _characters(atom, in_either)
+        if "i" not in self.flags or atom == "." or found == TEXT:
+            return found
+        # Under the flag a word has two characters more for ECMA-262, and `re` knows them anyway. Of a property engines
+        # agree on its own characters alone.
+        is_own = isinstance(atom, str) or (isinstance(atom, _Property) and not in_either)
+        return found if is_own else _folded(found, in_either)
 
     def open_group(self) -> Node:
         start = self.position
@@ -288,9 +392,9 @@ class _Reader:
         if opening is None:
             if self.pattern.startswith(("(?P=", "(?P>"), start):
                 self.not_regular(start, "(?P=")
-            hint = "Groups are (...), (?:...), (?<name>...), (?=...), (?!...), (?<=...) and (?<!...)."
+            hint = "Groups are (...), (?:...), (?<name>...), (?i:...), (?=...), (?!...), (?<=...) and (?<!...)."
             if re.match(r"\(\?[a-zA-Z-]+[:)]", self.pattern[start:]):
-                hint = "ECMA-262 has no flags inside a pattern: write both cases, as in [Aa]."
+                hint = "Flags are i, m and s: (?i:...), (?-i:...), or for all of the pattern (?i) at its beginning."
             self.fail("a group of a kind that is not known", start, hint=hint)
         name = opening["name"]
         if name is not None:
@@ -305,7 +409,7 @@ class _Reader:
             self.refuse_if_python_reads(start)
         members = []
         while not self.next_is("]"):
-            members.append(_characters(self.class_member(start), self.is_forbidden ^ negated))
+            members.append(self.characters(self.class_member(start), self.is_forbidden ^ negated))
         ranges = union(*members)
         return complement(ranges) if negated else ranges
 
@@ -383,7 +487,7 @@ class _Reader:
             ranges = property_ranges(found[0], ignore_case=False)
         except regex.error:
             self.fail(f"unknown property {found[0]}", start, hint=hint)
-        return ranges
+        return _Property(ranges)
 
     def hexadecimal(self, start: int) -> Ranges:
         found = _HEX.match(self.pattern, self.position)

@@ -17,7 +17,7 @@ from sfgen.ban import BannedWords, scan
 from sfgen.ban.difference import without
 from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
 from sfgen.grammar.rules import CountedText, Leaf
-from sfgen.schema.ecma_patterns import pattern_texts
+from sfgen.schema.ecma_patterns import has_modifiers, pattern_texts, texts_found_by_either
 from sfgen.schema.formats import at_most, format_texts
 from sfgen.schema.jsonschema_package import jsonschema
 from sfgen.schema.text_lengths import of_length
@@ -164,7 +164,8 @@ def _texts(limits: StringLimits) -> Dfa:
         for name in limits.no_formats:
             smallest = smallest - at_most(name)
         for pattern in limits.no_patterns:
-            smallest = (smallest & _read_alike(pattern)) - pattern_texts(pattern)
+            found = texts_found_by_either(pattern) if has_modifiers(pattern) else pattern_texts(pattern)
+            smallest = (smallest & _read_alike(pattern)) - found
     except PatternTooLarge as error:
         raise SchemaTooLarge(
             f"the patterns and formats of a string together: {error.reason}",
