@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from random_models import save
 
 from sfgen.models.chat_template import render
 from sfgen.models.uniform import UniformModel
@@ -78,3 +79,80 @@ def test_scores_are_of_the_conversation(sfgen: Sfgen, read: Callable[[], list[st
     (record,) = sfgen("gen", "-m", "uniform", "--choices", "a,b", "--scores", "--json", "--system", "S", "Hi!").records
     assert record["messages"] == [{"role": "system", "content": "S"}]
     assert read() == ["[system]S[user]Hi![me]"]
+
+
+# ---- a model with a template -----------------------------------------------------------------------------------------
+
+FUNCTION = {"name": "weather", "description": "Tell the weather.", "parameters": {"properties": {"city": {}}}}
+KNOWS = "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN
+HI = "[user]Hi![me]"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model whose chat template knows tools, and another one whose template knows none."""
+    folder = tmp_path_factory.mktemp("chatting")
+    for name, template in (("knows", KNOWS), ("plain", PLAIN)):
+        (save("gpt2", folder / name) / "chat_template.jinja").write_text(template)
+    (folder / "tools.json").write_text(json.dumps([FUNCTION]))
+    (folder / "open.json").write_text(json.dumps([TALK[0], {"role": "assistant", "content": "we ta"}]))
+    return folder
+
+
+def test_the_prompt_is_shown_as_the_model_reads_it(sfgen: Sfgen, folder: Path) -> None:
+    for command in (["gen"], ["gen", "-r", "[0-9]+"], ["ban", "--words", "talk"]):
+        shown = sfgen(*command, "-m", folder / "plain", "--show-prompt", "--chat", "Hi!")
+        assert (shown.code, shown.out, shown.err) == (0, f"{HI}\n", "")
+    (record,) = sfgen("gen", "-m", folder / "plain", "--show-prompt", "--system", "S", "--json", "Hi!").records
+    assert (record["prompt"], record["rendered"]) == ("Hi!", f"[system]S{HI}")
+    (told,) = sfgen("gen", "-m", folder / "plain", "--max-tokens", "1", "--system", "S", "--json", "Hi!").records
+    assert told["rendered"] == record["rendered"]
+    assert told["prompt_tokens"] == record["prompt_tokens"] == len(record["token_ids"])
+    assert sfgen("gen", "--show-prompt", "Hi!").out == "Hi!\n"
+    assert sfgen("gen", "--show-prompt", "--template", "Name: {{a: regex b}}").out == "Name: \n"
+
+
+def test_a_model_of_somebody_s_own_is_shown_by_its_tokens(sfgen: Sfgen, read: Callable[[], list[str]]) -> None:
+    assert sfgen("gen", "-m", "uniform", "--show-prompt", "--chat", "Hi!").out == f"{HI}\n"
+    assert read() == [HI]
+
+
+def test_tools_are_told_to_the_template(sfgen: Sfgen, folder: Path) -> None:
+    tools = ["--tools", folder / "tools.json", "--chat", "Hi!"]
+    expected = json.dumps([{"type": "function", "function": FUNCTION}]) + HI
+    shown = sfgen("gen", "-m", folder / "knows", "--show-prompt", *tools)
+    assert (shown.out, shown.err) == (f"{expected}\n", "")
+    (record,) = sfgen("gen", "-m", folder / "knows", "--json", "--max-tokens", "60", *tools).records
+    assert record["rendered"] == expected
+    for options in (["--show-prompt"], ["--max-tokens", "60"]):
+        told = sfgen("gen", "-m", folder / "plain", *options, *tools)
+        note = "sfgen: the model sees none of the tools: its chat template does not know tools\n"
+        assert (told.code, told.err) == (0, note)
+        assert sfgen("gen", "-q", "-m", folder / "plain", *options, *tools).err == ""
+
+
+def test_the_rendered_prompt_is_in_records_and_traces(sfgen: Sfgen, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "prompts").write_text('{"prompt": "Hi!"}\n')
+    many = ["gen", "-m", folder / "knows", "--input", tmp_path / "prompts", "--chat", "--max-tokens", "60"]
+    tools = ["--tools", folder / "tools.json"]
+    (slim,) = sfgen(*many, *tools).records
+    (whole,) = sfgen(*many, *tools, "--fields", "all", "--trace", tmp_path / "trace").records
+    scored = [*many, "--choices", "a,b", "--scores", "--fields", "all"]
+    (scores,) = sfgen(*[part for part in scored if part not in ("--max-tokens", "60")]).records
+    trace = json.loads((tmp_path / "trace").read_text().splitlines()[0])
+    assert "rendered" not in slim
+    assert whole["rendered"] == trace["rendered"] == json.dumps([{"type": "function", "function": FUNCTION}]) + HI
+    assert scores["rendered"] == HI
+    assert sfgen(*many, *tools, "--output", tmp_path / "out").code == 0
+    (folder / "other.json").write_text(json.dumps([{**FUNCTION, "description": "Another."}]))
+    assert sfgen(*many, "--tools", folder / "other.json", "--output", tmp_path / "out", "--resume").code == 1
+    assert sfgen(*many, *tools, "--output", tmp_path / "out", "--resume").code == 0
+
+
+def test_a_conversation_goes_on_where_the_assistant_has_begun(sfgen: Sfgen, folder: Path) -> None:
+    talk = ["-m", folder / "plain", "--chat-file", folder / "open.json"]
+    assert sfgen("gen", *talk, "--show-prompt").out == "[user]Hi![assistant]we ta\n"
+    assert sfgen("gen", *talk, "-r", "lk|st", "--ban-words", "talk").out == "st\n"
+    assert sfgen("gen", *talk, "-r", "st", "--echo").out == "we tast\n"
+    assert sfgen("gen", *talk, "-r", "st", "--heal", "--json").records[0]["healed"]
+    assert sfgen("gen", *talk, "--show-prompt", "Why?").out == "[user]Hi![assistant]we ta[user]Why?[me]\n"

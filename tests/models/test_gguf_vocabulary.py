@@ -229,6 +229,31 @@ class TestChat:
         assert ours == theirs
         assert template == PARTS or {801, 804} & set(ours)
 
+    def test_tools_and_a_begun_answer_are_written_as_by_transformers(self, tmp_path: Path) -> None:
+        template = "{% if tools %}{{ tools | tojson }}{% endif %}" + LLAMA3
+        made = pair("llama", "llama3", tmp_path, template=template)
+        ours, theirs = GgufModel(made.file), TransformersModel.from_pretrained(made.directory)
+        tools = [{"type": "function", "function": {"name": "é", "parameters": {}}}]
+        user = {"role": "user", "content": "Hi"}
+        for messages in ([user], [user, {"role": "assistant", "content": "we ta"}]):
+            for named in (None, tools):
+                told, expected = ours.chat(messages, named), theirs.chat(messages, named)
+                assert (told, told.text, told.begun) == (expected, expected.text, expected.begun)
+                assert ("function" in told.text) == (named is not None)
+        assert told.text.endswith("<|end_header_id|>\n\nwe ta")
+        config = sfgen.GenerationConfig(index="lk|st", banned=["talk"], max_tokens=3)
+        assert sfgen.generate(ours, messages, config).text == "st"
+
+    def test_a_template_for_tools_alone(self, gguf_pair: GgufPair, tmp_path: Path) -> None:
+        named: dict[str, Any] = {
+            "tokenizer__chat_template__tool_use": "{{ tools[0].function.name }}{{ messages[0].content }}"
+        }
+        source = gguf_pair("llama-bpe").directory
+        file = write_gguf(source, tmp_path / "m.gguf", tokenizer__chat_template="{{ messages[0].content }}", **named)
+        model = GgufModel(file)
+        assert model.chat("Hi").text == "Hi"
+        assert model.chat("Hi", [{"type": "function", "function": {"name": "stop"}}]).text == "stopHi"
+
     def test_without_a_template(self, gguf_pair: GgufPair) -> None:
         with pytest.raises(UsageError, match="x has no chat template"):
             GgufModel(gguf_pair("llama-bpe").file, title="x").chat("Hi!")

@@ -61,10 +61,10 @@ def test_the_model_reads_what_the_template_writes(messages: list[dict[str, str]]
 def test_a_conversation_has_something_to_answer(messages: list[dict[str, str]]) -> None:
     checked = checked_messages(messages)
     assert list(checked) == messages
-    if any(message["role"] == "user" for message in messages) and messages[-1]["role"] != "assistant":
+    if any(message["role"] == "user" for message in messages):
         check_conversation(checked)
     else:
-        with pytest.raises(UsageError, match=r"no message of a user|of the assistant"):
+        with pytest.raises(UsageError, match="no message of a user"):
             check_conversation(checked)
 
 

@@ -17,6 +17,7 @@ from error_case import Before, Case, both, files, patched, raising
 from fake_hub import COMMIT
 from random_models import TOKENIZERS, save
 
+_BEGUN = '[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]'
 _GEN = "gen -m model -r '[ab]' --max-tokens 5 --device cpu x"
 _UNIFORM = "gen -m uniform --tokenizer tok -r a x"
 
@@ -328,6 +329,18 @@ MODELS = [
     Case("gen -m model --chat x", 2, "model has no chat template", _model()),
     Case("gen -m model --chat x", 1, "leaves the message out", _template("Hello.")),
     Case("gen -m model --system S x", 2, "has no role system", _template("{{ messages[-1].content }}")),
+    Case(
+        "gen -m model --chat-file f",
+        1,
+        "the chat template of model leaves the end of the message $[1] out",
+        both(_template("{% for m in messages %}{{ m.content[:2] }}{% endfor %}"), files(f=_BEGUN)),
+    ),
+    Case(
+        "gen -m model --chat-file f --heal x",
+        2,
+        "a template writes the end of this conversation",
+        both(_template("{% for m in messages %}{{ m.content }}{% endfor %}"), files(f=_BEGUN)),
+    ),
     Case("gen -m model --chat ''", 1, "the chat template of model writes nothing", _template("{{ '' }}")),
     Case("gen -m model --chat x", 1, "the chat template of model fails: division by zero", _template("{{ 1 / 0 }}")),
     Case(

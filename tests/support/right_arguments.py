@@ -425,6 +425,8 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "SchemaDocument": lambda value: False,
     "Sequence[bytes | None]": _all(_is(bytes, type(None))),
     "Sequence[int]": _all(_is_int),
+    "Tools": _all(_is(Mapping)),
+    "Sequence[Any]": lambda value: False,
     "Prompt": lambda value: isinstance(value, str) or _all(_is_int)(value),  # no messages are tried
     "Sequence[Message]": lambda value: isinstance(value, tuple | list) and not value,
     "Iterable[Message]": _all(_is(Mapping)),

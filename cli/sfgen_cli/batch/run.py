@@ -18,7 +18,7 @@ from sfgen.errors import SfgenError
 from sfgen.kernels import told_of_compiling
 from sfgen.printable import shown_name
 from sfgen_cli.options.batch import STDIN_OR_STDOUT, ManyOptions
-from sfgen_cli.run.generation import check_beforehand, load_weights, trace_file, without_weights
+from sfgen_cli.run.generation import check_beforehand, load_weights, tell_of_tools, trace_file, without_weights
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
 from sfgen_cli.shell.output import note, stderr_is_a_terminal, write
@@ -112,6 +112,7 @@ def _prepared(request: Request, run: JobRun, say: Say, *, resume: bool) -> Loade
             return None
         loaded = without_weights(request, say, made)
         loaded.check()
+        tell_of_tools(loaded, quiet=request.options.quiet)
     if compiled:
         loaded.rehearse()
     if run.is_here:

@@ -14,7 +14,7 @@ from sfgen_cli.options.chat import read_messages
 from sfgen_cli.options.generation import GenerationOptions, Prompt
 from sfgen_cli.options.prompts import read_prompt, reader_of_stdin, refuse_overwriting
 from sfgen_cli.options.requested import RequestedConstraint
-from sfgen_cli.run.generation import run
+from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell.flatten import Named, flattened
 from sfgen_cli.shell.once import tell_of_demonstration
@@ -82,7 +82,10 @@ def ban(
         raise UsageError("no words to ban", hint="For example: sfgen ban --words talk,listen 'Can we talk?'")
     if routes:
         _refuse_with_routes(bans, generation, compare=compare)
-    instead = "--routes" if routes else "--compare" if compare else ""
+    asked = {"--routes": routes, "--compare": compare, "--show-prompt": generation.show_prompt}
+    instead = next((name for name, is_asked in asked.items() if is_asked), "")
+    if generation.show_prompt and instead != "--show-prompt":
+        raise UsageError(f"{instead} and --show-prompt cannot be used together", hint="Leave one of them out.")
     files = {
         "--words-file": bans.words_file,
         "--input": many.input,
@@ -108,6 +111,9 @@ def ban(
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
     request = Request(text, RequestedConstraint(), banned, generation, messages=messages)
+    if generation.show_prompt:
+        show_prompt(request)
+        return
     if compare:
         from sfgen_cli.run.compare import write_comparison
 

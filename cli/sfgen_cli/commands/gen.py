@@ -14,7 +14,7 @@ from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin, refuse_overwriting
 from sfgen_cli.options.requested import read_constraint
 from sfgen_cli.options.schema import SchemaOptions
-from sfgen_cli.run.generation import run
+from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell.flatten import Named, flattened
 from sfgen_cli.shell.once import tell_of_demonstration
@@ -62,7 +62,7 @@ def gen(
         **generation.files,
     }
     reader = reader_of_stdin(files, prompt=prompt)
-    many.check(prompt, generation)
+    many.check(prompt, generation, instead="--show-prompt" if generation.show_prompt else "")
     written = {"--output": many.output, "--trace": generation.trace}
     others = {"--index": index, "--pydantic": given.code_file, "--model": generation.model_file}
     refuse_overwriting({**files, **others}, written)
@@ -89,6 +89,9 @@ def gen(
     if template is not None and generation.when is None:  # what stands behind a marker is no prompt
         text, rest = template.split()
         request = replace(request, constraint=replace(constraint, template=rest, template_name=request.template_name))
+    if generation.show_prompt:
+        show_prompt(replace(request, prompt=text))
+        return
     # What is piped in may be a program, which has much in it that patterns have.
     typed = text if prompt in (None, "-") else prompt
     if not constraint and (hint := pattern_hint(typed)):

@@ -22,14 +22,13 @@ def read_messages(options: GenerationOptions) -> tuple[Message, ...]:
             ``--heal`` beside them.
         InputError: The file cannot be read, or is not JSON.
     """
-    given = {"--system": options.system is not None, "--chat-file": options.chat_file is not None}
-    for name, is_given in given.items():
-        if is_given and options.heal:
-            raise UsageError(
-                f"{name} and --heal cannot be used together: a template writes the end of a chat",
-                hint="Leave --heal out.",
-            )
     messages = () if options.chat_file is None else _messages_of(options.chat_file)
+    if options.heal and not (messages and messages[-1]["role"] == "assistant"):
+        _refuse_healing(options)
+    if options.chat_file is not None and not messages:
+        raise UsageError(
+            f"{_name(options.chat_file)} has no message", hint="Leave --chat-file out, or write messages into it."
+        )
     if options.system is None:
         return messages
     if any(message["role"] == "system" for message in messages):
@@ -41,10 +40,19 @@ def read_messages(options: GenerationOptions) -> tuple[Message, ...]:
     return ({"role": "system", "content": text}, *messages)
 
 
+def _refuse_healing(options: GenerationOptions) -> None:
+    for name, given in (("--system", options.system), ("--chat-file", options.chat_file)):
+        if given is not None:
+            raise UsageError(
+                f"{name} and --heal cannot be used together: a template writes the end of a chat",
+                hint="Leave --heal out, or let the conversation end with a message of the assistant.",
+            )
+
+
 def _messages_of(file: Path) -> tuple[Message, ...]:
     from sfgen.models.messages import checked_messages
 
-    name = "stdin" if str(file) == "-" else str(file)
+    name = _name(file)
     try:
         listed: Any = json.loads(read_text(file))
     except json.JSONDecodeError as error:
@@ -55,9 +63,10 @@ def _messages_of(file: Path) -> tuple[Message, ...]:
     except (RecursionError, ValueError):  # also a whole number of thousands of digits
         raise InputError(f"{name} is JSON that cannot be kept") from None
     try:
-        messages = checked_messages(listed)
+        return checked_messages(listed)
     except UsageError as error:
         raise UsageError(f"{name}: {error.message}", hint=error.hint) from None
-    if not messages:
-        raise UsageError(f"{name} has no message", hint="Leave --chat-file out, or write messages into it.")
-    return messages
+
+
+def _name(file: Path) -> str:
+    return "stdin" if str(file) == "-" else str(file)

@@ -117,8 +117,16 @@ ChatFile = Annotated[
     typer.Option(
         metavar="FILE",
         help='A conversation for the model\'s chat template, as JSON: [{"role": "user", "content": "Hi!"}]. A prompt '
-        "is its last message. [bold]-[/] is stdin.",
+        "is its last message; where that is one of the assistant, the text goes on with it. [bold]-[/] is stdin.",
         rich_help_panel=_MODEL,
+    ),
+]
+ShowPrompt = Annotated[
+    bool,
+    typer.Option(
+        "--show-prompt",
+        help="Write the prompt as the model reads it, with [bold]--chat[/] as its chat template writes it, and stop.",
+        rich_help_panel=_PROMPT,
     ),
 ]
 Temperature = Annotated[
@@ -255,7 +263,7 @@ Heal = Annotated[
         "--heal/--no-heal",
         help="Take the end of the prompt back as far as a longer token could cover it, so that the text goes on as the "
         "tokenizer would write both; it is no part of the text. Default: on where the prompt ends in white space, but "
-        "never with [bold]--chat[/].",
+        "with [bold]--chat[/] only in what the assistant has begun.",
         rich_help_panel=_PROMPT,
         show_default=False,
     ),
@@ -389,6 +397,7 @@ class GenerationOptions:
     system: System = None
     chat_file: ChatFile = None
     heal: Heal = None
+    show_prompt: ShowPrompt = False
     temperature: Temperature = None
     top_k: TopK = None
     top_p: TopP = None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
 from sfgen_cli.options.grammar import GrammarOptions, GrammarText
@@ -136,6 +136,15 @@ class RequestedConstraint:
         from sfgen.substring.file import saved_substring
 
         return saved_substring(self.index_file)
+
+    @property
+    def tools(self) -> list[dict[str, Any]] | None:
+        """The tools that are called, as a chat template is told of them; ``None`` without any."""
+        if self.schema_option != "--tools" or self.schema is None:
+            return None
+        from sfgen.schema.from_tools import ToolsDocument
+
+        return self.schema.described if isinstance(self.schema, ToolsDocument) else None
 
     @property
     def kind(self) -> str:

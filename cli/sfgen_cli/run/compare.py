@@ -73,7 +73,7 @@ def write_comparison(request: Request) -> None:
             continue
         if number:
             write("\n")
-        before = request.prompt if options.echo else ""
+        before = request.echoed
         if stdout_is_a_terminal():
             _write_table(before, *sides)
         else:
@@ -88,7 +88,8 @@ def _generate(loaded: LoadedJob, prompt: str, sampler: Sampler, loop: Loop) -> _
     for event in loaded.events(loop):
         if isinstance(event, Finished):
             result, seconds = event.result, time.perf_counter() - started
-            fields = record(loaded.job, prompt, result, seed=sampler.seed, seconds=seconds)
+            rendered = loaded.rendered(prompt)
+            fields = record(loaded.job, prompt, result, seed=sampler.seed, seconds=seconds, rendered=rendered)
             return _Side(result, fields, loaded.model.vocabulary)
     raise AssertionError("the last event carries the result")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from sfgen.errors import NotAnInstance, UsageError
+from sfgen.errors import NotAnInstance, SfgenError, UsageError
 from sfgen.kernels import told_of_compiling
 from sfgen.printable import on_one_line, visible
 from sfgen.sizes import size_in_words
@@ -95,6 +95,7 @@ def load(request: Request) -> tuple[LoadedJob, Iterator[Text]]:
             loaded = without_weights(request, say, check_beforehand(request, say))
             texts = _texts(request, loaded)
             first = next(texts)
+            tell_of_tools(loaded, quiet=request.options.quiet)
         if compiled:  # then others will be, and while the text is written nobody says why nothing happens
             loaded.rehearse()
         load_weights(loaded, say)
@@ -119,6 +120,40 @@ def load_weights(loaded: LoadedJob, say: Say) -> None:
     if hasattr(loaded.model, "weights_size"):
         say(f"loading the weights of {loaded.job.model_name}" + (f" ({size_in_words(size)})" if size else ""))
     loaded.load_weights()
+
+
+def tell_of_tools(loaded: LoadedJob, *, quiet: bool) -> None:
+    """Tell a person where a chat template leaves the tools out; of a prompt without one nobody knows what it says."""
+    with contextlib.suppress(SfgenError):  # each prompt will tell
+        if loaded.job.is_chat and not loaded.shows_tools:
+            note("sfgen: the model sees none of the tools: its chat template does not know tools", quiet=quiet)
+
+
+def show_prompt(request: Request) -> None:
+    """Write the prompt as the model reads it."""
+    request.check()
+    process.import_numpy()
+    options, job = request.options, request.job
+    assert job.spec is not None, "a command names its model"
+    with progress(quiet=options.quiet) as say:
+        say(_reading(options))
+        if job.is_chat:
+            job.conversation(request.prompt)  # tells what is missing
+        job.spec.check(chat=job.is_chat)
+        from sfgen.decoding.prompt_tokens import prompt_tokens
+        from sfgen.jobs.loaded import LoadedJob
+
+        loaded = LoadedJob(job, job.spec.load(), None)
+        rendered = loaded.rendered(request.prompt)
+        text = request.prompt if rendered is None else rendered
+        ids = list(prompt_tokens(loaded.model, loaded.encoded(request.prompt))) if options.json else []
+        tell_of_tools(loaded, quiet=options.quiet)
+    if options.json:
+        messages = {"messages": list(request.messages)} if request.messages else {}
+        told = {"prompt": request.prompt, **messages, "rendered": text, "model": job.model_name}
+        write_json({**told, "token_ids": ids, "prompt_tokens": len(ids)})
+    else:
+        write(f"{text}\n")
 
 
 def streams(request: Request) -> bool:
@@ -228,7 +263,7 @@ def _write_sample(request: Request, loaded: LoadedJob, sampler: Sampler, loop: L
     thought = _ShownThought(not options.quiet and not wants_live(request) and stderr_is_a_terminal())
     started = time.perf_counter()
     is_streamed = streams(request)
-    before = request.prompt if options.echo else ""
+    before = request.echoed
     if is_streamed:
         write(before)
     result: Result | None = None
@@ -249,7 +284,8 @@ def _write_sample(request: Request, loaded: LoadedJob, sampler: Sampler, loop: L
     assert result is not None, "the last event carries the result"
     if options.json:
         seconds = time.perf_counter() - started
-        write_json(record(loaded.job, request.prompt, result, seed=sampler.seed, seconds=seconds))
+        rendered = loaded.rendered(request.prompt)
+        write_json(record(loaded.job, request.prompt, result, seed=sampler.seed, seconds=seconds, rendered=rendered))
     else:
         write("\n" if is_streamed else f"{before}{result.text}\n")
     _tell_of_refusal(result, quiet=options.quiet)

@@ -104,6 +104,7 @@ class Request:
                 hint="Leave --stop out, or let the pattern end there.",
             )
         self._check_after()
+        self._check_shown_prompt()
         if options.stop:
             from sfgen.decoding.stops import StopStrings
 
@@ -144,6 +145,22 @@ class Request:
                 "--when needs a constraint: what comes behind it",
                 hint="For example: sfgen gen --when '<tool_call>' --tools tools.json 'How warm is it in Rome?'",
             )
+
+    def _check_shown_prompt(self) -> None:
+        options = self.options
+        others = {
+            "--echo": options.echo,
+            "--live": bool(options.live),
+            "--slow": options.slow > 0,
+            "--step": options.step,
+            "--trace": options.trace is not None,
+        }
+        for name, given in others.items():
+            if given and options.show_prompt:
+                raise UsageError(
+                    f"--show-prompt and {name} cannot be used together: no text is written",
+                    hint="Leave one of them out.",
+                )
 
     def _check_scores(self) -> None:
         """Refuse what has no meaning where choices are scored."""
@@ -208,6 +225,13 @@ class Request:
                 f"--engine {self.engine} and --index cannot be used together: a saved index is one of the engine fast",
                 hint="Leave --engine out, or give the pattern itself with --regex.",
             )
+
+    @property
+    def echoed(self) -> str:
+        """What ``--echo`` puts before each text: the prompt, or the answer that the assistant has begun."""
+        from sfgen.models.messages import begun_answer
+
+        return (self.prompt or begun_answer(self.messages) or "") if self.options.echo else ""
 
     @property
     def reference(self) -> ReferenceName | None:
@@ -322,6 +346,7 @@ class Request:
             samples=self.options.samples,
             chat=self.options.chat,
             messages=self.messages,
+            tools=self.constraint.tools,
             facts=self.facts,
             choices=self.constraint.choices if self.scores else None,
         )

@@ -30,7 +30,8 @@ def write_scores(request: Request) -> None:
     if request.options.json:
         from sfgen.jobs.record import scores_record
 
-        write_json(scores_record(request.job, request.prompt, scored, seconds=time.perf_counter() - started))
+        seconds, rendered = time.perf_counter() - started, loaded.rendered(request.prompt)
+        write_json(scores_record(request.job, request.prompt, scored, seconds=seconds, rendered=rendered))
     elif stdout_is_a_terminal():
         write_table(scored)
     else:

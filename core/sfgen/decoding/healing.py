@@ -25,6 +25,7 @@ from sfgen.decoding.forward_passes import ForwardPasses
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
 from sfgen.errors import UsageError
+from sfgen.models.messages import ChatPrompt
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary import Vocabulary
@@ -43,6 +44,16 @@ class Seam:
     healed: bytes
 
 
+def end_of_text(prompt: str | Sequence[int]) -> str | None:
+    """Return the text that a prompt ends with; ``None`` of token ids.
+
+    Of a conversation it is what the assistant has begun; there is none where the answer begins.
+    """
+    if isinstance(prompt, ChatPrompt):
+        return prompt.begun
+    return prompt if isinstance(prompt, str) else None
+
+
 def is_healed(heal: bool | None, prompt: str | Sequence[int]) -> bool:
     r"""Tell whether the end of a prompt is healed.
 
@@ -51,13 +62,19 @@ def is_healed(heal: bool | None, prompt: str | Sequence[int]) -> bool:
         prompt: Text or token ids.
 
     Raises:
-        UsageError: ``heal`` is true, and the prompt is token ids.
+        UsageError: ``heal`` is true, and the prompt does not end with text.
 
     >>> is_healed(None, "A person: "), is_healed(None, "A person:"), is_healed(None, [1, 2])
     (True, False, False)
     """
-    if isinstance(prompt, str):
-        return prompt[-1:].isspace() if heal is None else heal
+    text = end_of_text(prompt)
+    if text is not None:
+        return text[-1:].isspace() if heal is None else heal
+    if heal and isinstance(prompt, ChatPrompt):
+        raise UsageError(
+            ParameterText("heal is for text, and a template writes the end of this conversation", "heal"),
+            hint=ParameterText("Leave heal out, or end with a message that the assistant has begun.", "heal"),
+        )
     if heal:
         raise UsageError(
             ParameterText("token ids are taken as they are: heal is for a prompt that is text", "heal"),

@@ -12,7 +12,7 @@ from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.exact.loop import ExactLoop
 from sfgen.decoding.exact.scores import ScoreStore
 from sfgen.decoding.fast_forward import FastForward
-from sfgen.decoding.healing import is_healed
+from sfgen.decoding.healing import end_of_text, is_healed
 from sfgen.decoding.limits import Limits
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import banned_of, has_temperatures, vocabulary_of
@@ -81,7 +81,7 @@ def loop_of(
     limits = Limits(model, config, content.marker, keeps_limit=not is_exact)
     begin = start(limits, prompt_ids, content)
     if is_healed(config.heal, prompt) and not is_exact:
-        begin = healed(begin, prompt_bytes, limits, content)
+        begin = healed(begin, (end_of_text(prompt) or "").encode("utf-8", "replace"), limits, content)
     jumps = config.fast_forward and not is_exact and (content.guided is not None or content.marker is not None)
     banned, stops = banned_of(config.banned), StopStrings.of(config.stop)
     judge = getattr(content.source, "constraint", None)

@@ -58,7 +58,7 @@ def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Sta
 
     Args:
         whole: The start without.
-        prompt: The bytes of the prompt.
+        prompt: The bytes of the text that the prompt ends with.
         limits: The bounds on the tokens.
         allowed: The constraints of the text.
     """

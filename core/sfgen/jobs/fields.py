@@ -23,7 +23,8 @@ SLIM = (*_ABOUT, *_MADE, "input", "finish_reason", *_COMPARED, "error")
 
 KNOWN = (
     *SLIM,
-    *("messages", "model", "pattern", "choices", "schema", "grammar", "template", "substring", "constraint", "banned"),
+    *("messages", "rendered", "model", "pattern", "choices", "schema", "grammar", "template", "substring"),
+    *("constraint", "banned"),
     *("after", "when", "stop", "engine", "fast_forward", "heal", "token_ids", "prompt_tokens", "completion_tokens"),
     *("forward_passes", "forced_tokens", "healed", "seconds", "rollbacks", "moved_blocks", "options"),
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.decoding.config import GenerationConfig
@@ -16,7 +16,13 @@ from sfgen.decoding.sampler import Sampler
 from sfgen.errors import UsageError
 from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.seeds import sampler_of
-from sfgen.models.messages import Message, check_conversation, checked_messages, user_message
+from sfgen.models.messages import (
+    Message,
+    begun_answer,
+    check_conversation,
+    checked_messages,
+    user_message,
+)
 from sfgen.models.spec import ModelSpec
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Model
@@ -44,15 +50,19 @@ class Job:
         samples: How many texts are made of each prompt; see ``sfgen.jobs.seeds`` for how each is drawn.
         chat: Whether each prompt is put into the model's chat template, as the message of a user.
         messages: What a conversation begins with before each prompt, such as the message of a system: each with a
-            ``role`` and a ``content``. The prompt is the last message then, of a user; an empty one is none.
+            ``role`` and a ``content``. The prompt is the last message then, of a user; an empty one is none. Where the
+            last is a message of the assistant, the text goes on with it.
         facts: What records say of the constraint; without, what the configuration's ``index`` tells of itself.
         choices: Score these texts after each prompt, as ``sfgen.score`` does, in place of writing texts. A record has
             ``scores`` then, and the likeliest choice as its ``text``.
+        tools: The tools that the chat template is told of, in any form that ``sfgen.tools_schema`` takes; without a
+            chat the model sees none of them.
 
     Raises:
-        UsageError: An argument of another kind, no sample, a chat that is to be healed, or something beside choices
-            that has no meaning there.
+        UsageError: An argument of another kind, no sample, a chat that is to be healed where the answer begins, or
+            something beside choices that has no meaning there.
         UnknownParameter: A keyword is none of these.
+        SchemaError: The tools have no known form.
 
     >>> Job("tiny", GenerationConfig(max_tokens=9), samples=2).model_name
     'tiny'
@@ -65,6 +75,7 @@ class Job:
     messages: Iterable[Message] = ()
     facts: ConstraintFacts | None = None
     choices: Iterable[str] | None = None
+    tools: Sequence[Any] | Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.model, str | Path):
@@ -80,7 +91,11 @@ class Job:
         object.__setattr__(self, "samples", arguments.whole_number("samples", self.samples, least=1))
         object.__setattr__(self, "chat", arguments.flag("chat", self.chat))
         object.__setattr__(self, "messages", checked_messages(self.messages))
-        if self.is_chat and config.heal:
+        if self.tools is not None:
+            from sfgen.schema.from_tools import described_tools
+
+            object.__setattr__(self, "tools", described_tools(self.tools))
+        if self.is_chat and config.heal and begun_answer(tuple(self.messages)) is None:
             raise UsageError(
                 ParameterText(
                     "chat and heal cannot be used together: a template writes where the prompt ends", "chat", "heal"
@@ -120,11 +135,13 @@ class Job:
     def conversation(self, prompt: str) -> tuple[Message, ...]:
         """Return the messages that the model is to answer, in a chat.
 
+        Where the last is one of the assistant, the model goes on with it.
+
         Args:
             prompt: The last message, of the user; an empty one is none.
 
         Raises:
-            UsageError: They have no message of a user, or end with one of the assistant.
+            UsageError: They have no message of a user.
         """
         before = tuple(self.messages)
         arguments.text("prompt", prompt)

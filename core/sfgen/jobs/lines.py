@@ -107,7 +107,9 @@ class Lines:
 
     # ---- what they say ---------------------------------------------------------------------------------------------
 
-    def written(self, slot: Slot, job: Job, result: Result, seconds: float) -> dict[str, Any]:
+    def written(
+        self, slot: Slot, job: Job, result: Result, seconds: float, rendered: str | None = None
+    ) -> dict[str, Any]:
         """Return the line of a text.
 
         Args:
@@ -115,12 +117,15 @@ class Lines:
             job: The job of its record.
             result: The text.
             seconds: How long it took.
+            rendered: Its prompt as the chat template writes it; ``None``: there is no chat.
         """
         prompt = slot.prompt.prompt or ""
-        fields = record(job, prompt, result, seed=slot.sampler.seed, seconds=seconds)
+        fields = record(job, prompt, result, seed=slot.sampler.seed, seconds=seconds, rendered=rendered)
         return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "options": options(job)})
 
-    def scored(self, slot: Slot, job: Job, scored: Scored, seconds: float) -> dict[str, Any]:
+    def scored(
+        self, slot: Slot, job: Job, scored: Scored, seconds: float, rendered: str | None = None
+    ) -> dict[str, Any]:
         """Return the line of the scores of choices.
 
         Args:
@@ -128,8 +133,9 @@ class Lines:
             job: The job of its record.
             scored: The scores.
             seconds: How long they took.
+            rendered: Its prompt as the chat template writes it; ``None``: there is no chat.
         """
-        fields = scores_record(job, slot.prompt.prompt or "", scored, seconds=seconds)
+        fields = scores_record(job, slot.prompt.prompt or "", scored, seconds=seconds, rendered=rendered)
         return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "options": options(job)})
 
     def failed(self, slot: Slot, message: str) -> dict[str, Any]:

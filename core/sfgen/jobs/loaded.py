@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sfgen.decoding.batch import drive
 from sfgen.decoding.exact.scores import ScoreStore
@@ -16,7 +16,7 @@ from sfgen.decoding.plain_forms import source_of, vocabulary_of
 from sfgen.decoding.prepare import loop_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import SfgenError
-from sfgen.models.messages import chat_ids
+from sfgen.models.messages import ChatPrompt, Tools, chat_ids, sees_tools
 from sfgen.models.spec import ModelSpec
 from sfgen.protocols import GuideSource, Model
 from sfgen.scoring.choice import Scored
@@ -131,7 +131,42 @@ class LoadedJob:
         Raises:
             UsageError: The model has no chat template, or not for all roles; or there is no message to answer.
         """
-        return chat_ids(self.model, self.job.conversation(prompt)) if self.job.is_chat else prompt
+        if not self.job.is_chat:
+            return prompt
+        if prompt not in self._last_encoded:  # that of all samples of a prompt, and of what is told of it
+            self._last_encoded.clear()
+            self._last_encoded[prompt] = chat_ids(self.model, self.job.conversation(prompt), self._tools)
+        return self._last_encoded[prompt]
+
+    @cached_property
+    def _last_encoded(self) -> dict[str, Sequence[int]]:
+        return {}
+
+    @property
+    def _tools(self) -> Tools | None:
+        return cast("Tools | None", self.job.tools)  # of which the job has made that form
+
+    def rendered(self, prompt: str) -> str | None:
+        """Return the prompt as the chat template writes it; ``None`` without a chat.
+
+        Raises:
+            SfgenError: As ``encoded``.
+        """
+        if not self.job.is_chat:
+            return None
+        encoded = self.encoded(prompt)
+        if isinstance(encoded, ChatPrompt):
+            return encoded.text
+        return "".join(map(vocabulary_of(self.model).text, cast("Sequence[int]", encoded)))
+
+    @property
+    def shows_tools(self) -> bool:
+        """Whether the chat template writes the tools of the job; true where there are none.
+
+        Raises:
+            SfgenError: As ``encoded``.
+        """
+        return self._tools is None or (self.job.is_chat and sees_tools(self.model, self._tools))
 
     def scene(self, prompt: str, sampler: Sampler, *, line: int | None = None) -> Scene:
         """Describe one text before it begins, for a trace or a view.
@@ -144,6 +179,7 @@ class LoadedJob:
         facts, banned = self.job.constraint, self.job.banned
         return Scene(
             prompt=prompt,
+            rendered=self.rendered(prompt),
             model=self.job.model_name,
             vocabulary_size=len(self.model.vocabulary),
             pattern=facts.pattern,

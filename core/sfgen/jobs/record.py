@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,12 +12,14 @@ if TYPE_CHECKING:
     from sfgen.jobs.job import Job
     from sfgen.scoring.choice import Scored
 
+_KEPT = 16  # hexadecimal digits of a digest
+
 RESULT_KEYS = frozenset(
     (
         *("text", "finish_reason", "token_ids", "prompt_tokens", "completion_tokens", "forward_passes"),
         *("forced_tokens", "seconds", "healed", "thought", "calls", "rollbacks", "moved_blocks", "value", "groups"),
         "logprobs",
-        *("scores", "total_probability"),
+        *("scores", "total_probability", "rendered"),
     )
 )
 """What a record has that was not known before the text was."""
@@ -81,6 +85,8 @@ def options(job: Job) -> dict[str, Any]:
         named["dtype"] = spec.dtype
     if job.chat:
         named["chat"] = True
+    if job.is_chat and job.tools is not None:
+        named["tools"] = sha256(json.dumps(job.tools).encode()).hexdigest()[:_KEPT]
     if config.after is not None:
         named["after_tokens"] = config.after_tokens
     if config.logprobs:
@@ -93,7 +99,9 @@ def options(job: Job) -> dict[str, Any]:
     return named
 
 
-def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: float) -> dict[str, Any]:
+def record(
+    job: Job, prompt: str, result: Result, *, seed: int | None, seconds: float, rendered: str | None = None
+) -> dict[str, Any]:
     """Return the record of one text.
 
     Keys stay; more may be added.
@@ -104,6 +112,7 @@ def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: 
         result: What came out.
         seed: What the text was drawn from; ``None`` where nothing was drawn.
         seconds: How long it took.
+        rendered: The prompt as the chat template writes it; ``None``: there is no chat.
     """
     fields: dict[str, Any] = {
         "text": result.text,
@@ -120,6 +129,8 @@ def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: 
         "seconds": round(seconds, 6),
         **asked(job, prompt, seed=seed),  # those of them that are above stay where they are
     }
+    if rendered is not None:
+        fields["rendered"] = rendered
     if result.thought is not None:
         fields["thought"] = result.thought
     if result.calls is not None:
@@ -149,7 +160,9 @@ def record(job: Job, prompt: str, result: Result, *, seed: int | None, seconds: 
     return fields
 
 
-def scores_record(job: Job, prompt: str, scored: Scored, *, seconds: float) -> dict[str, Any]:
+def scores_record(
+    job: Job, prompt: str, scored: Scored, *, seconds: float, rendered: str | None = None
+) -> dict[str, Any]:
     """Return the record of the scores after one prompt.
 
     Keys stay; more may be added.
@@ -159,6 +172,7 @@ def scores_record(job: Job, prompt: str, scored: Scored, *, seconds: float) -> d
         prompt: The user's text.
         scored: What came out.
         seconds: How long it took.
+        rendered: The prompt as the chat template writes it; ``None``: there is no chat.
     """
     return {
         "text": scored.scores[0].text,
@@ -176,4 +190,5 @@ def scores_record(job: Job, prompt: str, scored: Scored, *, seconds: float) -> d
         "forward_passes": scored.forward_passes,
         "seconds": round(seconds, 6),
         **asked(job, prompt, seed=None),
+        **({} if rendered is None else {"rendered": rendered}),
     }

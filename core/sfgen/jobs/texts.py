@@ -91,11 +91,13 @@ class Texts:
             try:
                 loaded = self._loaded_for(slot)
                 loop = self._loop(loaded, slot)
+                rendered = loaded.rendered(slot.prompt.prompt or "")
             except SfgenError as error:
                 self._fail(outcome, error)
                 self._done(outcome)  # nothing else may come for a long time
                 continue
-            self._running[number] = _RunningText(outcome, loaded.job, time.perf_counter(), self._tracer(loaded, slot))
+            tracer = self._tracer(loaded, slot)
+            self._running[number] = _RunningText(outcome, loaded.job, rendered, time.perf_counter(), tracer)
             number += 1
             yield loop
 
@@ -126,13 +128,13 @@ class Texts:
             return True
         seconds = time.perf_counter() - text.started
         if isinstance(step, Scored):
-            text.outcome.record = self._lines.scored(text.outcome.slot, text.job, step, seconds)
+            text.outcome.record = self._lines.scored(text.outcome.slot, text.job, step, seconds, text.rendered)
             return True
         if text.tracer is not None:
             text.tracer.show(step, seconds)
         if not isinstance(step, Finished):
             return False
-        text.outcome.record = self._lines.written(text.outcome.slot, text.job, step.result, seconds)
+        text.outcome.record = self._lines.written(text.outcome.slot, text.job, step.result, seconds, text.rendered)
         text.outcome.tokens, text.outcome.rollbacks = len(step.result.token_ids), len(step.result.rollbacks)
         return True
 
@@ -148,11 +150,13 @@ class _RunningText:
     Attributes:
         outcome: What comes of it.
         job: That of its record.
+        rendered: Its prompt as the chat template writes it; ``None``: there is no chat.
         started: When work on it began.
         tracer: Who is told of its events.
     """
 
     outcome: Outcome
     job: Job
+    rendered: str | None
     started: float
     tracer: Tracer | None

@@ -17,13 +17,22 @@ WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model 
 """What to do with a model that has none."""
 
 
-def render(template: str, messages: Sequence[Mapping[str, Any]], special: Mapping[str, str]) -> str:
-    """Render a conversation up to where the answer begins.
+def render(
+    template: str,
+    messages: Sequence[Mapping[str, Any]],
+    special: Mapping[str, str],
+    *,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    begins_answer: bool = True,
+) -> str:
+    """Render a conversation, up to where the answer begins.
 
     Args:
         template: The template.
         messages: Each with a ``role`` and a ``content``.
         special: The texts of special tokens, by names such as ``bos_token``.
+        tools: The tools that the model may call.
+        begins_answer: Whether the beginning of an answer is written behind the messages.
 
     Raises:
         ImportError: The package jinja2 is missing.
@@ -43,7 +52,7 @@ def render(template: str, messages: Sequence[Mapping[str, Any]], special: Mappin
     environment.globals["raise_exception"] = _refuse
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
     return environment.from_string(template).render(
-        messages=messages, tools=None, documents=None, add_generation_prompt=True, **special
+        messages=messages, tools=tools, documents=None, add_generation_prompt=begins_answer, **special
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -13,12 +14,16 @@ from sfgen.protocols import Model
 Message: TypeAlias = Mapping[str, str]
 """A message: its ``role`` and its ``content``."""
 
+Tools: TypeAlias = Sequence[Mapping[str, Any]]
+"""Tools that a model may call, as chat templates take them: ``{"type": "function", "function": {"name": …}}``."""
+
 Prompt: TypeAlias = str | Sequence[int] | Sequence[Message]
 """What a model is to go on with: text, the ids of its tokens, or the messages of a conversation."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 """Who may write a message. A chat template may know fewer."""
 
+_TOOL = 'A tool is {"type": "function", "function": {"name": "…", "description": "…", "parameters": {…}}}.'
 _FORM = 'A conversation is a list of {"role": "user", "content": "…"}.'
 
 
@@ -51,17 +56,48 @@ def check_conversation(messages: Sequence[Message]) -> None:
         messages: As ``checked_messages`` returns them.
 
     Raises:
-        UsageError: No message is by the user, or the last one is by the assistant.
+        UsageError: No message is by the user.
     """
     if not any(message["role"] == "user" for message in messages):
         raise UsageError(
             "the conversation has no message of a user", hint="Give a prompt, or a message with the role user."
         )
-    if messages[-1]["role"] == "assistant":
-        raise UsageError(
-            f"$[{len(messages) - 1}] is a message of the assistant, and there is nothing to answer behind it",
-            hint="Give a prompt, or end with a message of the user.",
-        )
+
+
+def checked_tools(tools: object) -> Tools | None:
+    """Check the form of tools for a chat template; ``None``: there are none.
+
+    Raises:
+        UsageError: It is not a list of objects.
+    """
+    if tools is None:
+        return None
+    listed = list(arguments.items("tools", tools, "a list of tools", hint=_TOOL))
+    for place, tool in enumerate(listed):
+        if not isinstance(tool, Mapping):
+            raise arguments.refusal(f"$[{place}]", "a tool", tool, hint=_TOOL)
+    return [dict(tool) for tool in listed]
+
+
+def begun_answer(messages: Sequence[Message]) -> str | None:
+    """Return the beginning of an answer that a conversation ends with; ``None``: the answer begins behind it."""
+    is_begun = len(messages) > 0 and messages[-1]["role"] == "assistant"
+    return messages[-1]["content"] if is_begun else None
+
+
+class ChatPrompt(list[int]):
+    """The tokens of a conversation, as a chat template writes it.
+
+    Attributes:
+        text: What the template has written.
+        begun: The end of that text which the assistant has begun and which the model goes on with; ``None``: the model
+            begins an answer.
+    """
+
+    def __init__(self, ids: Iterable[int], *, text: str, begun: str | None = None) -> None:
+        super().__init__(ids)
+        self.text = text
+        self.begun = begun
 
 
 def is_conversation(prompt: object) -> bool:
@@ -69,14 +105,18 @@ def is_conversation(prompt: object) -> bool:
     return isinstance(prompt, Sequence) and not isinstance(prompt, str | bytes) and isinstance(_first(prompt), Mapping)
 
 
-def chat_ids(model: Model, messages: Iterable[Message]) -> Sequence[int]:
+def chat_ids(model: Model, messages: Iterable[Message], tools: Tools | None = None) -> Sequence[int]:
     """Tokenize a conversation with a model's chat template.
 
-    It ends where the answer begins.
+    It ends where the answer begins; behind a last message of the assistant, where that goes on.
 
     Args:
-        model: The model.
+        model: The model. Of one that is not of this package, ``chat`` may know no tools.
         messages: Each with a ``role`` and a ``content``.
+        tools: The tools that the model may call.
+
+    Returns:
+        A ``ChatPrompt``, or what the ``chat`` of somebody's own model returns.
 
     Raises:
         UsageError: The messages are of another form, or the model has no chat template or not all of the roles.
@@ -91,8 +131,19 @@ def chat_ids(model: Model, messages: Iterable[Message]) -> Sequence[int]:
             hint=ParameterText("Leave chat out, or name another model.", "chat"),
         )
     alone = len(checked) == 1
-    ids: Sequence[int] = chat(checked[0]["content"] if alone else checked)
+    told = {"tools": tools} if tools is not None and "tools" in inspect.signature(chat).parameters else {}
+    ids: Sequence[int] = chat(checked[0]["content"] if alone else checked, **told)
     return ids
+
+
+def sees_tools(model: Model, tools: Tools) -> bool:
+    """Tell whether a model's chat template writes of tools.
+
+    Raises:
+        SfgenError: As ``chat_ids``.
+    """
+    probe = (user_message("Hi!"),)
+    return list(chat_ids(model, probe, tools)) != list(chat_ids(model, probe))
 
 
 def prompt_of(model: Model, prompt: Prompt) -> str | Sequence[int]:

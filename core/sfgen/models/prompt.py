@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Protocol
 
 from sfgen.errors import ModelError, UsageError, first_line
 from sfgen.models.chat_template import WITHOUT_CHAT
-from sfgen.models.messages import Message, check_conversation, checked_messages, user_message
+from sfgen.models.messages import (
+    ChatPrompt,
+    Message,
+    Tools,
+    begun_answer,
+    check_conversation,
+    checked_messages,
+    checked_tools,
+    user_message,
+)
 from sfgen.parameter_text import ParameterText
 
 _NO_CHAT = ParameterText("Leave chat out.", "chat")
+_MARK = "sfgen.goes.on.here"
 _OTHER_ROLE = "Write what it says into the message of the user, or use a model that was trained with this role."
 
 
@@ -36,11 +48,13 @@ class PromptTokenizer(Protocol):
     def inside(self, text: str) -> list[int]:
         """Tokenize a text alone, reading the names of special tokens."""
 
-    def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """Render a conversation up to where the answer begins.
+    def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
+        """Render a conversation.
 
         Args:
             messages: Each with a ``role`` and a ``content``: a text, or a list of parts.
+            tools: The tools that the model may call.
+            begins_answer: Whether the beginning of an answer is written behind them.
 
         Raises:
             ImportError: A package is missing.
@@ -86,18 +100,19 @@ class Prompts:
             ids = [first]
         return ids
 
-    def chat(self, messages: str | Sequence[Message]) -> list[int]:
-        """Tokenize a conversation up to where the answer begins.
+    def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
+        """Tokenize a conversation, up to where the answer begins or goes on.
 
         The chat template writes all special tokens that it wants; the tokenizer adds none.
 
         Args:
             messages: The messages, or the text of a user's only one.
+            tools: The tools that the model may call.
 
         Raises:
-            UsageError: The tokenizer has no chat template, or that has no such role; or the messages are of another
-                form.
-            ModelError: The template cannot be used.
+            UsageError: The tokenizer has no chat template, or that has no such role; or the messages or the tools are
+                of another form.
+            ModelError: The template cannot be used, or leaves out what the model should go on with.
         """
         messages = [user_message(messages)] if isinstance(messages, str) else checked_messages(messages)
         check_conversation(messages)
@@ -106,11 +121,14 @@ class Prompts:
                 f"{self._name} has no chat template",
                 hint=WITHOUT_CHAT,
             )
-        ids = self.inside(self._rendered(messages))
+        begun = begun_answer(messages)
+        text = _Written(self._tokenizer, self._name, checked_tools(tools), begun).text(messages)
+        ids = self.inside(text)
         if not ids:
             raise ModelError(f"the chat template of {self._name} writes nothing", hint=_NO_CHAT)
         begin = self._tokenizer.begin_token
-        return ids[1:] if begin is not None and ids[:2] == [begin, begin] else ids
+        ids = ids[1:] if begin is not None and ids[:2] == [begin, begin] else ids
+        return ChatPrompt(ids, text=text, begun=None if begun is None else _common_end(text, begun))
 
     def inside(self, text: str) -> list[int]:
         """Tokenize a text inside another one, adding nothing around it.
@@ -119,18 +137,56 @@ class Prompts:
         """
         return self._tokenizer.inside(text.encode("utf-8", "replace").decode())
 
-    def _rendered(self, messages: Sequence[Message]) -> str:
+    @cached_property
+    def _before(self) -> list[int]:
+        return self._tokenizer.before()
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a chat template writes.
+
+    Attributes:
+        tokenizer: It has the template.
+        name: What messages call the model.
+        tools: The tools that the model may call.
+        begun: The answer that the assistant has begun, the last message; ``None``: there is none.
+    """
+
+    tokenizer: PromptTokenizer
+    name: str
+    tools: Tools | None
+    begun: str | None
+
+    def text(self, messages: Sequence[Message]) -> str:
         """The conversation as one text, in which all messages are."""
+        if self.begun is None:
+            return self._whole(messages)
+        # A template ends a message: a mark shows where that begins.
+        mark = _MARK
+        while any(mark in message["content"] for message in messages):
+            mark += "."
+        text = self._whole([*messages[:-1], {**messages[-1], "content": self.begun + mark}])
+        before, found, _ = text.rpartition(mark)
+        if not found:
+            raise ModelError(
+                f"the chat template of {self.name} leaves the end of the message $[{len(messages) - 1}] out, where the "
+                "text should go on",
+                hint="End with a message of the user.",
+            )
+        return before
+
+    def _whole(self, messages: Sequence[Message]) -> str:
         users = [message for message in messages if message["role"] == "user"]
         try:
-            rendered = self._written(messages)
+            rendered = self._rendered(messages)
             if any(message["content"].strip() not in rendered for message in users):
                 # Templates of models that see pictures go through a message part by part, and find no text in a string.
                 messages = [
                     {**message, "content": [{"type": "text", "text": message["content"]}]}  # type: ignore[dict-item]
                     for message in messages
                 ]
-                rendered = self._written(messages)
+                rendered = self._rendered(messages)
         except ModelError as error:
             # Of a template that refuses a role the conversation without it can be written.
             for role in dict.fromkeys(message["role"] for message in messages):
@@ -149,40 +205,47 @@ class Prompts:
             return
         if role == "user":
             raise ModelError(
-                f"the chat template of {self._name} leaves the message out",
+                f"the chat template of {self.name} leaves the message out",
                 hint=_NO_CHAT,
             )
         # A part of a message may be left out, such as an earlier thought.
         try:
-            is_left_out = self._written([*messages[:place], *messages[place + 1 :]]) == rendered
+            is_left_out = self._rendered([*messages[:place], *messages[place + 1 :]]) == rendered
         except ModelError:  # the template wants the message
             return
         if is_left_out:
-            raise self._without_role(role, f"the chat template of {self._name} leaves the message $[{place}] out")
+            raise self._without_role(role, f"the chat template of {self.name} leaves the message $[{place}] out")
 
     def _without_role(self, role: str, why: str) -> UsageError:
         return UsageError(
-            f"the chat template of {self._name} has no role {role}", details=(f"  {why}",), hint=_OTHER_ROLE
+            f"the chat template of {self.name} has no role {role}", details=(f"  {why}",), hint=_OTHER_ROLE
         )
 
     def _is_written(self, messages: Sequence[Message]) -> bool:
         try:
-            self._written(messages)
+            self._rendered(messages)
         except ModelError:
             return False
         return True
 
-    def _written(self, messages: Sequence[Message]) -> str:
+    def _rendered(self, messages: Sequence[Message]) -> str:
         try:
-            return self._tokenizer.rendered(messages)
+            return self.tokenizer.rendered(messages, self.tools, begins_answer=self.begun is None)
         except ImportError as error:
             raise ModelError("chat templates need the package jinja2", hint="Install it: pip install jinja2") from error
         except Exception as error:  # a template is a program of its own: it raises whatever it likes
             raise ModelError(
-                f"the chat template of {self._name} fails: {first_line(error)}",
+                f"the chat template of {self.name} fails: {first_line(error)}",
                 hint=_NO_CHAT,
             ) from error
 
-    @cached_property
-    def _before(self) -> list[int]:
-        return self._tokenizer.before()
+
+def _common_end(text: str, other: str) -> str:
+    """The longest end that two texts have in common.
+
+    >>> _common_end("[me]Sure: ", "  Sure: "), _common_end("a", "b")
+    ('Sure: ', '')
+    """
+    pairs = zip(reversed(text), reversed(other), strict=False)
+    size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return text[len(text) - size :]

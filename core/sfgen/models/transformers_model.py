@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from sfgen import arguments
 from sfgen.errors import ModelError
 from sfgen.models import architecture
 from sfgen.models.checkpoint import Checkpoint
-from sfgen.models.messages import Message
+from sfgen.models.messages import ChatPrompt, Message, Tools
 from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
 from sfgen.models.transformers_session import TransformersSession
@@ -19,6 +19,8 @@ from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.protocols import Batch
+
+Ids = TypeVar("Ids", bound=list[int])
 
 
 class NetworkSource(Protocol):
@@ -156,19 +158,21 @@ class TransformersModel:
         """Tokenize a text inside another one, adding nothing around it."""
         return self._prompts.inside(arguments.text("text", text))
 
-    def chat(self, messages: str | Sequence[Message]) -> list[int]:
+    def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
         """Tokenize a conversation with the tokenizer's chat template.
 
-        It ends where the answer begins.
+        It ends where the answer begins; behind a last message of the assistant, where that goes on.
 
         Args:
             messages: The messages, or the text of a user's only one.
+            tools: The tools that the model may call, each ``{"type": "function", "function": {…}}``, as transformers
+                documents it for templates.
 
         Raises:
             UsageError: The tokenizer has no chat template, or that has no such role; or no messages.
             ModelError: The template cannot be used; or as for ``encode``.
         """
-        return self._checked(self._prompts.chat(messages))
+        return self._checked(self._prompts.chat(messages, tools))
 
     def session(self) -> TransformersSession:
         """Return a new, empty session, loading the weights the first time.
@@ -205,7 +209,7 @@ class TransformersModel:
         """The ``transformers`` model, in evaluation mode; loaded at the first use."""
         return self._source.network()
 
-    def _checked(self, ids: list[int]) -> list[int]:
+    def _checked(self, ids: Ids) -> Ids:
         if max(ids) >= len(self.vocabulary):
             raise ModelError(
                 f"{self.name}: the tokenizer gives token {max(ids)}, but the model knows only {len(self.vocabulary)}",

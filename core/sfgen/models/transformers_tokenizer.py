@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfgen.models.messages import Tools
 from sfgen.vocabulary.pretrained import quiet_transformers
 
 
@@ -50,14 +51,21 @@ class TransformersTokenizer:
         with quiet_transformers():  # it warns of long texts; we count for ourselves
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """Render a conversation up to where the answer begins.
+    def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
+        """Render a conversation.
 
         Raises:
             Exception: Whatever the template raises; ``ImportError`` without jinja2.
         """
         with quiet_transformers():
-            return str(self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True))
+            return str(
+                self._tokenizer.apply_chat_template(
+                    list(messages),
+                    tools=None if tools is None else list(tools),
+                    tokenize=False,
+                    add_generation_prompt=begins_answer,
+                )
+            )
 
     @property
     def _backend(self) -> Any:

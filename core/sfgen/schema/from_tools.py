@@ -10,7 +10,8 @@ Tools are listed as people have them for language models, in any of these forms:
 
 in a list, or in an object with the list ``tools``, as MCP answers. Where no schema is given, or one that names no
 property (``{}``, or an object with empty ``properties`` and nothing else), the arguments are ``{}``. All that is said
-of a tool besides is for the model, and says nothing about the text.
+of a tool besides is for the model, and says nothing about the text: ``described_tools`` has it in the one form that
+chat templates take.
 
 Each schema stands under ``arguments`` as it is. References in it are relative to its own root, for which it gets an
 identifier (``$id``) where it has references and none of its own. All are read by one draft: the newest that one of them
@@ -19,8 +20,9 @@ names by ``$schema``, else the one that their keywords tell of.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any
@@ -35,7 +37,7 @@ from sfgen.schema.keywords import Draft
 from sfgen.schema.references import is_reference_alone
 from sfgen.schema.strict_json import NotJsonError, decoded, escaped, parse
 from sfgen.schema.well_formed import well_formed
-from sfgen.schema.words import shown, type_of
+from sfgen.schema.words import as_json, shown, type_of
 
 MAX_BYTES = 1 << 22
 """How many bytes a list of tools may have."""
@@ -73,6 +75,24 @@ def tools_schema(tools: list[Any] | tuple[Any, ...] | Mapping[str, Any] | PathLi
     document = read_tools_file(tools) if isinstance(tools, PathLike) else _document(from_python(tools))
     schema: dict[str, Any] = JsonSchema(document).to_dict()["schema"]
     return schema
+
+
+def described_tools(tools: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return tools in the form in which chat templates are given them.
+
+    A function that stands under ``function`` already stays as it is.
+
+    Args:
+        tools: The tools in any form at the head of this module.
+
+    Raises:
+        SchemaError: The tools have none of these forms, or two have one name.
+
+    >>> described_tools([{"name": "stop", "inputSchema": {"type": "object"}}])
+    [{'type': 'function', 'function': {'name': 'stop', 'parameters': {'type': 'object'}}}]
+    """
+    listed = from_python(tools)
+    return _described(_tools(listed, SchemaDocument(listed, LATEST)))
 
 
 def read_tools(data: bytes | str, name: str) -> SchemaDocument:
@@ -118,15 +138,17 @@ class _Tool:
         name: Its name.
         schema: What its arguments are; empty if it has none.
         pointer: Where the schema stands in the list.
+        function: What a chat template is told of it.
     """
 
     name: str
     schema: dict[str, Any]
     pointer: str
+    function: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class _ToolsDocument(SchemaDocument):
+class ToolsDocument(SchemaDocument):
     """The schema of calls, whose errors are about the list of tools.
 
     Attributes:
@@ -135,9 +157,15 @@ class _ToolsDocument(SchemaDocument):
 
     tools: tuple[_Tool, ...] = ()
 
+    @property
+    def described(self) -> list[dict[str, Any]]:
+        """The tools in the form in which chat templates are given them."""
+        return _described(self.tools)
+
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
+        """Return an error, which of a tool is about its own schema."""
         found = _IN_ARGUMENTS.match(pointer)
         if found is not None:
             tool = self.tools[int(found[1])]
@@ -154,10 +182,10 @@ def _document(listed: Any, name: str = "", text: str = "") -> SchemaDocument:
     except SchemaError as error:
         if error.pointer is None:
             raise
-        told = _ToolsDocument(root, LATEST, name, text, tools=tools)
+        told = ToolsDocument(root, LATEST, name, text, tools=tools)
         raise told.error(error.reason, error.pointer, hint=error.hint, kind=type(error)) from None
     notes = tuple(_IN_ARGUMENTS.sub(lambda found: tools[int(found[1])].pointer, note) for note in read.notes)
-    return _ToolsDocument(root, read.draft, name, text, notes, read.identifiers, read.pointers, tools=tools)
+    return ToolsDocument(root, read.draft, name, text, notes, read.identifiers, read.pointers, tools=tools)
 
 
 def _tools(listed: Any, source: SchemaDocument) -> Iterator[_Tool]:
@@ -180,7 +208,8 @@ def _tools(listed: Any, source: SchemaDocument) -> Iterator[_Tool]:
 
 
 def _tool(tool: Any, pointer: str, source: SchemaDocument) -> _Tool:
-    if isinstance(tool, dict) and "function" in tool:
+    is_function = isinstance(tool, dict) and "function" in tool
+    if is_function:
         tool, pointer = tool["function"], f"{pointer}/function"
     if not isinstance(tool, dict):
         raise source.error(f"a tool is an object, and this is {type_of(tool)}", pointer, hint=_FORMS)
@@ -195,7 +224,17 @@ def _tool(tool: Any, pointer: str, source: SchemaDocument) -> _Tool:
     if schema.get("type", "object") not in ("object", ["object"]):
         reason = f"the tool {shown(name)}: its arguments are an object, not {shown(schema['type'])}"
         raise source.error(reason, f"{pointer}{escaped(keyword)}/type")
-    return _Tool(name, schema, pointer + escaped(keyword) if keyword else pointer)
+    told = {key: tool[key] for key in ("name", "description") if key in tool}
+    told["parameters"] = schema or {"type": "object", "properties": {}}
+    return _Tool(name, schema, pointer + escaped(keyword) if keyword else pointer, tool if is_function else told)
+
+
+def _described(tools: Iterable[_Tool]) -> list[dict[str, Any]]:
+    """The tools as plain data for JSON."""
+    made: list[dict[str, Any]] = json.loads(
+        as_json([{"type": "function", "function": tool.function} for tool in tools])
+    )
+    return made
 
 
 def _calls(tools: tuple[_Tool, ...]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class Scene:
         grammar_json: That grammar with the options of how it is read, as JSON; ``None``: no grammar.
         template: What people call the template that the text is one of; ``None``: no template.
         template_json: That template with the schemas and grammars of its holes, as JSON; ``None``: no template.
+        rendered: The prompt as the model's chat template writes it; ``None``: there is no chat.
         when: Behind which calls begin inside free text; ``None``: the whole text is what the constraint says.
         after: Behind which the text begins, after a thought; ``None``: there is no thought.
         substring: What people call the document that the text is quoted from; ``None``: no document.
@@ -54,6 +55,7 @@ class Scene:
     after: str | None = None
     when: str | None = None
     substring: str | None = None
+    rendered: str | None = None
 
     @property
     def is_guided(self) -> bool:

@@ -49,6 +49,11 @@ class Header:
         return self.text("tokenizer.chat_template")
 
     @property
+    def tool_template(self) -> str:
+        """The chat template for conversations with tools; empty if there is no other for them."""
+        return self.text("tokenizer.chat_template.tool_use")
+
+    @property
     def tokenizer(self) -> str:
         """The kind of the tokenizer; empty if there is none.
 

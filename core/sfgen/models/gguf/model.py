@@ -21,7 +21,7 @@ from sfgen.models.gguf.sequences import Sequences
 from sfgen.models.gguf.session import GgufSession
 from sfgen.models.gguf.tokenizer import GgufTokenizer
 from sfgen.models.gguf.vocabulary import read_vocabulary
-from sfgen.models.messages import Message
+from sfgen.models.messages import ChatPrompt, Message, Tools
 from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
 
@@ -74,7 +74,8 @@ class GgufModel:
             self._model = LoadedModel(self._files.first, self.name, device=device)
         self.vocabulary: Vocabulary = read_vocabulary(self._model, self.name)
         self.context_length: int = self._model.context_length
-        self._prompts = Prompts(GgufTokenizer(self._model, self._files.first.chat_template), self.name)
+        header = self._files.first
+        self._prompts = Prompts(GgufTokenizer(self._model, header.chat_template, header.tool_template), self.name)
         self._pool = Pool(
             self._model,
             self.context_length,
@@ -106,19 +107,21 @@ class GgufModel:
         """
         return self._model.tokenize(arguments.text("text", text), special=False)
 
-    def chat(self, messages: str | Sequence[Message]) -> list[int]:
+    def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
         """Tokenize a conversation with the file's chat template.
 
-        It ends where the answer begins.
+        It ends where the answer begins; behind a last message of the assistant, where that goes on.
 
         Args:
             messages: The messages, or the text of a user's only one.
+            tools: The tools that the model may call, each ``{"type": "function", "function": {…}}``, as transformers
+                documents it for templates.
 
         Raises:
             UsageError: The file has no chat template, or that has no such role; or there are no messages.
             ModelError: The template cannot be used.
         """
-        return self._prompts.chat(messages)
+        return self._prompts.chat(messages, tools)
 
     def session(self) -> GgufSession:
         """Return a new, empty session."""

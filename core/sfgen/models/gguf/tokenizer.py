@@ -7,6 +7,7 @@ from typing import Any
 
 from sfgen.models.chat_template import render
 from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.models.messages import Tools
 
 
 class GgufTokenizer:
@@ -15,11 +16,13 @@ class GgufTokenizer:
     Args:
         model: The model, or its tokenizer alone.
         chat_template: The chat template of the file; empty if it has none.
+        tool_template: That for conversations with tools; empty if it has no other.
     """
 
-    def __init__(self, model: LoadedModel, chat_template: str) -> None:
+    def __init__(self, model: LoadedModel, chat_template: str, tool_template: str = "") -> None:
         self._model = model
         self._chat_template = chat_template
+        self._tool_template = tool_template
         self.begin_token = model.begin_token()
         self.end_token = model.end_token()
 
@@ -36,8 +39,9 @@ class GgufTokenizer:
         """Tokenize a text alone, reading the names of special tokens."""
         return self._model.tokenize(text, special=True)
 
-    def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """Render a conversation up to where the answer begins."""
+    def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
+        """Render a conversation."""
         named = {"bos_token": self.begin_token, "eos_token": self.end_token}
         special = {name: self._model.text(token) for name, token in named.items() if token is not None}
-        return render(self._chat_template, messages, special)
+        template = self._tool_template if tools is not None and self._tool_template else self._chat_template
+        return render(template, messages, special, tools=tools, begins_answer=begins_answer)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sfgen import arguments
 from sfgen.errors import ModelError, UsageError
 from sfgen.models.chat_template import WITHOUT_CHAT
-from sfgen.models.messages import Message, checked_messages
+from sfgen.models.messages import ChatPrompt, Message, Tools, checked_messages
 from sfgen.models.separate_rows import SeparateRows
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.batch import TinyBatch
@@ -69,7 +69,7 @@ class TinyModel:
         text = arguments.text("text", text).encode("utf-8", "replace").decode()
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def chat(self, messages: str | Sequence[Message]) -> list[int]:
+    def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
         """Refuse a conversation.
 
         Raises:
