@@ -78,8 +78,9 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
     members = [MemberDistances(found) for found in member_stands(network, classes)]
     unit = np.zeros(len(network), dtype=np.int64)
     counting = _before_closing(network)
+    order = _order(len(network), len(classes), *network.flat)
     while True:
-        base = _bases(network, classes, members, unit * needs, _missing_behind(network, unit, needs))
+        base = _bases(network, classes, order, members, unit * needs, _missing_behind(network, unit, needs))
         found = np.zeros_like(unit)
         for states in counting:
             found[states] = _unit(network, states, base + unit * needs, classes)
@@ -91,6 +92,7 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
 def _bases(
     network: Network,
     classes: NDArray[np.bool_],
+    order: NDArray[np.int32],
     members: Collection[MemberDistances],
     missing: NDArray[np.int64],
     behind: NDArray[np.int64],
@@ -101,7 +103,7 @@ def _bases(
     for each in members:
         given[list(each.stands)] = True
     while True:
-        _sweep(base, given, missing, behind, classes, network.accepting, *network.flat)
+        _sweep(base, order, given, missing, behind, classes, network.accepting, *network.flat)
         is_new = False
         for each in members:
             each.update(base + missing)
@@ -160,14 +162,65 @@ def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], 
 
 
 @kernel
+def _order(states: Int, classes: Int, table: Int32s, actions: Int32s) -> Int32s:
+    """Order the states, int32 ``[states]``: each behind all that it leads to, but for circles.
+
+    It is the postorder of a depth-first search; see ``Network.flat`` for the arrays.
+    """
+    order, stack = np.empty(states, dtype=np.int32), np.empty(states, dtype=np.int32)
+    is_found = np.zeros(states, dtype=np.bool_)
+    # Of each state on the stack where its search stands: the byte class, and the place, the ways and the pushes left
+    # of the action there.
+    labels, at, ways, pushes = np.zeros((4, states), dtype=np.int32)
+    count = 0
+    for root in range(states):
+        if is_found[root]:
+            continue
+        is_found[root] = True
+        stack[0] = root
+        depth = 1
+        while depth:
+            state = stack[depth - 1]
+            if labels[state] == classes:
+                order[count] = state
+                count += 1
+                depth -= 1
+                continue
+            if ways[state] + pushes[state] == 0:
+                target = table[state * np.int64(classes) + labels[state]]
+                if target < -1:
+                    at[state] = -1 - target
+                    ways[state] = actions[at[state] - 1]
+                    continue
+                labels[state] += 1
+            else:
+                target = actions[at[state]]
+                if pushes[state]:
+                    pushes[state] -= 1
+                    at[state] += 2
+                else:
+                    ways[state] -= 1
+                    pushes[state] = actions[at[state] + 2]
+                    at[state] += 3
+                if ways[state] + pushes[state] == 0:
+                    labels[state] += 1
+            if target >= 0 and not is_found[target]:
+                is_found[target] = True
+                stack[depth] = target
+                depth += 1
+    return order
+
+
+@kernel
 def _sweep(
-    base: Int64sOut, given: Flags, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags, table: Int32s,
-    actions: Int32s,
+    base: Int64sOut, order: Int32s, given: Flags, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags,
+    table: Int32s, actions: Int32s,
 ) -> Int:  # fmt: skip
     """Lower ``base`` until it is a solution; return the number of sweeps.
 
     Args:
         base: The distances; none is below its solution.
+        order: The states in the order in which they are looked at.
         given: The states whose distances are given.
         missing: What a register of 0 lacks, in bytes, of each state.
         behind: What is missing where a rule's first byte leads to a state.
@@ -175,13 +228,13 @@ def _sweep(
         accepting: As in ``Network``.
         table: This and ``actions``: see ``Network.flat``.
     """
-    states, classes = len(accepting), len(usable)
+    classes = len(usable)
     sweeps = np.int64(0)
     changed = True
     while changed:
         changed = False
         sweeps += 1
-        for state in range(states - 1, -1, -1):
+        for state in order:
             best = np.int64(base[state])
             if given[state]:
                 continue

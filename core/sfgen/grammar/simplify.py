@@ -49,8 +49,14 @@ def simplify(grammar: Grammar) -> Grammar:
     """
     grammar = without_copies(grammar)
     rules = _with_small_rules_inside(dict(grammar.rules), grammar.start)
-    rules = {name: _with_branches_inside(name, expression, rules) for name, expression in rules.items()}
-    return Grammar(_needed(rules, grammar.start), grammar.start)
+    found = dict[str, Expression]()
+    waiting = [grammar.start]
+    while waiting:  # of a chain of alternations the first takes all: no other one is needed
+        name = waiting.pop()
+        if name not in found:
+            found[name] = _with_branches_inside(name, rules)
+            waiting += [call.rule for call in calls(found[name])]
+    return Grammar(_needed(found, grammar.start), grammar.start)
 
 
 def without_copies(grammar: Grammar) -> Grammar:
@@ -211,52 +217,54 @@ def _calls_first(expression: Concatenation, name: str) -> bool:
 
 
 def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
-    """The rules, with those that are small and call nothing copied to where they are called."""
-    while True:
-        distinct = {call.rule for expression in rules.values() for call in calls(expression) if call.distinct}
-        kept = {
-            call.rule
-            for expression in rules.values()
-            if isinstance(expression, CountedList | AnyOrder)
-            for call in calls(expression)
-        }
-        small = {
-            name: expression
-            for name, expression in rules.items()
-            if name != start
-            and name not in distinct
-            and name not in kept
-            and not isinstance(expression, Leaf | AnyOrder | CountedList | CountedText)
-            and next(calls(expression), None) is None
-            and size(expression) < _SMALL
-        }
-        if not small:
-            return rules
-        rules = {name: with_rules(small, expression) for name, expression in rules.items() if name not in small}
+    """The rules, with those that are small and call nothing copied to where they are called.
+
+    What has been made of rules that call nothing but such rules calls nothing either. So rules wait for those that they
+    call, and each is looked at once, in linear time (Kahn, 1962).
+    """
+    called = {name: list(calls(expression)) for name, expression in rules.items()}
+    stay = {start}
+    for name, expression in rules.items():
+        is_counted = isinstance(expression, CountedList | AnyOrder)
+        stay.update(call.rule for call in called[name] if call.distinct or is_counted)
+    open_calls = {name: {call.rule for call in each} for name, each in called.items()}
+    callers: dict[str, list[str]] = {name: [] for name in rules}
+    for name, each in open_calls.items():
+        for rule in each:
+            callers[rule].append(name)
+    small = dict[str, Expression]()
+    waiting = [name for name, each in open_calls.items() if not each]
+    while waiting:
+        name = waiting.pop()
+        if name in stay or isinstance(rules[name], Leaf | AnyOrder | CountedList | CountedText):
+            continue
+        expression = with_rules(small, rules[name])
+        if size(expression) < _SMALL:
+            small[name] = expression
+            for caller in callers[name]:
+                open_calls[caller].remove(name)
+                if not open_calls[caller]:
+                    waiting.append(caller)
+    return {name: with_rules(small, expression) for name, expression in rules.items() if name not in small}
 
 
-def _with_branches_inside(name: str, expression: Expression, rules: dict[str, Expression]) -> Expression:
+def _with_branches_inside(name: str, rules: dict[str, Expression]) -> Expression:
     """A rule that is an alternation, with the rules that its branches call copied in, once each."""
+    expression = rules[name]
     if not isinstance(expression, Alternation):
         return expression
-    seen, branches = {name}, list[Expression]()
-
-    def add(branch: Expression) -> None:
-        if not isinstance(branch, Call) or branch.distinct:
-            branches.append(branch)
-        elif isinstance(body := rules[branch.rule], Alternation):
+    seen, branches = {name}, dict[Expression, None]()
+    waiting = list(expression.branches[::-1])
+    while waiting:
+        branch = waiting.pop()
+        body = rules[branch.rule] if isinstance(branch, Call) and not branch.distinct else branch
+        if isinstance(branch, Call) and isinstance(body, Alternation):
             if branch.rule not in seen:
                 seen.add(branch.rule)
-                for inner in body.branches:
-                    add(inner)
-        elif isinstance(body, Leaf | AnyOrder | CountedList | CountedText):
-            branches.append(branch)
+                waiting += body.branches[::-1]
         else:
-            branches.append(body)
-
-    for branch in expression.branches:
-        add(branch)
-    return _alternation(list(dict.fromkeys(branches)))
+            branches[branch if isinstance(body, Leaf | AnyOrder | CountedList | CountedText) else body] = None
+    return _alternation(list(branches))
 
 
 def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
