@@ -13,7 +13,7 @@ import pytest
 import torch
 from generated import END, OTHER_END, json_vocabulary, prompts, small_model, written
 
-from sfgen import BannedWords, Grammar, Index
+from sfgen import Grammar, Index
 from sfgen.errors import LimitTooSmall, UsageError
 from sfgen.integrations.transformers import GuidedLogitsProcessor
 from sfgen.language.gbnf import read_gbnf
@@ -90,13 +90,6 @@ def test_every_text_is_one_and_every_mask_that_of_a_guide_from_scratch(name: str
                 expected[tokens] = allowed_from_scratch(fresh, list(tokens))
             assert torch.isfinite(scores).nonzero()[:, 0].tolist() == expected[tokens], tokens
     assert len(expected) > len(PROMPTS)
-
-
-def test_banned_words_are_refused_where_nothing_can_be_taken_back() -> None:
-    index = Index(Grammar.from_gbnf(GRAMMARS["brackets"]), VOCABULARY)
-    processor = GuidedLogitsProcessor(index, banned=BannedWords(["name"]))
-    with pytest.raises(UsageError, match="the banned words cannot be taken out"):
-        processor(torch.tensor([[4, 5]]), torch.zeros((1, len(VOCABULARY))))
 
 
 def test_a_limit_that_is_too_small_is_told_at_once() -> None:

@@ -15,6 +15,7 @@ import codecs
 import threading
 from collections.abc import Sequence
 from functools import lru_cache, singledispatch
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge
 from sfgen.index import DfaIndex, Index, index_of
 from sfgen.kernels import Int, Int32s, Int32sOut, Int32Table, Int32TableOut, Int64sOut, kernel
-from sfgen.protocols import GuideSource, TakesOutBans
+from sfgen.protocols import Constraint, GuideSource, HasSuperset, Superset, TakesOutBans
 
 MAX_STEPS = 30_000
 """How often the matcher is asked: a few microseconds each time."""
@@ -53,7 +54,7 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
     """Compute the automaton of the texts that have no banned match.
 
     A match may begin in the prompt; one that lies in the prompt alone is allowed. The end of the text is a boundary.
-    The last few results are cached.
+    Equal questions are answered once: the last few answers are kept.
 
     Args:
         dfa: The pattern.
@@ -63,16 +64,6 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
     Returns:
         The minimal automaton; ``dfa`` itself if nothing that it accepts is banned. ``None`` if the product passes its
         budget, or the prompt ends inside of a character, or ``dfa`` accepts what is not UTF-8: then pattern and matcher
-        must run side by side.
-
-    Raises:
-        BannedWordsError: Everything that ``dfa`` accepts has a banned match.
-
-    Equal questions are answered once: the last few answers are kept.
-
-    Returns:
-        The minimal automaton; ``dfa`` itself if nothing that it accepts is banned. ``None`` if the product passes its
-        budget, or the prompt ends inside of a character, or ``dfa`` accepts what is no UTF-8: then pattern and matcher
         must run side by side.
 
     Raises:
@@ -127,10 +118,45 @@ def _(source: DfaIndex, banned: BannedWords, prompt: bytes = b"") -> Index | Non
 @without_banned.register
 def _(source: Index, banned: BannedWords, prompt: bytes = b"") -> Index | None:
     constraint = source.constraint
-    if not isinstance(constraint, TakesOutBans):
-        return None
-    clean = constraint.without_banned(banned, prompt)
+    clean = constraint.without_banned(banned, prompt) if isinstance(constraint, TakesOutBans) else None
+    clean_superset(constraint if clean is None else clean, banned, prompt)  # raises where nothing is left
     return None if clean is None else Index(clean, source.vocabulary)
+
+
+def is_wholly_clean(source: GuideSource) -> bool:
+    """Tell whether a source that :func:`without_banned` has returned has no banned match at all.
+
+    One of an automaton has none. In another one matches may lie where strings and what is around them meet, or in
+    numbers and names, so that a matcher must watch.
+    """
+    return isinstance(source, DfaIndex) or isinstance(getattr(getattr(source, "constraint", None), "dfa", None), Dfa)
+
+
+def clean_superset(constraint: object, banned: BannedWords, prompt: bytes = b"") -> Superset | None:
+    """Subtract banned words from a regular superset of a constraint's texts.
+
+    The states of the automaton know which beginnings can be completed without a banned match, but for what makes it a
+    superset.
+
+    Args:
+        constraint: What a text must match.
+        banned: What must not be in it.
+        prompt: What stands before the text, as UTF-8.
+
+    Returns:
+        ``None`` where there is no superset, or it passes a limit.
+
+    Raises:
+        BannedWordsError: Every text of the superset has a banned match, and so every one of the constraint.
+    """
+    superset = constraint.superset() if isinstance(constraint, HasSuperset) else None
+    if superset is None:
+        return None
+    try:
+        clean = without(superset.dfa, banned, prompt)
+    except BannedWordsError:
+        raise _nothing_is_left(cast(Constraint, constraint), banned, prompt) from None
+    return None if clean is None else superset._replace(dfa=clean)
 
 
 class _Start:
@@ -165,25 +191,30 @@ def _without(dfa: Dfa, banned: BannedWords, start: _Start) -> Dfa | None:
             return dfa
         least = smallest(clean)
         if least is None:
-            raise _everything_is_banned(dfa, banned, table)
+            raise _nothing_is_left(dfa, banned, start.prompt)
         return Dfa(*by_bytes(least, name))
     except PatternTooLarge:
         return None
 
 
-def _everything_is_banned(dfa: Dfa, banned: BannedWords, table: _MatcherTable) -> BannedWordsError:
-    text = dfa.shortest()
-    shown = text.decode()
-    details = f"  {shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + '…'!r}"
-    match = table.first_match(text)
-    if match is not None:
-        sort = "word" if match.word in banned.words else "pattern"
-        details += f" has the banned {sort} {match.word!r}" + ", which begins in the prompt" * (match.start < 0)
+def _nothing_is_left(constraint: Constraint, banned: BannedWords, prompt: bytes) -> BannedWordsError:
+    """The error for a constraint each of whose texts has a banned match; a shortest one is shown."""
+    text, matcher = constraint.shortest(), banned.matcher(prompt)
+    is_pattern = isinstance(constraint, Dfa)
     return BannedWordsError(
-        "every text that matches the pattern has a banned word",
-        details=(details,),
-        hint="Change the pattern, or take a word off the list.",
+        f"every text that {'matches the pattern' if is_pattern else 'the constraint allows'} has a banned word",
+        details=(_shown(text, matcher.advance(text) or matcher.finish(), banned),),
+        hint=f"Change the {'pattern' if is_pattern else 'constraint'}, or take a word off the list.",
     )
+
+
+def _shown(text: bytes, match: Match | None, banned: BannedWords) -> str:
+    shown = text.decode()
+    line = f"  {shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + '…'!r}"
+    if match is None:
+        return line
+    sort = "word" if match.word in banned.words else "pattern"
+    return f"{line} has the banned {sort} {match.word!r}" + ", which begins in the prompt" * (match.start < 0)
 
 
 class _MatcherTable:
@@ -229,11 +260,6 @@ class _MatcherTable:
             answers[state] = self._matcher.finish() is None
         self.has_matches |= not answers[states].all()
         return answers
-
-    def first_match(self, text: bytes) -> Match | None:
-        """The first banned match in a whole text that the matcher reads from state 0."""
-        self._matcher.reset(self._marks[0])
-        return self._matcher.advance(text) or self._matcher.finish()
 
 
 def _product(pattern: ByCharacter, classes: CharacterMap, table: _MatcherTable) -> ByCharacter:

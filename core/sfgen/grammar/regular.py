@@ -1,18 +1,24 @@
-"""The automaton of an expression that calls nothing: a regular language, where a rule would be a network's."""
+"""Automata of grammars: of an expression that calls nothing, and of a superset of the texts of rules."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.automata.determinize import determinize
 from sfgen.automata.minimize import minimize
+from sfgen.automata.nfa import Nfa
 from sfgen.errors import PatternTooLarge
-from sfgen.grammar.rules import Expression
-from sfgen.grammar.simplify import size
+from sfgen.grammar.rule_automata import RuleAutomaton, automata_of
+from sfgen.grammar.rules import NOTHING, AnyOrder, CountedList, CountedText, Expression, Grammar
+from sfgen.grammar.simplify import calls, simplify, size
 from sfgen.grammar.thompson import BYTES, GrammarTooLarge, RulesAutomaton
+from sfgen.protocols import Superset
 
 MAX_SIZE = 100_000
 """The most bytes, parts and states of an expression that becomes one automaton."""
@@ -44,3 +50,117 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
         return Dfa(*minimize(determinize(plain, name)))
     except PatternTooLarge as error:
         raise GrammarTooLarge(name, error.reason) from None
+
+
+MAX_SUPERSET = 30_000
+"""The most states of the automaton of a superset before it is deterministic."""
+
+
+def regular_superset(grammar: Grammar) -> Superset | None:
+    """Build an automaton of all texts of a grammar, and of some more (a superset approximation; Nederhof 2000).
+
+    A call becomes a jump into a copy of the rule that is called. Rules that lead to themselves have one copy, from which
+    a text may return to wherever they are called; so have all rules where there would be too many copies.
+    Neither counters nor names or items that must differ are kept to.
+
+    Returns:
+        ``None`` where it passes a limit.
+
+    >>> from sfgen.grammar.rules import Alternation, Call, Concatenation, Literal
+    >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))
+    >>> superset = regular_superset(Grammar({"a": nested}, "a"))
+    >>> superset.is_exact, [superset.dfa.accepts(text) for text in ("((x))", "(x", "()")]
+    (False, [True, True, False])
+    """
+    try:
+        grammar = simplify(grammar)
+        if grammar.rules[grammar.start] == NOTHING:
+            return None
+        copies, recursive = _Copies(automata_of(grammar)), frozenset(_recursive(grammar))
+        keeps_all = not recursive and not any(map(_forgets, grammar.rules.values()))
+        copied = copies.of(grammar.start, recursive)
+        if copied is None:
+            keeps_all, copied = False, copies.of(grammar.start, grammar.rules)
+        if copied is None:
+            return None
+        return Superset(Dfa(*minimize(determinize(copied, grammar.start))), keeps_all)
+    except (GrammarTooLarge, PatternTooLarge):
+        return None
+
+
+def _forgets(rule: Expression) -> bool:
+    """Whether the automaton of a rule alone has more texts than the rule."""
+    return isinstance(rule, CountedList | CountedText | AnyOrder) or any(call.distinct for call in calls(rule))
+
+
+def _recursive(grammar: Grammar) -> Collection[str]:
+    """The rules that call themselves, or others that do: what is left without those that call none but such."""
+    waits = {name: {call.rule for call in calls(rule)} for name, rule in grammar.rules.items()}
+    callers = dict[str, list[str]]()
+    for name, called in waits.items():
+        for rule in called:
+            callers.setdefault(rule, []).append(name)
+    ready = [name for name, called in waits.items() if not called]
+    while ready:
+        rule = ready.pop()
+        for name in callers.get(rule, ()):
+            waits[name].discard(rule)
+            if not waits[name]:
+                ready.append(name)
+    return [name for name, called in waits.items() if called]
+
+
+class _Rule(NamedTuple):
+    """The automaton of one rule, its states numbered from 0."""
+
+    entry: int
+    edges: NDArray[np.int32]  # source, lowest byte, highest byte, target; shape [edges, 4]
+    accepting: NDArray[np.int64]
+    calls: list[tuple[int, str, int]]
+    states: int
+
+
+class _Copies:
+    """Copies of the automata of rules, joined."""
+
+    def __init__(self, parts: Sequence[RuleAutomaton]) -> None:
+        self._rules = {name: _rule_in(part, name) for part in parts for name in part.entries}
+
+    def of(self, start: str, shared: Collection[str]) -> Nfa | None:
+        """The automaton from ``start`` on; the ``shared`` rules have one copy. ``None`` where there are too many."""
+        states, edges, epsilons = 2, list[NDArray[np.int32]](), list[tuple[int, int, int]]()
+        first_of = dict[str, int]()  # of shared rules
+        waiting = [(start, 0, 1)]
+        while waiting:
+            name, before, behind = waiting.pop()
+            rule = self._rules[name]
+            first = first_of.get(name, states)
+            epsilons.append((before, first + rule.entry, 0))
+            epsilons += [(first + state, behind, 0) for state in rule.accepting.tolist()]
+            if first < states:
+                continue
+            if name in shared:
+                first_of[name] = first
+            states += rule.states
+            if states > MAX_SUPERSET:
+                return None
+            edges.append(rule.edges + np.array([first, 0, 0, first], dtype=np.int32))
+            waiting += [(called, first + state, first + target) for state, called, target in rule.calls]
+        return Nfa(states, np.concatenate(edges), np.array(epsilons, dtype=np.int32))
+
+
+def _rule_in(part: RuleAutomaton, name: str) -> _Rule:
+    own = part.rules == list(part.entries).index(name)
+    number = np.cumsum(own) - 1
+    runs = np.flatnonzero(np.diff(part.byte_classes, prepend=-1))
+    ends = np.append(runs[1:], BYTES) - 1
+    targets = part.transitions[own][:, part.byte_classes[runs]]
+    states, columns = np.nonzero(targets >= 0)
+    edges = np.stack([states, runs[columns], ends[columns], number[targets[states, columns]]], axis=1)
+    return _Rule(
+        int(number[part.entries[name]]),
+        edges.astype(np.int32),
+        np.flatnonzero(part.accepting[own]),
+        [(int(number[state]), call.rule, int(number[target])) for state, call, target in part.calls if own[state]],
+        int(own.sum()),
+    )

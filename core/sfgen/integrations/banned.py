@@ -14,8 +14,8 @@ from sfgen.errors import UsageError
 from sfgen.index import BaseGuide
 from sfgen.index.mask_ids import packed, tokens_of_row
 from sfgen.integrations.masks import widest
-from sfgen.integrations.state import BatchRow, Stage
-from sfgen.protocols import Guide, Int32, Mask
+from sfgen.integrations.state import BatchRow, RowGuide, Stage
+from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 _BYTES_KEPT = 8 << 20
@@ -70,7 +70,7 @@ class Banned:
         """
         return None if row.stage is Stage.STRAYED else row.guide.mask()
 
-    def dead_end(self, guide: Guide) -> str:
+    def dead_end(self, guide: RowGuide) -> str:
         """Say why nothing may follow."""
         if guide.mask() is self._ends:
             return "the limit is reached, and the model has no end token of the vocabulary to say so"

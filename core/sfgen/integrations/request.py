@@ -15,9 +15,9 @@ from typing import Any
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.ban import BannedWords
-from sfgen.ban.difference import without
+from sfgen.ban.difference import clean_superset, without
 from sfgen.errors import SchemaError, UsageError
-from sfgen.integrations.guided import cannot_be_taken_out
+from sfgen.integrations.guided import check_strings
 from sfgen.integrations.no_healing import refuse_healing
 from sfgen.language.grammar import Grammar
 from sfgen.language.source import GrammarSource
@@ -110,7 +110,8 @@ class ConstraintRequest:
         """Check what needs neither vocabulary nor prompt.
 
         Raises:
-            SfgenError: The constraint cannot be made, or the banned words leave nothing of it, or cannot be taken out.
+            SfgenError: The constraint cannot be made, or the banned words leave nothing of it, or cannot be taken out of
+                its strings.
         """
         constraint, banned = self.constraint, self.banned_words
         if isinstance(constraint, JsonSchema):
@@ -118,11 +119,12 @@ class ConstraintRequest:
         if constraint is None or banned is None:
             return
         if isinstance(constraint, Dfa):
-            clean = without(constraint, banned) is not None
-        else:
-            clean = isinstance(constraint, JsonSchema) and constraint.without_banned(banned) is not None
-        if not clean:
-            raise cannot_be_taken_out()
+            without(constraint, banned)
+            return
+        clean = constraint.without_banned(banned) if isinstance(constraint, JsonSchema) else None
+        if clean is None:
+            check_strings(constraint)
+        clean_superset(clean or constraint, banned)
 
 
 def _schema_text(schema: object) -> str:

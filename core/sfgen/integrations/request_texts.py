@@ -5,6 +5,7 @@ with a request is told before (``ConstraintRequest.check``), and what only the v
 written into the log:
 
 * The limit is too small for any text: the text is written all the same, and the server cuts it at the limit.
+* Only banned text could follow, which was not foreseen: the text ends before it is complete.
 * Anything else, such as a pattern that no token can write: the text ends at once.
 """
 
@@ -23,7 +24,7 @@ from sfgen.errors import LimitTooSmall, SfgenError, UsageError
 from sfgen.index import Index
 from sfgen.index.mask_ids import packed
 from sfgen.integrations.banned import Banned
-from sfgen.integrations.guided import Guided
+from sfgen.integrations.guided import Guided, WatchedGuide
 from sfgen.integrations.request import ConstraintRequest
 from sfgen.integrations.state import BatchRow, Rule, Stage
 from sfgen.protocols import Int32, Mask
@@ -62,6 +63,7 @@ class RequestText:
     def __init__(self, rule: Rule, prompt: Sequence[int]) -> None:
         self._rule = rule
         self._end_tokens = frozenset(rule.vocabulary.end_token_ids)
+        self._ends = ends_of(rule.vocabulary.end_token_ids, len(rule.vocabulary))
         self._row = BatchRow(rule.guide(prompt))
         self._tokens: list[int] = []
         self._taken = 0  # by the guide: all of the tokens, or those before the one that it refused
@@ -70,7 +72,7 @@ class RequestText:
     def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask | None:
         """Return the token mask after some tokens.
 
-        An end token is allowed where these tokens are not.
+        An end token is allowed where these tokens are not, and a token that keeps the end clean where nothing is.
 
         Args:
             written: The tokens of the text.
@@ -84,7 +86,15 @@ class RequestText:
             self._told = True
             token, place = self._tokens[self._taken], self._taken
             _log.warning("sfgen: token %d was written behind %d tokens, and is not allowed there", token, place)
-        return self._rule.mask(self._row)
+        mask = self._rule.mask(self._row)
+        if mask is None or self._row.stage is not Stage.OPEN or mask.any():
+            return mask
+        if not self._told and not drafted:
+            self._told = True
+            reason = self._rule.dead_end(self._row.guide)
+            _log.error("sfgen: the text ends behind %d tokens, and is not complete: %s", len(written), reason)
+        way_out = self._row.guide.way_out() if isinstance(self._row.guide, WatchedGuide) else None
+        return self._ends if way_out is None else way_out
 
     def _go_to(self, tokens: list[int]) -> None:
         """Bring the guide behind these tokens."""

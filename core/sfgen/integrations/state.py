@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, Self
 
 from sfgen.errors import UsageError
-from sfgen.protocols import Guide, Mask
+from sfgen.protocols import Mask
 from sfgen.vocabulary import Vocabulary
 
 
@@ -20,6 +20,26 @@ class Stage(Enum):
     STRAYED = "it took a token that was not allowed: something else stopped it, or it is a beam that has died"
 
 
+class RowGuide(Protocol):
+    """What a row needs of a guide; see ``sfgen.protocols.Guide``."""
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text so far is complete."""
+
+    def mask(self) -> Mask:
+        """Return the token mask."""
+
+    def advance(self, token_id: int) -> None:
+        """Read a token; a ``UsageError`` where it is not allowed."""
+
+    def rollback(self, count: int) -> None:
+        """Undo the last ``count`` steps."""
+
+    def fork(self) -> Self:
+        """Return an independent guide at the same position."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatchRow:
     """A text in a row of a batch.
@@ -29,7 +49,7 @@ class BatchRow:
         stage: Its stage.
     """
 
-    guide: Guide
+    guide: RowGuide
     stage: Stage = Stage.OPEN
 
     def after(self, token_id: int, end_token_ids: Container[int]) -> BatchRow:
@@ -61,7 +81,7 @@ class Rule(Protocol):
     def new_texts(self) -> None:
         """Begin new texts: no earlier guide is used again."""
 
-    def guide(self, prompt: Sequence[int]) -> Guide:
+    def guide(self, prompt: Sequence[int]) -> RowGuide:
         """Return a guide for the text after a prompt."""
 
     def mask(self, row: BatchRow) -> Mask | None:
@@ -70,5 +90,5 @@ class Rule(Protocol):
         A mask that is the same object is an equal mask.
         """
 
-    def dead_end(self, guide: Guide) -> str:
+    def dead_end(self, guide: RowGuide) -> str:
         """Say in one line why nothing may follow."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from os import PathLike
 from typing import Any
 
@@ -10,10 +11,11 @@ from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.grammar import rules
 from sfgen.grammar.guide import PositionReader
+from sfgen.grammar.regular import regular_superset
 from sfgen.language.gbnf_language import gbnf_language
 from sfgen.language.language import Failure, Format, Language, RuleOutline, StateOutline, Walk
 from sfgen.language.lark_language import lark_language
-from sfgen.protocols import Guide
+from sfgen.protocols import Guide, Superset
 from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # characters of a grammar in a repr
@@ -161,6 +163,17 @@ class Grammar:
         Lark's lexer and parser are no such rules.
         """
         return self._language.expressions
+
+    def superset(self) -> Superset | None:
+        """Return an automaton of all texts, and perhaps of others.
+
+        It is ``None`` where none is small enough, and for Lark.
+        """
+        return self._superset
+
+    @cached_property
+    def _superset(self) -> Superset | None:
+        return None if self.expressions is None else regular_superset(self.expressions)
 
     def accepts(self, text: str | bytes) -> bool:
         """Tell whether a whole text is one of the grammar.

@@ -13,8 +13,10 @@ from sfgen.protocols.constraints import (
     HasGroups,
     HasParser,
     HasReadings,
+    HasSuperset,
     HasTemperatures,
     HasValue,
+    Superset,
     TakesOutBans,
 )
 from sfgen.protocols.models import (
@@ -44,6 +46,7 @@ __all__ = [
     "HasGroups",
     "HasParser",
     "HasReadings",
+    "HasSuperset",
     "HasTemperatures",
     "HasValue",
     "Int32",
@@ -54,6 +57,7 @@ __all__ = [
     "ScoresEverywhere",
     "ScoresRows",
     "Session",
+    "Superset",
     "TakesOutBans",
     "Tokens",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from sfgen.groups import Group
 from sfgen.protocols.tokens import Int32, Mask, Tokens
@@ -220,6 +220,26 @@ class TakesOutBans(Protocol):
         Raises:
             BannedWordsError: Every text has a banned match.
         """
+
+
+class Superset(NamedTuple):
+    """A regular superset of the texts of a constraint.
+
+    Attributes:
+        dfa: A ``sfgen.Dfa`` that accepts all of them, and perhaps others.
+        is_exact: Whether it accepts no others.
+    """
+
+    dfa: Any
+    is_exact: bool
+
+
+@runtime_checkable
+class HasSuperset(Protocol):
+    """A constraint that is not regular, and knows a regular superset of its texts."""
+
+    def superset(self) -> Superset | None:
+        """Return an automaton of all texts, and perhaps of others; ``None`` where none is small enough."""
 
 
 class GuideSource(Protocol):

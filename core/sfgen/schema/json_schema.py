@@ -17,6 +17,7 @@ from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
+from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.schema.compile import Compiled, compile_schema
@@ -30,7 +31,7 @@ from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
-    from sfgen.protocols import Guide
+    from sfgen.protocols import Guide, Superset
 
 _SHOWN = 60  # characters of a schema in a repr
 _KEPT = 16  # schemas without banned words
@@ -315,6 +316,18 @@ class JsonSchema:
         arguments.instance("banned", banned, BannedWords)
         arguments.data("prompt", prompt)
         return _without_banned(self, banned)
+
+    def superset(self) -> Superset | None:
+        """Return an automaton of all texts that are written, and perhaps of others; ``None`` where none is small enough.
+
+        Raises:
+            SfgenError: As :attr:`compiled`.
+        """
+        return self._superset
+
+    @cached_property
+    def _superset(self) -> Superset | None:
+        return regular_superset(self.compiled.grammar)
 
     def _with_bans(self, banned: BannedWords) -> JsonSchema:
         """The same schema, written without banned words."""

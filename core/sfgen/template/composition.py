@@ -12,8 +12,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from sfgen.automata import Dfa
 from sfgen.grammar import rules
+from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.rules import Expression
+from sfgen.protocols import Superset
 from sfgen.schema.json_schema import JsonSchema
+from sfgen.schema.written_text import any_text
 from sfgen.substring.substring import Substring
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
 
@@ -77,11 +80,15 @@ class Automata:
 class RulesOfHoles:
     """Languages as expressions: an ``Algebra``.
 
+    Args:
+        takes_all: Whether a hole without rules is one for any text, as in a superset.
+
     Attributes:
         rules: The rules that they call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_all: bool = False) -> None:
+        self._takes_all = takes_all
         self.rules: dict[str, Expression] = {}
         self._starts: dict[int, tuple[Constraint, rules.Call]] = {}
 
@@ -109,9 +116,13 @@ class RulesOfHoles:
         if isinstance(constraint, Dfa):
             self.rules[prefix] = rules.Leaf(constraint)
             return rules.Call(prefix)
-        if isinstance(constraint, Substring):  # its automaton would be as large as the document
-            raise NoneOfOne
-        grammar = constraint.compiled.grammar if isinstance(constraint, JsonSchema) else constraint.expressions
+        if isinstance(constraint, Substring):
+            grammar = None  # its automaton would be as large as the document
+        else:
+            grammar = constraint.compiled.grammar if isinstance(constraint, JsonSchema) else constraint.expressions
+        if grammar is None and self._takes_all:
+            self.rules[prefix] = rules.Leaf(any_text())
+            return rules.Call(prefix)
         if grammar is None:
             raise NoneOfOne
         for name, expression in grammar.rules.items():
@@ -175,6 +186,33 @@ def grammar_of(parts: Sequence[Part]) -> rules.Grammar | None:
     except NoneOfOne:
         return None
     return rules.Grammar({_TOP: whole, **algebra.rules}, _TOP)
+
+
+def superset_of(parts: Sequence[Part]) -> Superset | None:
+    """Build an automaton of all texts of the parts, and perhaps of others.
+
+    Where they are neither one automaton nor one grammar, a hole that is written once more may be filled otherwise, and
+    a hole with a grammar for Lark or a part of a document has any text.
+
+    Returns:
+        ``None`` where none is small enough.
+
+    >>> from sfgen.template.syntax import Hole
+    >>> superset_of([Literal(b"a"), Literal(b"b")]).dfa.shortest()
+    b'ab'
+    """
+    grammar = grammar_of(parts)
+    if grammar is not None:
+        return regular_superset(grammar)
+    algebra, made = RulesOfHoles(takes_all=True), list[Expression]()
+    for part in parts:
+        if isinstance(part, Literal):
+            made.append(algebra.literal(part.data))
+        else:
+            made.append(algebra.hole(part.constraint) if isinstance(part, Filled) else made[part.source])
+    whole = algebra.sequence(made) if made else algebra.literal(b"")
+    superset = regular_superset(rules.Grammar({_TOP: whole, **algebra.rules}, _TOP))
+    return None if superset is None else superset._replace(is_exact=False)
 
 
 class _Composition(Generic[Made]):

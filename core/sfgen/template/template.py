@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.groups import Group
 from sfgen.index import DfaIndex
-from sfgen.protocols import Guide
+from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.template.composition import automaton_of, grammar_of
+from sfgen.template.composition import automaton_of, grammar_of, superset_of
 from sfgen.template.guide import TemplateDfaGuide, TemplateNetworkGuide
 from sfgen.template.holes import Holes
 from sfgen.template.parts import Assembly, Constraint, Copied, Filled, Literal, Part
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sfgen.ban import BannedWords
 
 _SHOWN = 60  # characters of a template in a repr
+_KEPT = 16  # templates without banned words
 
 
 class Template:
@@ -305,7 +306,8 @@ class Template:
             prompt: What stands before the text.
 
         Returns:
-            ``None`` where no banned word can be taken out, so that a matcher must watch over the text.
+            ``None`` where no banned word can be taken out, or not out of all strings: then a matcher must watch over
+            the text.
 
         Raises:
             BannedWordsError: Every text has a banned match.
@@ -318,8 +320,15 @@ class Template:
         if self.dfa is not None:
             clean = without(self.dfa, banned, prompt)
             return clean if clean is None else self if clean is self.dfa else self._with(self._parts, clean)
-        parts = [_without_banned(part, banned) for part in self._parts]
-        return None if all(one is other for one, other in zip(parts, self._parts, strict=True)) else self._with(parts)
+        return _without_banned(self, banned)
+
+    def superset(self) -> Superset | None:
+        """Return an automaton of all texts, and perhaps of others; ``None`` where none is small enough."""
+        return self._superset
+
+    @cached_property
+    def _superset(self) -> Superset | None:
+        return superset_of(self._parts) if self.dfa is None else Superset(self.dfa, True)
 
     def _with(self, parts: Iterable[Part], narrowed: Dfa | None = None) -> Template:
         return Template._of(self._text, self._origin, parts, narrowed)
@@ -408,9 +417,20 @@ class Template:
         ]
 
 
-def _without_banned(part: Part, banned: BannedWords) -> Part:
-    """A hole with a schema whose strings have no banned match, where there is one; all else as it is."""
-    if not isinstance(part, Filled) or not isinstance(part.constraint, JsonSchema):
-        return part
-    clean = part.constraint.without_banned(banned)
-    return part if clean is None else Filled(part.hole, clean, part.repetition)
+@lru_cache(maxsize=_KEPT)
+def _without_banned(template: Template, banned: BannedWords) -> Template | None:
+    """A template that is no automaton, with clean schemas; ``None`` where it has none, or one cannot be made clean.
+
+    Each question is answered once: the same is asked for each of many texts.
+    """
+    parts, clean = list(template.parts), dict[int, JsonSchema | None]()
+    for number, part in enumerate(parts):
+        if isinstance(part, Filled) and isinstance(part.constraint, JsonSchema):
+            key = id(part.constraint)
+            if key not in clean:
+                clean[key] = part.constraint.without_banned(banned)
+            made = clean[key]
+            if made is None:
+                return None
+            parts[number] = Filled(part.hole, made, part.repetition)
+    return template._with(parts) if clean else None
