@@ -11,6 +11,7 @@ from sfgen import Dfa
 from sfgen.errors import InternalError, UsageError
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
+from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.rules import (
     EMPTY,
     Alternation,
@@ -112,3 +113,45 @@ def test_distinct_items_are_refused() -> None:
     }
     with pytest.raises(InternalError, match="distinct"):
         network_of(Grammar(rules, "r"))
+
+
+@given(grammars())
+def test_a_regular_superset_has_all_texts_and_an_exact_one_no_others(grammar: Grammar) -> None:
+    recogniser, reader = both(grammar)
+    superset = regular_superset(grammar)
+    assert superset is not None
+    event("exact" if superset.is_exact else "more than the texts")
+    waiting = [(b"", recogniser.start)]
+    for text, position in waiting:
+        assert superset.dfa.accepts(text) or not recogniser.accepts_at(position), text
+        after = ((text + bytes([byte]), recogniser.step(position, byte)) for byte in LETTERS if len(waiting) < 200)
+        waiting += [(longer, behind) for longer, behind in after if behind is not None]
+    if superset.is_exact:
+        for text in shortest_of(superset.dfa, 60):
+            assert reader.reads(text), text
+
+
+def test_of_rules_that_call_themselves_a_superset_forgets_how_deep_they_are() -> None:
+    pairs = Grammar({"a": Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"b")))}, "a")
+    superset = regular_superset(pairs)
+    assert superset is not None
+    assert superset.dfa.equivalent(Dfa.from_regex(r"\(*b\)*"))
+    twice = Grammar(
+        {"a": Concatenation((Call("b"), Literal(b","), Call("b"))), "b": Leaf(Dfa.from_regex("a{70}"))}, "a"
+    )
+    exact = regular_superset(twice)
+    assert exact is not None
+    assert exact.is_exact
+    assert exact.dfa.equivalent(Dfa.from_regex("a{70},a{70}"))
+
+
+def shortest_of(dfa: Dfa, count: int) -> list[bytes]:
+    """Some texts of an automaton, the shortest first, over few letters."""
+    found, waiting = list[bytes](), [(b"", 0)]
+    for text, state in waiting:
+        if dfa.accepting[state]:
+            found.append(text)
+        if len(found) == count or len(waiting) > 5_000:
+            break
+        waiting += [(text + bytes([byte]), dfa.step(state, byte)) for byte in LETTERS if dfa.step(state, byte) >= 0]
+    return found

@@ -59,8 +59,8 @@ MAX_SUPERSET = 30_000
 def regular_superset(grammar: Grammar) -> Superset | None:
     """Build an automaton of all texts of a grammar, and of some more (a superset approximation; Nederhof 2000).
 
-    A call becomes a jump into a copy of the rule that is called. Rules that lead to themselves have one copy, from which
-    a text may return to wherever they are called; so have all rules where there would be too many copies.
+    A call becomes a jump into a copy of the rule that is called. Rules that lead to themselves have one copy, from
+    which a text may return to wherever they are called; so have all rules where there would be too many copies.
     Neither counters nor names or items that must differ are kept to.
 
     Returns:

@@ -59,13 +59,21 @@ class Guided:
         source: What a text must match.
         banned: What must not be in it; ``None``: nothing is banned.
         max_tokens: The most tokens of a text, without the end token; ``None``: any number.
+        cut_at: The most tokens of a text that is cut there though it may not be complete; ``None``: it is not cut.
 
     Raises:
         LimitTooSmall: No match can be written with ``max_tokens`` tokens.
         UsageError: Words are banned in a source that writes more than one text.
     """
 
-    def __init__(self, source: GuideSource, banned: BannedWords | None, max_tokens: int | None) -> None:
+    def __init__(
+        self,
+        source: GuideSource,
+        banned: BannedWords | None,
+        max_tokens: int | None,
+        *,
+        cut_at: int | None = None,
+    ) -> None:
         self.vocabulary = arguments.instance("vocabulary", source.vocabulary, Vocabulary)
         if banned is not None and isinstance(source, Thought | Calls):
             raise UsageError(
@@ -75,6 +83,7 @@ class Guided:
         self._source = source
         self._banned = banned
         self._max_tokens = max_tokens
+        self._cut_at = cut_at
         self._matcher: Banned | None = None  # made where it is needed
         self._both = _Intersections()
         ends = np.array(self.vocabulary.end_token_ids, dtype=np.int32)
@@ -99,22 +108,23 @@ class Guided:
             return self._source.guide(self._max_tokens)
         before = read_prompt(self.vocabulary, prompt)
         clean = without_banned(self._source, self._banned, before)
-        if clean is not None and is_wholly_clean(clean):
+        if clean is not None and is_wholly_clean(clean) and self._cut_at is None:
             return clean.guide(self._max_tokens)
         if clean is None:
             check_strings(getattr(self._source, "constraint", None))
         source = self._source if clean is None else clean
-        superset = clean_superset(getattr(source, "constraint", None), self._banned, before)
+        is_cut, is_limited = self._cut_at is not None, self._max_tokens is not None
+        superset = None if is_cut else clean_superset(getattr(source, "constraint", None), self._banned, before)
+        if superset is not None and superset.is_exact:
+            return index_of(superset.dfa, self.vocabulary).guide(self._max_tokens)
         if superset is not None:
             watch: Guide = index_of(superset.dfa, self.vocabulary).guide(self._max_tokens)
-            if superset.is_exact:
-                return watch
         else:
             if self._matcher is None:
-                self._matcher = Banned(self._banned, self.vocabulary, self._max_tokens)
+                self._matcher = Banned(self._banned, self.vocabulary, self._cut_at if is_cut else self._max_tokens)
             watch = self._matcher.guide(prompt)
         guide = source.guide(self._max_tokens)
-        return WatchedGuide(guide, watch, self._both, is_limited=self._max_tokens is not None)
+        return WatchedGuide(guide, watch, self.vocabulary, self._both, is_limited=is_limited, is_cut=is_cut)
 
     def mask(self, row: BatchRow) -> Mask | None:
         """Return the token mask of a row; after its end, end tokens."""
@@ -135,12 +145,24 @@ class WatchedGuide:
     Args:
         guide: The guide of the constraint.
         watch: The guide of clean texts.
+        vocabulary: The tokens.
         both: The masks of both.
-        is_limited: Whether the guides have a token limit.
+        is_limited: Whether the guide of the constraint has a token limit.
+        is_cut: Whether the text is cut at the limit of the second guide though it may not be complete.
     """
 
-    def __init__(self, guide: Guide, watch: Guide, both: _Intersections, *, is_limited: bool) -> None:
-        self._guide, self._watch, self._both, self._is_limited = guide, watch, both, is_limited
+    def __init__(
+        self,
+        guide: Guide,
+        watch: Guide,
+        vocabulary: Vocabulary,
+        both: _Intersections,
+        *,
+        is_limited: bool,
+        is_cut: bool,
+    ) -> None:
+        self._guide, self._watch, self._vocabulary, self._both = guide, watch, vocabulary, both
+        self._is_limited, self._is_cut = is_limited or is_cut, is_cut
         self._taken = 0
         # By position, and shared with forks: whether a clean end can follow, and the masks without dead tokens.
         self._can_end = dict[Hashable, bool]()
@@ -166,7 +188,8 @@ class WatchedGuide:
         if mask is None:
             mask = self._both.of(self._guide.mask(), self._watch.mask())
             twin = self.fork()
-            dead = [token for token in self._few(mask) or () if twin._is_dead(token)]
+            few = None if self._is_cut else self._few(mask)
+            dead = [token for token in few or () if twin._is_dead(token)]
             if dead:
                 left = np.setdiff1d(tokens_of_row(mask), dead).astype(np.int32)
                 mask = packed(left, 32 * len(mask))
@@ -209,7 +232,7 @@ class WatchedGuide:
         """
         if self._watch.is_accepting:
             return None
-        found, watch, vocabulary = list[int](), self._watch.fork(), self._guide.vocabulary
+        found, watch, vocabulary = list[int](), self._watch.fork(), self._vocabulary
         for token in np.intersect1d(tokens_of_row(self._watch.mask()), vocabulary.text_token_ids).tolist():
             watch.advance(token)
             if watch.is_accepting:
@@ -223,7 +246,7 @@ class WatchedGuide:
 
     def _few(self, mask: Mask) -> list[int] | None:
         """The text tokens of a mask; ``None`` where they are many."""
-        tokens, ends = tokens_of_row(mask), self._guide.vocabulary.end_token_ids
+        tokens, ends = tokens_of_row(mask), self._vocabulary.end_token_ids
         return None if len(tokens) > _FEW + len(ends) else np.setdiff1d(tokens, ends).tolist()
 
     def _is_dead(self, first: int) -> bool:

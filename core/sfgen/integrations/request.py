@@ -110,8 +110,8 @@ class ConstraintRequest:
         """Check what needs neither vocabulary nor prompt.
 
         Raises:
-            SfgenError: The constraint cannot be made, or the banned words leave nothing of it, or cannot be taken out of
-                its strings.
+            SfgenError: The constraint cannot be made, or the banned words leave nothing of it, or they cannot be taken
+                out of its strings.
         """
         constraint, banned = self.constraint, self.banned_words
         if isinstance(constraint, JsonSchema):

@@ -167,9 +167,9 @@ class RequestTexts:
             prompt: The tokens before it; only where words are banned do they matter.
             limit: The most tokens of the text, without the end token; ``None``: any number.
         """
-        for most in (limit, None):
+        for is_cut in (False, True):
             try:
-                return RequestText(self._rule(request, most), prompt)
+                return RequestText(self._rule(request, limit, is_cut=is_cut), prompt)
             except LimitTooSmall as error:
                 _log.warning("sfgen: the text of a request will be cut: %s", error)
             except SfgenError as error:
@@ -177,9 +177,10 @@ class RequestTexts:
                 break
         return EndedText(self.ends)
 
-    def _rule(self, request: ConstraintRequest, limit: int | None) -> Rule:
+    def _rule(self, request: ConstraintRequest, limit: int | None, *, is_cut: bool) -> Rule:
         if request.constraint is not None:
-            return Guided(self._index(replace(request, banned=None)), request.banned_words, limit)
+            index, banned = self._index(replace(request, banned=None)), request.banned_words
+            return Guided(index, banned, None, cut_at=limit) if is_cut else Guided(index, banned, limit)
         ban = self._ban(request)
         if ban.is_full:  # texts that are not finished go on with the old one
             self._ban.cache_clear()

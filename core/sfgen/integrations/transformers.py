@@ -150,8 +150,12 @@ class GuidedLogitsProcessor(_Processor):
         UsageError: An argument of another sort.
 
     A call raises, besides what ``_Processor`` names, ``BannedWordsError`` if every match has a banned word,
-    ``UsageError`` if the banned words cannot be taken out of the pattern, and ``GenerationError`` if an engine that
-    does not look ahead comes to the limit before the text is a match.
+    ``UsageError`` if too many words are banned to be taken out of the strings of a schema, and ``GenerationError`` if
+    an engine that does not look ahead comes to the limit before the text is a match.
+
+    No text has a banned word, whatever the constraint. A token after which only banned text could follow is left out
+    where that is known: always with patterns, choices and what else is regular; elsewhere up to how deep rules are
+    nested and what is counted. Where it was not known, nothing may follow in the end, and that is a ``DeadEnd``.
 
     >>> import sfgen
     >>> from sfgen.models.tiny import DIRECTORY

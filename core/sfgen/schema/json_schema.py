@@ -318,7 +318,9 @@ class JsonSchema:
         return _without_banned(self, banned)
 
     def superset(self) -> Superset | None:
-        """Return an automaton of all texts that are written, and perhaps of others; ``None`` where none is small enough.
+        """Return an automaton of all texts that are written, and perhaps of others.
+
+        It is ``None`` where none is small enough.
 
         Raises:
             SfgenError: As :attr:`compiled`.
