@@ -52,8 +52,8 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
         raise GrammarTooLarge(name, error.reason) from None
 
 
-MAX_SUPERSET = 30_000
-"""The most states of the automaton of a superset before it is deterministic."""
+MAX_SUPERSET = 8_000
+"""The most states of the automaton of a superset before it is deterministic; larger ones have no product with a ban."""
 
 
 def regular_superset(grammar: Grammar) -> Superset | None:
@@ -74,7 +74,7 @@ def regular_superset(grammar: Grammar) -> Superset | None:
     """
     try:
         grammar = simplify(grammar)
-        if grammar.rules[grammar.start] == NOTHING:
+        if grammar.rules[grammar.start] == NOTHING or sum(map(size, grammar.rules.values())) > MAX_SUPERSET:
             return None
         copies, recursive = _Copies(automata_of(grammar)), frozenset(_recursive(grammar))
         keeps_all = not recursive and not any(map(_forgets, grammar.rules.values()))
