@@ -15,7 +15,8 @@ _ADAPTERS = {
     "core/sfgen/models/transformers_internals.py": "transformers, torch and accelerate",
     "core/sfgen/models/tiny/blas_threads.py": "numpy",
     "cli/sfgen_cli/shell/typer_internals.py": "typer",
-    "cli/sfgen_cli/shell/quick_end.py": "atexit",
+    "cli/sfgen_cli/__main__.py": "_signal",
+    "cli/sfgen_cli/shell/ending.py": "atexit",
 }
 """The only files that may name private parts, and whose."""
 

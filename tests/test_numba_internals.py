@@ -136,7 +136,7 @@ def test_a_process_with_another_numba_makes_the_same_masks() -> None:
 
 def test_help_and_version_need_no_numba_whatever_it_is() -> None:
     script = (
-        "import sys; sys.modules['sfgen.numba_internals'] = None; from sfgen_cli.__main__ import run; "
+        "import sys; sys.modules['sfgen.numba_internals'] = None; from sfgen_cli.shell.ending import run; "
         "code = run(sys.argv[1:]); print('numba' in sys.modules, code)"
     )
     for argument in ("--help", "--version"):

@@ -51,7 +51,7 @@ LACKS = [["--model", "model"], ["--model", "tiny", "--dtype", "bfloat16"]]
 
 _COMMANDS = """
 import json, os, sys
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 for number, arguments in enumerate(json.loads(sys.stdin.readline())):
     for stream in (1, 2):
         os.dup2(os.open(f"{number}.{stream}", os.O_CREAT | os.O_WRONLY), stream)
@@ -97,7 +97,7 @@ def test_a_model_says_what_to_install(sfgen: Callable[[list[str]], tuple[int, st
 
 def test_ray_says_what_to_install(folder: Path) -> None:
     (folder / "prompts").write_text('{"prompt": "a"}\n')
-    hidden = "import sys\nsys.modules['ray'] = None\nfrom sfgen_cli.__main__ import run\n"
+    hidden = "import sys\nsys.modules['ray'] = None\nfrom sfgen_cli.shell.ending import run\n"
     done = python(hidden + "sys.exit(run(['gen', '-m', 'uniform', '--input', 'prompts', '--ray', 'local']))", folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert "Ray is not installed: " in done.stderr

@@ -1,31 +1,24 @@
-"""The entry point: runs a command and turns every error into a message and an exit code."""
+"""The program. From its first instruction on Ctrl-C ends it with 130, without a word.
 
-from __future__ import annotations
+Its imports take longer than a person who has mistyped; so this begins with what Python has loaded already.
+"""
 
-import enum
+import _signal  # type: ignore[import-not-found]  # built in, while `signal` is imported from files
 import os
 import sys
-from collections.abc import Sequence
-
-import typer
-from typer import Abort
-
-from sfgen.errors import SfgenError
-from sfgen_cli.shell import completion, process, quick_end, usage
-from sfgen_cli.shell.hints import told
-from sfgen_cli.shell.output import CannotWrite, ReaderGone, complain
-from sfgen_cli.shell.typer_internals import NoArgsIsHelpError, UsageError, command_of, commands_of
-
-_ANSWERING = "check"  # the command whose exit code 1 is an answer, as grep's, so that what failed has 2
 
 
-class ExitCode(enum.IntEnum):
-    """What the shell is told."""
+def _leave(number: int, frame: object) -> None:
+    os._exit(130)
 
-    DONE = 0
-    FAILED = 1
-    USAGE = 2
-    INTERRUPTED = 130
+
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # who ignores it, as a shell's background, goes on
+    _signal.signal(_signal.SIGINT, _leave)
+
+from collections.abc import Sequence  # noqa: E402
+
+from sfgen_cli.shell import process  # noqa: E402
+from sfgen_cli.shell.ending import ExitCode, end, run  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,65 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: What is typed behind ``sfgen``; ``None``: it was typed, and nothing comes after this call.
     """
-    process.prepare()
-    code = run(arguments)
-    if arguments is None:
-        quick_end.end(code)
-    sys.exit(code)
-
-
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    ``arguments`` is ``sys.argv[1:]`` if not given.
-    """
-    given = sys.argv[1:] if arguments is None else arguments
-    failed = ExitCode.USAGE if given and given[0] == _ANSWERING else ExitCode.FAILED
+    process.prepare(_leave)
     try:
-        from sfgen_cli.app import app
-
-        completion.prepare()
-        code = command_of(app)(args=list(given), prog_name="sfgen", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        if code == ExitCode.INTERRUPTED:  # what Typer makes of Ctrl-C
-            raise KeyboardInterrupt
-    except SfgenError as error:
-        complain(*told(error))
-        return max(error.exit_code, failed)
-    except NoArgsIsHelpError as error:
-        typer.echo(error.message, color=error.ctx.color)
-        return ExitCode.USAGE
-    except UsageError as error:
-        complain(usage.what_was_wrong(error), [usage.what_was_meant(error, commands_of(app), given)])
-        return ExitCode.USAGE
-    except (Abort, KeyboardInterrupt):
-        complain("interrupted", [])
-        return ExitCode.INTERRUPTED
-    except SystemExit as exit_:
-        # Rich leaves in this way when the reader of its output has gone, and Typer when a shell has been answered.
-        if isinstance(exit_.__context__, BrokenPipeError) or exit_.code is None:
-            return ExitCode.DONE
-        return exit_.code if isinstance(exit_.code, int) else failed
-    except BrokenPipeError as error:
-        # The reader has seen enough. Python flushes stdout once more at exit; that must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return error.exit_code if isinstance(error, ReaderGone) else ExitCode.DONE
-    except CannotWrite as error:
-        complain(f"cannot write the output: {error.strerror}", [])
-        return failed
-    except OSError as error:
-        complain(f"cannot read or write: {error.strerror or error}", [str(error.filename or "")])
-        return failed
-    except Exception as error:
-        if os.environ.get("SFGEN_DEBUG"):
-            raise
-        complain(
-            f"internal error: {type(error).__name__}: {error}",
-            ["This is a fault of sfgen. Please report it; SFGEN_DEBUG=1 shows where it happened."],
-        )
-        return failed
-    return int(code or 0)
+        code = run(arguments)
+    except KeyboardInterrupt:  # once more, while the first was told
+        code = ExitCode.INTERRUPTED
+    process.done()
+    if arguments is None:
+        end(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

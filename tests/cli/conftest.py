@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 
 @dataclass(frozen=True)

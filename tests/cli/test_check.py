@@ -180,7 +180,7 @@ def test_nothing_is_waited_for_on_a_terminal() -> None:
 
 def test_nothing_heavy_is_loaded() -> None:
     script = (
-        "import sys; from sfgen_cli.__main__ import run; "
+        "import sys; from sfgen_cli.shell.ending import run; "
         "assert run(['check', '--words', 'talk', '--text', 'we talk']) == 1; "
         "assert run(['check', '--help']) == run(['ban', '--help']) == 0; "
         "print([name for name in ('torch', 'transformers', 'numba', 'numpy') if name in sys.modules])"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tried import tried
 
 from sfgen.ban import BannedWords, scan
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 Sfgen = Callable[..., Any]
 COMMAND = ["check"]

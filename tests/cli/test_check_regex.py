@@ -304,7 +304,8 @@ def test_the_record_of_a_text_with_banned_words(sfgen: Sfgen) -> None:
 
 def test_no_model_is_loaded() -> None:
     script = (
-        "import sys; from sfgen_cli.__main__ import run; assert run(['check', '--regex', 'a+', '--text', 'b']) == 1; "
+        "import sys; from sfgen_cli.shell.ending import run; "
+        "assert run(['check', '--regex', 'a+', '--text', 'b']) == 1; "
         "print([name for name in ('torch', 'transformers', 'tokenizers') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

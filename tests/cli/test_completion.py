@@ -164,7 +164,7 @@ def test_a_home_that_cannot_be_written(sfgen: Sfgen, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_imports_nothing_heavy(shell: str) -> None:
     script = (
-        "import sys; from sfgen_cli.__main__ import run; assert run([]) == 0; "
+        "import sys; from sfgen_cli.shell.ending import run; assert run([]) == 0; "
         "print([n for n in ('torch', 'transformers', 'numba', 'numpy', 'regex') if n in sys.modules], file=sys.stderr)"
     )
     environment = {

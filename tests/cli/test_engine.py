@@ -127,7 +127,7 @@ def test_the_limit_never_cuts(sfgen: Sfgen, engine: str, limit: str) -> None:
 
 def test_the_help_imports_nothing_heavy() -> None:
     code = (
-        "import sys\nfrom sfgen_cli.__main__ import run\nrun(['gen', '--help-all'])\n"
+        "import sys\nfrom sfgen_cli.shell.ending import run\nrun(['gen', '--help-all'])\n"
         "heavy = {'numpy', 'regex', 'interegular', 'numba', 'torch', 'sfgen.reference'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )

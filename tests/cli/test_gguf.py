@@ -74,7 +74,7 @@ def test_a_saved_index(sfgen: Sfgen, file: Path, tmp_path: Path) -> None:
 def test_what_is_not_imported(file: Path) -> None:
     """torch and transformers take seconds."""
     code = (
-        "import sys; from sfgen_cli.__main__ import run; run(sys.argv[1:]); "
+        "import sys; from sfgen_cli.shell.ending import run; run(sys.argv[1:]); "
         "print(sorted({'torch', 'transformers'} & sys.modules.keys()), 'llama_cpp' in sys.modules)"
     )
     done = subprocess.run(

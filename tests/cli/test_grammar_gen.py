@@ -96,7 +96,7 @@ def test_a_random_llama(sfgen: Sfgen, here: Path) -> None:
 
 def test_the_help_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from sfgen_cli.__main__ import run; run(['check', '--help'])\n"
+        "import sys; from sfgen_cli.shell.ending import run; run(['check', '--help'])\n"
         "print([name for name in ('torch', 'numpy', 'numba', 'lark', 'sfgen.grammar') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

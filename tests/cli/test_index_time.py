@@ -33,7 +33,7 @@ def timed(self, *arguments):
     tick(0.25)
     return build(self, *arguments)
 builder.DfaIndex.build = timed
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 code = run(["index", "--regex", "(hot|cold|hotel)", *sys.argv[1:]])
 assert now > 300, now
 sys.exit(code)
@@ -61,7 +61,7 @@ class Slow:
         global now
         now += 100
 sys.meta_path.insert(0, Slow)
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 code = run(["index", "--regex", "(hot|cold|hotel)"])
 assert "sfgen.index.index" in sys.modules and now > 1000, now
 sys.exit(code)

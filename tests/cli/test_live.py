@@ -11,7 +11,10 @@ from functools import partial
 from typing import Any
 
 import pytest
+from forked import run_forked
 from terminal import Seen, Terminal, in_a_terminal, plain
+
+from sfgen.ban import BannedWords, scan
 
 Sfgen = Callable[..., Any]
 
@@ -158,7 +161,34 @@ def test_a_run_that_is_stopped_leaves_a_clean_terminal(number: signal.Signals) -
         assert leaves_a_clean_terminal(seen)
         assert seen.code == 128 + number
     if number == signal.SIGINT:
-        assert seen.screen == ["sfgen: interrupted"]
+        *text, told = seen.screen
+        assert told == "sfgen: interrupted"
+        assert re.fullmatch("[ab]+", "".join(text))
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_ctrl_c_keeps_the_text_that_was_seen(piped: bool) -> None:
+    """On the terminal, where it was; a program that reads stdout gets no half of a match."""
+    arguments = ["-m", "uniform", "-r", "[xy]{99}", "--slow", "30", "--seed", "1", "--live"]
+    with Terminal("gen", *arguments, stdout_piped=piped, size=(60, 30)) as terminal:
+        terminal.until(lambda screen: screen and is_whole(screen) and any_row_has(" 9 tokens", screen))
+        terminal.press("\x03")
+        seen = terminal.finish()
+    text = "".join(seen.screen[:-1])
+    assert re.fullmatch("[xy]{9,98}", text)
+    assert run_forked(["gen", *arguments]).stdout.decode().startswith(text)
+    assert (seen.code, seen.piped, seen.screen[-1]) == (130, b"", "sfgen: interrupted")
+    assert leaves_a_clean_terminal(seen)
+
+
+def test_ctrl_c_keeps_no_banned_word() -> None:
+    """What may still be taken back is not kept."""
+    with Terminal("ban", "--words", "talk,listen", "--slow", "60", "Can we talk?") as terminal:
+        terminal.until(lambda screen: any_row_has("took back", screen))
+        terminal.press("\x03")
+        seen = terminal.finish()
+    assert seen.code == 130
+    assert not scan(" ".join(seen.screen[:-1]), BannedWords(["talk", "listen"]))
 
 
 def test_the_way_through_the_states_is_shown_to_its_end() -> None:
@@ -225,7 +255,8 @@ def test_step_can_be_left(key: str) -> None:
         terminal.until(partial(any_row_has, "any key: step"))
         terminal.press(key)
         seen = terminal.finish()
-    assert (seen.code, seen.screen) == (130, ["sfgen: interrupted"])
+    assert (seen.code, seen.screen[-1]) == (130, "sfgen: interrupted")
+    assert re.fullmatch("[0-9]?", "".join(seen.screen[:-1]))
     assert leaves_a_clean_terminal(seen)
 
 

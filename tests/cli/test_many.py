@@ -14,7 +14,7 @@ from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless
 from tried import tried
 
 from sfgen.jobs.prompts import LONGEST_LINE
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 Sfgen = Callable[..., Any]
 UNIFORM = ["-m", "uniform", "-r", "[a-z]{3}"]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from many_prompts import joined
 
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 Sfgen = Callable[..., Any]
 GEN = ["gen", "-m", "uniform", "--seed", "5"]

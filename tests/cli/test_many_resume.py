@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
 from tried import rounds, some_of, tried
 
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 Sfgen = Callable[..., Any]
 

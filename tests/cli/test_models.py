@@ -92,7 +92,7 @@ def test_what_it_names_works(sfgen: Sfgen, machine: Path) -> None:
 
 def test_nothing_heavy_is_imported() -> None:
     code = (
-        "import sys\nfrom sfgen_cli.__main__ import run\nassert run(['models']) == 0\n"
+        "import sys\nfrom sfgen_cli.shell.ending import run\nassert run(['models']) == 0\n"
         "print({'numpy', 'numba', 'torch', 'transformers', 'huggingface_hub'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from terminal import Terminal, plain
+from tried import rounds
 
 COMMAND = [sys.executable, "-m", "sfgen_cli"]
 FREE_TEXT = ["gen", "-m", "uniform"]  # begins sooner than with a pattern
@@ -21,7 +25,7 @@ HEAVY = ("torch", "transformers", "numba", "sfgen.numba_internals", "numpy", "re
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     script = (
-        "import sys; from sfgen_cli.__main__ import run; run(sys.argv[1:]); "
+        "import sys; from sfgen_cli.shell.ending import run; run(sys.argv[1:]); "
         f"sys.stderr.write('LOADED ' + ' '.join(name for name in {HEAVY} if name in sys.modules))"
     )
     done = subprocess.run(
@@ -49,7 +53,7 @@ def test_numpy_starts_no_threads() -> None:
 
 def test_an_error_needs_no_torch() -> None:
     script = (
-        "import sys; from sfgen_cli.__main__ import run; assert run(['gen', '-r', 'a(?=b)', 'x']) == 1; "
+        "import sys; from sfgen_cli.shell.ending import run; assert run(['gen', '-r', 'a(?=b)', 'x']) == 1; "
         "print('torch' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", script], text=True, stderr=subprocess.DEVNULL) == "False\n"
@@ -84,6 +88,98 @@ def test_ctrl_c_ends_with_130() -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == b"sfgen: interrupted\n"
+
+
+STARTING = """
+import os, signal, sys
+count = int(sys.argv.pop(1))  # of imports after which Ctrl-C is pressed; none for 0, and the start is told instead
+imports = []
+def look(event, arguments):
+    if event != "import" or not (imports or arguments[0] == "sfgen_cli.shell"):
+        return
+    imports.append(arguments[0])
+    if len(imports) == 1 and not count:
+        os.write(1, b".")
+    if len(imports) == count:
+        os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.addaudithook(look)
+from sfgen_cli.__main__ import main
+main()
+"""
+SCHEMA = ["gen", "--schema", "name, age int", "--max-tokens", "40", "x"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 20, 90, 200, 350, 550, 750])
+def test_ctrl_c_in_the_middle_of_an_import(count: int) -> None:
+    """From the first import of sfgen's own program on: numpy, numba and the compiled kernels are among them."""
+    command = [sys.executable, "-c", STARTING, str(count), *SCHEMA]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("in_terminal", [False, True])
+def test_ctrl_c_at_any_moment_of_the_start(in_terminal: bool) -> None:
+    draw = random.Random(45)
+    for _ in range(rounds(3)):
+        wait = draw.uniform(0, 0.5)
+        command = [sys.executable, "-c", STARTING, "0", *SCHEMA]
+        if in_terminal:
+            with Terminal(*command[3:], command=command[:3]) as terminal:
+                terminal.until(lambda screen: screen)
+                time.sleep(wait)
+                terminal.press("\x03")
+                seen = terminal.finish()
+            code, told = seen.code, plain(seen.raw).replace("^C", "")
+            assert seen.cursor_is_shown
+            assert seen.modes_restored
+        else:
+            with subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            ) as process:
+                assert process.stdout is not None
+                assert process.stdout.read(1) == b"."
+                time.sleep(wait)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+            code, told = process.returncode, (out + err).decode()
+        assert code == 130 or (code == 0 and '"name"' in told)  # it was done before
+        assert "Traceback" not in told
+        assert "Error" not in told
+
+
+def test_who_ignores_ctrl_c_goes_on() -> None:
+    """As a command in the background of a shell does."""
+    done = subprocess.run(
+        [*COMMAND, *FREE_TEXT, "--max-tokens", "1"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert done.returncode == 0
+    script = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); import sfgen_cli.__main__; "
+    script += "print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    assert subprocess.check_output([sys.executable, "-c", script]) == b"True\n"
+
+
+def test_what_an_interrupt_has_broken_is_an_interrupt() -> None:
+    """An import that fails for Ctrl-C, as in a module of C, is not a fault of sfgen."""
+    script = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import sfgen_cli.__main__ as program\n"
+        "import sfgen_cli.commands.models as models\n"
+        "import sfgen.models.inventory as inventory\n"
+        "from sfgen_cli.shell import process\n"
+        "def broken():\n"
+        "    process.at_work()\n"
+        "    try: os.kill(os.getpid(), signal.SIGINT)\n"
+        "    except KeyboardInterrupt: raise ImportError('a module of C could not be loaded') from None\n"
+        "inventory.built_in_models = broken\n"
+        "program.main(['models'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, b"sfgen: interrupted\n")
 
 
 def test_each_record_is_written_when_its_sample_is_done() -> None:

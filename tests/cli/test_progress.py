@@ -16,7 +16,7 @@ import pytest
 from sfgen import kernels
 from sfgen.delays import Delay, delayed
 from sfgen.models.uniform import UniformModel
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 from sfgen_cli.shell.progress import PREPARING, progress
 
 
@@ -108,7 +108,7 @@ def test_quiet_shows_nothing(stderr_of: Callable[..., Any]) -> None:
 COLD = """
 import sys, traceback
 from sfgen.kernels import told_of_compiling
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 places = []
 def note(begins):
     if begins:

@@ -16,7 +16,7 @@ import pytest
 from forked import forked, run_forked
 from terminal import Terminal, in_a_terminal
 
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 Sfgen = Callable[..., Any]
 SHORT = ["-m", "uniform", "-r", "a", "--json"]

@@ -110,7 +110,9 @@ def test_keys_go_from_step_to_step_also_with_the_trace_in_a_pipe(trace: Path) ->
         terminal.press("q")
         seen = terminal.finish()
     assert seen.code == 130
-    assert seen.screen == ["sfgen: interrupted"]
+    *text, told = seen.screen
+    assert told == "sfgen: interrupted"
+    assert recording.text.startswith("\n".join(text))
 
 
 def test_slow_shows_the_view_with_stdout_piped(trace: Path) -> None:
@@ -229,10 +231,16 @@ def test_wide_characters_have_their_width_in_a_picture() -> None:
 
 def test_a_picture_replaces_pictures_only(trace: Path, sfgen: Sfgen, tmp_path: Path) -> None:
     before = trace.read_bytes()
-    done = sfgen("replay", str(trace), "--svg", str(trace))
-    assert done.code == 1
-    assert done.err.startswith(f"sfgen: {trace} holds something else than a picture, and is not replaced\n")
-    assert trace.read_bytes() == before
+    other = tmp_path / "other"
+    other.write_bytes(before)
+    for file, code, said in (
+        (other, 1, f"{other} holds something else"),
+        (trace, 2, "FILE and --svg name the same file"),
+    ):
+        done = sfgen("replay", str(trace), "--svg", str(file))
+        assert done.code == code
+        assert done.err.startswith(f"sfgen: {said}")
+        assert file.read_bytes() == before
     for at in ("1", "2"):
         assert sfgen("replay", str(trace), "--svg", str(tmp_path / "run.svg"), "--at", at).code == 0
     done = sfgen("replay", str(trace), "--svg", str(tmp_path / "no" / "run.svg"))

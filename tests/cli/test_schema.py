@@ -177,7 +177,7 @@ def test_a_pipe_into_jq(here: Path) -> None:
 
 def test_the_help_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from sfgen_cli.__main__ import run; run(['gen', '--help'])\n"
+        "import sys; from sfgen_cli.shell.ending import run; run(['gen', '--help'])\n"
         "print([name for name in ('torch', 'numpy', 'numba', 'jsonschema', 'transformers') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

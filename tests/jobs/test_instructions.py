@@ -234,7 +234,7 @@ def test_what_is_passed_on_is_compared(tmp_path: Path) -> None:
 
 
 def test_the_seed_of_a_run_is_not_taken_from_a_record_with_its_own(tmp_path: Path) -> None:
-    from sfgen_cli.__main__ import run
+    from sfgen_cli.shell.ending import run
 
     lines = [{"prompt": "a", "sfgen": {"seed": 77}}, {"prompt": 7}, {"prompt": "b"}, {"prompt": "c"}]
     (tmp_path / "prompts").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -19,7 +19,7 @@ from many_prompts import BAD, FAILING, GOOD, SmallModel, joined, timeless, writt
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler
 from sfgen.errors import ForeignOutput, GenerationError, InputError, OutputExists, UsageError
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 DATE = "20[0-9]{2}-(0[1-9]|1[0-2])"
 CONFIG = GenerationConfig(index=DATE, sampler=Sampler(1.0, seed=5), max_tokens=9)

@@ -14,7 +14,7 @@ from sfgen import Dfa, Index, from_transformers, generate, load_model
 from sfgen.models import load_vocabulary
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.model import TinyModel
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 BEGIN, END = 0, 1
 PROMPTS = ["The capital of France is", "Can we talk?"]

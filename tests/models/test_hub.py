@@ -21,7 +21,7 @@ from sfgen.models import inventory, load_vocabulary
 from sfgen.vocabulary import hub
 from sfgen.vocabulary.hub import BUILT_IN
 from sfgen.vocabulary.pretrained import import_transformers
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 ModelDirectory = Callable[..., Path]
 COMMAND = [sys.executable, "-m", "sfgen_cli"]

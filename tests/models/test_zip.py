@@ -17,7 +17,7 @@ from sfgen import BannedWords, Dfa, Index, Sampler, generate, load_model
 from sfgen.errors import DeadEnd, InputError, ModelError, SfgenError, UsageError
 from sfgen.models import zip_model
 from sfgen.models.zip_model import ZipModel, ZipSession
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 TEXTS = Path(__file__).resolve().parent.parent / "data" / "zip"
 HUNT, QUARREL = TEXTS / "hunt.txt", TEXTS / "quarrel.txt"

@@ -13,7 +13,7 @@ import pytest
 from error_case import Before, Case, both, files, patched
 from index_files import flip, place_of, put_together, taken_apart
 
-from sfgen_cli.__main__ import run
+from sfgen_cli.shell.ending import run
 
 _GEN = "gen -m uniform --index f"
 

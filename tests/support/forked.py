@@ -97,10 +97,9 @@ def _stream(descriptor: int, mode: str, errors: str) -> io.TextIOWrapper:
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run a command; its exit code is for ``os._exit``: to take Python apart takes longer than most commands."""
-    from sfgen_cli.__main__ import run
-    from sfgen_cli.shell import process, quick_end
+    from sfgen_cli.shell import ending, process
 
     process.prepare()
-    code = run(arguments)
-    quick_end.flush_streams()
+    code = ending.run(arguments)
+    ending.flush_streams()
     return code

@@ -84,6 +84,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
                     say(f"counting the records of {source.name}")
                 count = source.record_count() if has_bar else None
                 loaded = _prepared(request, run, say, resume=many.resume)
+            process.at_work()
             with (
                 _bar(None if count is None else count * request.job.samples, run.summary)
                 if has_bar and loaded
@@ -130,6 +131,7 @@ def _crew(many: ManyOptions) -> contextlib.AbstractContextManager[RayCluster | N
         return contextlib.nullcontext()
     from sfgen.integrations.ray.cluster import connected
 
+    process.at_work()  # a cluster that was begun here is ended
     return connected(many.ray, cpus=many.ray_cpus, gpus=many.ray_gpus)
 
 

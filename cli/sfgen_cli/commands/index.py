@@ -302,6 +302,7 @@ def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
 
 def _build(index: DfaIndex, *, quiet: bool) -> None:
     """Make all rows; on a terminal with a progress bar."""
+    process.at_work()
     if quiet or not stderr_is_a_terminal():
         index.build()
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -211,6 +212,11 @@ class Moment:
         if self.scene.is_ban:
             return max(self.offset(self.closed), self.released)
         return self.released or self.length  # only a stream that ends at a stop string holds text back
+
+    @property
+    def standing(self) -> str:
+        """The text that will not be taken back, up to its last whole character."""
+        return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(self.data[: self.held_from])
 
     def expect(self, event: Event) -> None:
         """Take note of the event that comes next.

@@ -17,6 +17,7 @@ from sfgen_cli.live.frame import Frame, Layout
 from sfgen_cli.live.moment import Moment
 from sfgen_cli.live.steps import is_step
 from sfgen_cli.shell.keyboard import quiet_terminal
+from sfgen_cli.shell.output import note
 
 if TYPE_CHECKING:
     from sfgen import Event
@@ -113,7 +114,7 @@ def live_view(scene: Scene, *, slow: int = 0, step: bool = False) -> Iterator[Vi
     is_paced = step or slow > 0
     with quiet_terminal(keys=step) as keyboard:
         view = LiveView(scene, hint=STEP_KEYS if keyboard else "", patient=is_paced)
-        with Screen(view) as screen:
+        with _kept_on_ctrl_c(view), Screen(view) as screen:
             if not is_paced:
                 yield view
                 return
@@ -123,6 +124,20 @@ def live_view(scene: Scene, *, slow: int = 0, step: bool = False) -> Iterator[Vi
             except Exception:
                 paced.rest()  # the last step before an error is the one to see
                 raise
+
+
+@contextlib.contextmanager
+def _kept_on_ctrl_c(view: LiveView) -> Iterator[None]:
+    """Leave the text where the view was: whoever has seen enough of it wants to keep that.
+
+    It goes to stderr, where it was seen; stdout gets no half of a match.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        if text := view.moment.standing:
+            note(text)
+        raise
 
 
 def _rest(view: LiveView, keyboard: Keyboard | None, seconds: float) -> Callable[[], None]:

@@ -11,6 +11,7 @@ from sfgen.printable import on_one_line
 from sfgen_cli.report.grammar_check import alternatives, failure_record, in_words
 from sfgen_cli.report.tables import cut, plain_or_boxed, show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
+from sfgen_cli.shell import process
 from sfgen_cli.shell.counted import counted
 from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json, write_name
 from sfgen_cli.shell.progress import progress
@@ -58,6 +59,7 @@ def run_grammar(request: IndexRequest) -> None:
 def _save(grammar: Grammar, vocabulary: Vocabulary, file: Path, *, json: bool, force: bool, quiet: bool) -> None:
     from sfgen.language.file import save
 
+    process.at_work()
     save(grammar, vocabulary, file, force=force)
     rules = sum(rule.kind == "rule" for rule in grammar.rules())
     note(f"sfgen: {counted(rules, 'rule')} for {len(vocabulary):,} tokens", quiet=quiet)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen.printable import on_one_line, visible
 from sfgen_cli.live.marked import marked_pattern
 from sfgen_cli.report.tables import plain_or_boxed, show
+from sfgen_cli.shell import process
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -122,6 +123,7 @@ def show_path_live(dfa: Dfa, walk: Walk, *, rest: int) -> None:
     from sfgen_cli.live.screen import stderr_console
 
     picture = PathPicture(dfa, walk)
+    process.at_work()
     with Live(console=stderr_console(), transient=True, auto_refresh=False, vertical_overflow="crop") as live:
         for place in range(len(walk.states)):
             live.update(picture.at(place), refresh=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen.printable import on_one_line
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
+from sfgen_cli.shell import process
 from sfgen_cli.shell.counted import counted
 from sfgen_cli.shell.hints import in_options
 from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json, write_name
@@ -62,6 +63,7 @@ def run_schema(request: IndexRequest) -> None:
 def _save(schema: JsonSchema, vocabulary: Vocabulary, file: Path, *, json: bool, force: bool, quiet: bool) -> None:
     from sfgen.schema.file import save
 
+    process.at_work()
     save(schema, vocabulary, file, force=force)
     note(f"sfgen: {_rules(schema)} for {len(vocabulary):,} tokens", quiet=quiet)
     if json:

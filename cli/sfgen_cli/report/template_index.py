@@ -8,6 +8,7 @@ from sfgen.errors import UsageError
 from sfgen.printable import on_one_line
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
+from sfgen_cli.shell import process
 from sfgen_cli.shell.output import note, stdout_is_a_terminal, write_json, write_name
 from sfgen_cli.shell.progress import progress
 
@@ -36,6 +37,7 @@ def run_template(request: IndexRequest) -> None:
         template, vocabulary = with_vocabulary(request, say, read=lambda: constraint.read_template, load=load)
     if request.save:
         assert vocabulary is not None, "it is loaded where something is saved"
+        process.at_work()
         save(template, vocabulary, request.place, force=request.force)
         note(f"sfgen: a template over {len(vocabulary):,} tokens", quiet=request.quiet)
         if looks.form == "json":

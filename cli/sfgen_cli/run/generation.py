@@ -38,6 +38,7 @@ def run(request: Request) -> None:
     """Generate and write all samples."""
     with trace_file(request.options) as trace:
         loaded, texts = load(request)
+        process.at_work()
         for number, (sampler, loop) in enumerate(texts, 1):
             if has_headings(request):
                 seed = "" if sampler.seed is None else f", seed {sampler.seed}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from sfgen.errors import UsageError
+from sfgen_cli.shell import process
 from sfgen_cli.shell.output import stderr_is_a_terminal, stdout_is_a_terminal
 
 _CURSOR_SHOWN, _CURSOR_HIDDEN = b"\x1b[?25h", b"\x1b[?25l"
@@ -83,6 +84,7 @@ def quiet_terminal(*, keys: bool) -> Iterator[Keyboard | None]:
         keys: Whether a keyboard is given. Without it ``None`` is given, and a program in the background leaves the
             terminal alone.
     """
+    process.at_work()
     with contextlib.ExitStack() as stack:
         found = _terminal(stack)
         if found is None or not (keys or _is_in_front(found)):

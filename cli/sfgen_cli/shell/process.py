@@ -1,4 +1,9 @@
-"""What must be right about the process before anything else is done."""
+"""What must be right about the process before anything else is done, and what Ctrl-C does to it.
+
+While a command starts (imports, reads, loads) there is nothing to be kept: Ctrl-C ends it at once and without a word,
+since an exception in the middle of somebody's import may come out as another one. ``at_work`` begins the second part,
+in which Ctrl-C is ``KeyboardInterrupt``: files are closed, processes ended, a text that was begun is kept.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +15,89 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
-def prepare() -> None:
-    """Prepare the process for the commands, whatever started it."""
+class _Interruption:
+    """What is known of Ctrl-C.
+
+    Attributes:
+        has_come: Whether it has come while a command was at work.
+        farewell: What a terminal is sent where it ends a command at once: another line, behind ``^C``.
+    """
+
+    has_come = False
+    farewell = b"\n"
+
+
+_INTERRUPTION = _Interruption()
+
+
+def prepare(starting: Callable[[int, Any], object] | None = None) -> None:
+    """Prepare the process for the commands, whatever started it.
+
+    Args:
+        starting: What the program has told Ctrl-C to do until now; ``None``: it stays as it is.
+    """
+    if starting is not None and signal.getsignal(signal.SIGINT) is starting:
+        signal.signal(signal.SIGINT, _leave_at_once)
+        sys.unraisablehook = _pass_over_interrupts
     hold_standard_streams()
     speak_utf8()
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _leave)
+
+
+def at_work() -> None:
+    """Let Ctrl-C be an exception from now on: there is something to be cleaned up, or kept."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is _leave_at_once:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def done() -> None:
+    """Let Ctrl-C end the process at once again: all is written."""
+    if signal.getsignal(signal.SIGINT) is _interrupt:
+        signal.signal(signal.SIGINT, _leave_at_once)
+
+
+def was_interrupted() -> bool:
+    """Tell whether Ctrl-C has come while the command was at work."""
+    return _INTERRUPTION.has_come
+
+
+@contextlib.contextmanager
+def farewell(to_terminal: bytes) -> Iterator[None]:
+    """Send the terminal something else where Ctrl-C ends the process at once in this context."""
+    before, _INTERRUPTION.farewell = _INTERRUPTION.farewell, to_terminal
+    try:
+        yield
+    finally:
+        _INTERRUPTION.farewell = before
+
+
+def _leave_at_once(number: int, frame: FrameType | None) -> None:
+    with contextlib.suppress(OSError):
+        if os.isatty(2):
+            os.write(2, _INTERRUPTION.farewell)
+    os._exit(INTERRUPTED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _INTERRUPTION.has_come = True
+    raise KeyboardInterrupt
+
+
+def _pass_over_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
+    """Say nothing of an interrupt that came while Python was freeing something."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
 
 
 def hold_standard_streams() -> None:

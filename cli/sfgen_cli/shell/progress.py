@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from sfgen.delays import Delay, told_of_delays
 from sfgen.printable import on_one_line
 from sfgen.sizes import size_in_words
+from sfgen_cli.shell import process
+from sfgen_cli.shell.keyboard import can_be_drawn_on
 from sfgen_cli.shell.output import note, stderr_is_a_terminal
 
 Say = Callable[[str], None]
@@ -43,7 +45,9 @@ def progress(*, quiet: bool) -> Iterator[Say]:
     console = stderr_console()
     spinner, dots = ("dots", "…") if console.encoding.startswith("utf") else ("line", "...")
     columns = (SpinnerColumn(spinner), TextColumn(f"{{task.description}}{dots} {{task.elapsed:.0f}} s", markup=False))
-    with Progress(*columns, console=console, transient=True) as shown:
+    # Where Ctrl-C ends the process while this is shown, nobody else erases it.
+    erase = b"\r\x1b[2K\x1b[?25h" if can_be_drawn_on() else b"\n"
+    with process.farewell(erase), Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task("starting", total=None)
         step = "starting"
 
