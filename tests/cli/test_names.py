@@ -32,6 +32,8 @@ gen --tools N
 gen --grammar N.gbnf
 gen --grammar g.lark
 gen --template N.txt
+gen --template '{{a: substring N}}'
+gen --substring-of N
 gen --template '{{a: grammar N.gbnf}}'
 gen --index N
 gen --chat-file N x

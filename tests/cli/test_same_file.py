@@ -54,6 +54,8 @@ LINES = [
     (f"gen --chat-file chat {MANY}", "chat"),
     (f"gen -m zip:book {MANY}", "book"),
     (f"ban --words-file words {MANY}", "words"),
+    (f"gen --substring-of book {MANY}", "book"),
+    ("index --substring-of book --force --save", "book"),
     ("gen -r a --prompt-file prompt --trace", "prompt"),
     ("gen --index index x --trace", "index"),
     ("gen -r a --input p.jsonl --trace", "p.jsonl"),

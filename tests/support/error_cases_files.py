@@ -104,6 +104,7 @@ _READ_WHOLE = (
     "gen --choices-file",
     "gen --grammar",
     "gen --template",
+    "gen --substring-of",
     "gen --ban-words-file",
     "index -r a --vocabulary",
 )

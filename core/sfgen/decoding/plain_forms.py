@@ -15,6 +15,7 @@ from sfgen.decoding.sampler import Sampler
 from sfgen.errors import InputError, UsageError
 from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, Model
 from sfgen.vocabulary import Vocabulary
+from sfgen.whole_file import read_file
 
 if TYPE_CHECKING:
     from sfgen.automata import Dfa
@@ -155,7 +156,7 @@ def _template(template: Any) -> Template:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_file(path).decode()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
