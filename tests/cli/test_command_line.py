@@ -321,9 +321,11 @@ def test_of_a_setting_given_twice_the_last_counts(sfgen: Sfgen, twice: list[str]
 
 _GIVEN_ONCE = {
     "gen": "--regex --regex-file --choices-file --index --schema --schema-dir --pydantic --like --tools --grammar "
-    "--grammar-start --template --substring-of --ban-words-file --prompt-file --system --chat-file --input --output --trace --fields",
+    "--grammar-start --template --substring-of --ban-words-file --prompt-file --system --chat-file --input --output "
+    "--trace --fields",
     "ban": "--words-file --prompt-file --system --chat-file --input --output --trace --fields",
-    "index": "--regex --regex-file --choices-file --schema --like --tools --grammar --template --index --path --against",
+    "index": "--regex --regex-file --choices-file --schema --like --tools --grammar --template --index --path "
+    "--against",
     "check": "--regex --regex-file --choices-file --schema --like --tools --grammar --template --words-file",
     "replay": "--svg --html",
 }
