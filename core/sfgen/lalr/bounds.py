@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.lalr.items import Item, Items
-from sfgen.lalr.lexeme_costs import FAR
+from sfgen.lalr.lexeme_costs import FAR, by_terminal
 from sfgen.lalr.readings import Readings
 from sfgen.lalr.tables import NO_STATE
 
@@ -52,7 +52,7 @@ class Bounds:
         self._safe = np.ones(len(readings.terminals), dtype=np.bool_)
         while True:
             usable = np.where(self._safe, rows, np.int32(FAR))
-            dearest = _by_terminal(usable, readings.terminals, len(tables.terminals))
+            dearest = by_terminal(usable, readings.terminals, len(tables.terminals))
             is_good = ((dearest < FAR) | ~known).all(axis=1)
             unsafe = behind[~is_good]
             unsafe = unsafe[unsafe < len(self._safe) - 1]
@@ -147,7 +147,7 @@ def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
         readings: The costs of their rests.
     """
     tables = items.tables
-    targets = [np.unique(column[column > 0] - 1).tolist() for column in tables.actions.T]
+    targets = [np.unique(column[column > 0] - 1).tolist() for column in np.ascontiguousarray(tables.actions.T)]
     end = len(readings.terminals) - 1
     found = [(tables.start, 0, end)]
     seen_labels = np.zeros(end + 1, dtype=np.bool_)
@@ -157,12 +157,4 @@ def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
         seen_labels[labels] = True
         for label in labels.tolist():
             found += [(target, readings.promises[label], label) for target in targets[readings.terminals[label]]]
-    return found
-
-
-def _by_terminal(rows: NDArray[np.int32], terminals: NDArray[np.intp], count: int) -> NDArray[np.int32]:
-    """The least units to some label of each terminal, int32 ``[gaps, terminals]``."""
-    found = np.full((len(rows), count), FAR, dtype=np.int32)
-    firsts = np.flatnonzero(np.diff(terminals, prepend=-1))
-    found[:, terminals[firsts]] = np.minimum.reduceat(rows, firsts, axis=1)
     return found

@@ -239,8 +239,7 @@ class Controls:
             all_threads = self._threads.all[threads]
             symbols = 0
             for state, _ in all_threads:
-                for low, high, _ in machine.edges.get(state, ()):
-                    symbols |= (2 << high) - (1 << low)
+                symbols |= machine.symbols_of(state)
             owners = frozenset(machine.programs.terminal_at(state) for state, _ in all_threads)
             found = self._about[threads] = _About(
                 symbols,

@@ -16,7 +16,7 @@ from sfgen.lalr.explored import explored_safety
 from sfgen.lalr.items import Items
 from sfgen.lalr.levels import Levels
 from sfgen.lalr.lexeme_costs import FAR as FAR
-from sfgen.lalr.lexeme_costs import byte_costs, labels_of
+from sfgen.lalr.lexeme_costs import by_terminal, byte_costs, labels_of
 from sfgen.lalr.lookaheads import has_conflicts
 from sfgen.lalr.readings import Readings
 from sfgen.lalr.stack import BOTTOM, Stacks
@@ -59,7 +59,7 @@ class Distances:
         self._lexer = lexer
         self._stacks = stacks
         self._items = Items(tables)
-        self._readings = Readings(self._items, lexer, self.labels, self.cost)
+        self._readings = Readings(self._items, lexer, self.labels, self.cost, are_bytes=cost is None and usable is None)
         self._levels = Levels(self._items, self._readings, stacks)
 
     def behind(self, node: int) -> NDArray[np.int32]:
@@ -97,6 +97,21 @@ class Distances:
         behind = self._levels.behind(node)
         least: NDArray[np.int32] = (self.cost[controls] + self._levels.vectors[behind.number]).min(axis=1)
         return np.where(least >= FAR, np.int32(FAR), least + np.int32(behind.added))
+
+    def to_terminals(self, labels: NDArray[np.bool_] | None = None) -> NDArray[np.int32]:
+        """Return the fewest units from each control to each terminal's end, whatever it promises.
+
+        No other terminal may end before.
+
+        Args:
+            labels: The labels that count, bool ``[labels + 1]``; without, all do.
+
+        Returns:
+            int32 ``[controls, terminals]``; ``FAR`` where the control cannot come to the terminal. The last one is the
+            end.
+        """
+        cost = self.cost if labels is None or labels.all() else np.where(labels, self.cost, np.int32(FAR))
+        return by_terminal(cost, self._readings.terminals, len(self._tables.terminals))
 
     @cached_property
     def is_empty(self) -> bool:

@@ -14,7 +14,6 @@ from sfgen.lalr.distances import FAR
 from sfgen.lalr.read import Reader
 from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE, ParseTables
-from sfgen.lalr.terminal_costs import terminal_costs
 
 _DEPTH = 8
 """Rules inside each other that are drawn at random; what is deeper is as short as can be."""
@@ -144,7 +143,7 @@ class _Writer:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._reach = terminal_costs(reader.tables, reader.distances) < FAR
+        self._reach = reader.distances.to_terminals() < FAR
         self._rows: list[list[int]] = reader.lexer.step.tolist()
         classes = reader.lexer.byte_classes.tobytes()
         self._labels = sorted({(_nicest(classes, label), label) for label in set(classes)})

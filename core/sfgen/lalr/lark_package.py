@@ -244,7 +244,6 @@ class _Converter:
     def _check_terminals(self) -> None:
         for name, terminal in self.defined.items():
             pattern = terminal.pattern.to_regexp()
-            where = definition_of(self.text, name)
             try:
                 # lark joins all of them in one pattern, where flags cannot stand at the beginning of a part.
                 re.compile(f"(?:{pattern})")
@@ -252,14 +251,14 @@ class _Converter:
                 raise GrammarError(
                     f"the terminal {name} cannot be read: {error.msg} in {terminal.pattern}",
                     self.text,
-                    where,
+                    definition_of(self.text, name),
                     hint=PATTERN_HINT,
                 ) from None
             if terminal.pattern.min_width == 0:
                 raise GrammarError(
                     f"the terminal {name} can match the empty text, which lark does not allow: {terminal.pattern}",
                     self.text,
-                    where,
+                    definition_of(self.text, name),
                     hint="Let it match one character at least, and make it optional in the rules: NAME? or [NAME].",
                 )
         ignored = [name for name in self.conf.ignore if name not in self.defined]

@@ -67,3 +67,22 @@ def _sources(lexer: Lexer, usable: NDArray[np.bool_] | None) -> tuple[NDArray[np
     edges = np.unique(step[source, at].astype(np.intp) * controls + source)
     targets, sources = np.divmod(edges, controls)
     return np.searchsorted(targets, np.arange(controls + 1)), sources
+
+
+def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: int) -> NDArray[np.int32]:
+    """Find the least cost to some label of each terminal.
+
+    Args:
+        costs: The costs of each label, int32 ``[rows, labels + 1]``.
+        terminals: The terminal of each label, ascending.
+        count: The number of terminals.
+
+    Returns:
+        int32 ``[rows, terminals]``; ``FAR`` for a terminal without a label.
+    """
+    if np.array_equal(terminals, np.arange(count)):  # each has one label, as most have
+        return costs
+    found = np.full((len(costs), count), FAR, dtype=np.int32)
+    firsts = np.flatnonzero(np.diff(terminals, prepend=-1))
+    found[:, terminals[firsts]] = np.minimum.reduceat(costs, firsts, axis=1)
+    return found

@@ -19,7 +19,6 @@ from sfgen.lalr.lexeme_costs import FAR
 from sfgen.lalr.read import Configuration, Reader
 from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE
-from sfgen.lalr.terminal_costs import terminal_costs
 from sfgen.lalr.walk import (
     BELOW,
     DEEPEST,
@@ -158,14 +157,15 @@ class Masks:
         )
         cost, safe_labels = reader.distances.cost, reader.distances.safe
         doubtful: NDArray[np.bool_] = np.any((cost < FAR)[:, ~safe_labels], axis=1)
-        self._safe = _Safe.of(terminal_costs(tables, reader.distances, safe_labels) < FAR, doubtful)
+        self._safe = _Safe.of(reader.distances.to_terminals(safe_labels) < FAR, doubtful)
         self._nothing_safe = _Safe.of(
             np.zeros((len(cost), len(tables.terminals)), dtype=np.bool_), np.ones(len(cost), dtype=np.bool_)
         )
         comes_to = np.packbits(cost < FAR, axis=1)
-        _, class_of = np.unique(comes_to, axis=0, return_inverse=True)
-        self._class_of = class_of.reshape(-1).astype(np.int32)
-        self._classes = int(self._class_of.max(initial=-1)) + 1
+        known: dict[bytes, int] = {}
+        class_of = [known.setdefault(labels_reached.tobytes(), len(known)) for labels_reached in comes_to]
+        self._class_of = np.array(class_of, dtype=np.int32)
+        self._classes = len(known)
         self._first_of_class = np.unique(self._class_of, return_index=True)[1].astype(np.int32)
         self._lexer_arguments: tuple[Any, ...] = (
             np.ascontiguousarray(lexer.step).reshape(-1), self._sizes, lexer.byte_classes, lexer.commit_starts,

@@ -6,13 +6,15 @@ A state of an LALR parser knows some items: rules of which the beginning was rea
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.lalr.distances import FAR
 from sfgen.lalr.read import Position, Reader
 from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE, ParseTables
-from sfgen.lalr.terminal_costs import terminal_costs
 
 
 class OpenRules:
@@ -20,20 +22,35 @@ class OpenRules:
 
     Args:
         reader: The grammar.
-
-    Attributes:
-        items: The rules of which each state has read the beginning, and how many symbols of each.
-        reach: The terminals that each control can come to, bool ``[controls, terminals]``.
     """
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self.items = kernel_items(reader.tables)
         tables = reader.tables
         self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
-        self._costs = terminal_costs(tables, reader.distances)
-        self.reach = self._costs < FAR
-        self._costs_at_gaps = self._costs[np.unique(reader.lexer.starts[reader.lexer.starts != NO_STATE])].min(axis=0)
+
+    # All below are large where there are many terminals, and of no use until somebody asks what may come.
+
+    @cached_property
+    def items(self) -> list[list[tuple[int, int]]]:
+        """The rules of which each state has read the beginning, and how many symbols of each."""
+        return kernel_items(self._reader.tables)
+
+    @cached_property
+    def reach(self) -> NDArray[np.bool_]:
+        """The terminals that each control can come to, bool ``[controls, terminals]``."""
+        reach: NDArray[np.bool_] = self._costs < FAR
+        return reach
+
+    @cached_property
+    def _costs(self) -> NDArray[np.int32]:
+        return self._reader.distances.to_terminals()
+
+    @cached_property
+    def _costs_at_gaps(self) -> NDArray[np.int32]:
+        starts = self._reader.lexer.starts
+        costs: NDArray[np.int32] = self._costs[np.unique(starts[starts != NO_STATE])].min(axis=0)
+        return costs
 
     def at(self, position: Position) -> tuple[tuple[str, ...], str]:
         """Name the open rules, the outermost first, and the open terminal.

@@ -41,6 +41,17 @@ class OrderedMachine(Machine):
         self._left = self._left_of_lookbehinds() if self.has_lookbehinds else {}
         self._places: dict[tuple[Trackers, int], OrderedPlace] = {}
         self._gaps: dict[Trackers, OrderedPlace] = {}
+        self._symbols: dict[int, int] = {}
+
+    def symbols_of(self, state: int) -> int:
+        """Return the symbols that a state reads, a bit for each."""
+        found = self._symbols.get(state)
+        if found is None:
+            found = 0
+            for low, high, _ in self.edges.get(state, ()):
+                found |= (2 << high) - (1 << low)
+            self._symbols[state] = found
+        return found
 
     def position(self, before: Trackers, label: int) -> OrderedPlace:
         """Return the position behind a symbol.
@@ -164,8 +175,11 @@ class OrderedPlace(Place):
         """Read the symbol with a list of threads."""
         found = self._lists.get(threads)
         if found is None:
+            # Of many keywords few go on at any symbol.
+            symbols, label = self.machine.symbols_of, self.label
+            going = [thread for thread in threads if symbols(thread[0]) >> label & 1]
             found = self._lists[threads] = self._first_wins(
-                target for thread in threads for target in self._step_in_order(thread)
+                target for thread in going for target in self._step_in_order(thread)
             )
         return found
 

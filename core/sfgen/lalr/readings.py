@@ -47,10 +47,17 @@ class Readings:
         labels: The labels without the end of the text, in their order.
         costs: The units from each control until each label can be committed, int32 ``[controls, labels + 1]``; the
             last column is the end of the text.
+        are_bytes: Whether these units are bytes, and any may be used.
     """
 
     def __init__(
-        self, items: Items, lexer: Lexer, labels: tuple[tuple[int, int], ...], costs: NDArray[np.int32]
+        self,
+        items: Items,
+        lexer: Lexer,
+        labels: tuple[tuple[int, int], ...],
+        costs: NDArray[np.int32],
+        *,
+        are_bytes: bool = False,
     ) -> None:
         self.items = items
         self._lexer = lexer
@@ -58,6 +65,7 @@ class Readings:
         self.promises = [promise for _, promise in labels]
         """The promise of each label but the last."""
         self._costs = costs
+        self._are_bytes = are_bytes
         end = len(items.tables.terminals) - 1
         self.terminals = np.array([terminal for terminal, _ in labels] + [end], dtype=np.intp)
         """The terminal of each label, intp ``[labels + 1]``."""
@@ -73,7 +81,7 @@ class Readings:
     @cached_property
     def _bytes(self) -> NDArray[np.int32]:
         """The bytes from each control to each label, whatever bytes: texts are not only what is written from here."""
-        return byte_costs(self._lexer, self._labels)
+        return self._costs if self._are_bytes else byte_costs(self._lexer, self._labels)
 
     def gap(self, state: int, promise: int) -> NDArray[np.int32]:
         """Return the units from a gap to each label.
