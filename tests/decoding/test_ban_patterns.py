@@ -15,11 +15,24 @@ from real_tokenizers import loaded
 from tried import rounds
 
 from scripted import ScriptedModel, preferring, random_scores
-from sfgen import BannedWords, Dfa, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream
+from sfgen import (
+    BannedWords,
+    Dfa,
+    Finished,
+    Index,
+    JsonSchema,
+    Sampler,
+    Template,
+    TextReleased,
+    Vocabulary,
+    generate,
+    stream,
+)
 from sfgen.ban import difference
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall
 from sfgen.index import DfaIndex
+from sfgen.protocols import Constraint
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 TOKENS = [b"a", b"b", b"c", b" ", b"ab", b"ba", b" a", b"b c", b"-", "é".encode(), b"\xc3", b"\xa9"]
@@ -182,8 +195,33 @@ def test_what_leads_to_banned_text_only_is_taken_back_at_once(strategy: Strategy
     result = generate(model, "y", index=index, banned=BannedWords(["ab", "ac"], match="substring"), strategy=strategy)
     assert result.text == "yyy"
     assert [(event.position, event.word, event.data, event.ruled_out) for event in result.rollbacks] == [
-        (0, None, b"x", 2)
+        (0, "ab", b"x", 2)
     ]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "banned", "word"),
+    [
+        (Dfa.from_choices(["Ada", "Bob"]), BannedWords(["Ada"]), "Ada"),
+        (JsonSchema({"enum": ["Ada", "Bob"]}), BannedWords(["eve", "ada"]), "ada"),
+        (
+            JsonSchema({"enum": ["\nAda, eve", "Bob"]}),
+            BannedWords(["Ada eve"]),
+            "Ada eve",
+        ),  # as it is read: "n" before it
+        (JsonSchema({"enum": ["Ada", "Bob"]}), BannedWords(patterns=["Ad[a-z]"]), "Ad[a-z]"),
+        (Template('{{a: schema {"enum": ["Ada", "Bob"]}}} {{a}}'), BannedWords(["Ada"]), "Ada"),
+    ],
+)
+def test_the_word_is_named_to_which_all_ways_lead(constraint: Constraint, banned: BannedWords, word: str) -> None:
+    vocabulary = Vocabulary([*(bytes([byte]) for byte in b'" ABabdenov,\\'), None], end_token_ids=[13])
+    found = set[str | None]()
+    for wishes in (["A"], ['"', "A"], ['"', "\\"]):
+        model = ScriptedModel(vocabulary, preferring(vocabulary, [wish.encode() for wish in wishes], prompt_length=1))
+        result = generate(model, " ", index=constraint, banned=banned, max_tokens=20)
+        assert "Bob" in result.text
+        found |= {event.word for event in result.rollbacks}
+    assert found == {word}
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

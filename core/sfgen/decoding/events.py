@@ -176,7 +176,8 @@ class RolledBack:
 
     Attributes:
         position: Index of the first token that was taken back; all from there on were.
-        word: The banned word whose match was complete; ``None`` if only banned text could have followed.
+        word: The banned word whose match was complete, or would have been in the shortest way to an end, where all
+            ways lead to banned text; ``None`` where none was left of the tokens that could have followed.
         token_ids: The tokens that were taken back, at least one.
         data: Their bytes, as far as they are text.
         state: The guide's state after the rollback; may be negative.

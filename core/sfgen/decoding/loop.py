@@ -54,6 +54,7 @@ from sfgen.decoding.sequence import Text
 from sfgen.decoding.strategies import Verdict
 from sfgen.decoding.token_logprobs import TokenLogprobs
 from sfgen.decoding.top_logprobs import outlook
+from sfgen.decoding.verify import BannedPart
 from sfgen.errors import DeadEnd, GenerationError
 from sfgen.groups import Group
 from sfgen.parameter_text import ParameterText
@@ -74,6 +75,7 @@ class Loop:
         observe: Whether somebody observes: events tell what the model finds likely, and the partial matches of the ban.
         logprobs: Whether the result tells of each token how likely it was.
         check: Called with the bytes of the finished text, and of the thought before it; raises if they break a promise.
+        banned_in: Finds the first banned word in these bytes.
         value: Tells what the finished bytes stand for; ``None``: only text.
         parser: Makes an instance of a Python type from them; ``None``: there is no type.
         groups: Finds the named parts of them; ``None``: there are none.
@@ -87,6 +89,7 @@ class Loop:
     observe: bool = False
     logprobs: bool = False
     check: Callable[[bytes, bytes | None], None] | None = None
+    banned_in: Callable[[bytes, bytes | None], BannedPart | None] | None = None
     value: Callable[[bytes], Any] | None = None
     parser: Callable[[bytes], Any] | None = None
     groups: Callable[[bytes], tuple[Group, ...] | None] | None = None
@@ -253,7 +256,8 @@ class Loop:
                 yield from self._settle()
             return reason
         completing = self.text.completing(node, token, siblings=inside)
-        yield from self._reject(len(self.path) - 1, completing, banned)
+        word = self._coming_word() if banned is None and self.ban and not self.ban.strategy.is_silent else None
+        yield from self._reject(len(self.path) - 1, completing, banned, word)
         return None
 
     # ---- banned text -----------------------------------------------------------------------------------------------
@@ -276,14 +280,26 @@ class Loop:
         described = self.text.guide.describe()
         return None if described == str(self.text.guide.state) else described
 
+    def _coming_word(self) -> str | None:
+        """A banned word that comes in the shortest way to an end, where all ways lead to some."""
+        start = self.text.start
+        if self.banned_in is None or start is None or self.path.here.unhealed:
+            return None
+        ending = self.text.shortest_ending()
+        if ending is None:
+            return None
+        thought_end, data = self.text.thought_end, bytes(self.path.data)
+        found = self.banned_in(data[start:] + ending, None if thought_end is None else data[:thought_end])
+        return None if found is None else found.word
+
     def _reject(
-        self, place: int, completing: Callable[[], Int32], banned: BannedText | None
+        self, place: int, completing: Callable[[], Int32], banned: BannedText | None, word: str | None = None
     ) -> Generator[Event, None, None]:
-        """What is to stand at ``place`` leads to banned text."""
+        """What is to stand at ``place`` leads to banned text: to this match, or in the end to ``word``."""
         assert self.ban is not None
         match = None if banned is None else banned.start
         verdict = self.ban.strategy.reject(self.path, place, completing, match)
-        yield from self._roll_back(verdict, None if banned is None else banned.word, silent=self.ban.strategy.is_silent)
+        yield from self._roll_back(verdict, word if banned is None else banned.word, silent=self.ban.strategy.is_silent)
 
     def _back_out(self) -> Generator[Event, None, FinishReason | None]:
         """Nothing is left here; the end if that is all that can follow, else the tokens before were wrong."""

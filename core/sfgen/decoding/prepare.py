@@ -86,6 +86,7 @@ def loop_of(
     banned, stops = banned_of(config.banned), StopStrings.of(config.stop)
     judge = getattr(content.source, "constraint", None)
     divided = judge or content.source
+    promises = Promises(content.source, banned, stops, prompt_bytes, model, sampler, begin.limit, content.marker)
     kind: Callable[..., Loop] = Loop
     if is_exact:
         scores = ScoreStore(config.max_memory) if scores is None else scores
@@ -109,7 +110,8 @@ def loop_of(
         hold=config.hold,
         observe=config.observe,
         logprobs=config.logprobs,
-        check=Promises(content.source, banned, stops, prompt_bytes, model, sampler, begin.limit, content.marker).check,
+        check=promises.check,
+        banned_in=promises.banned_in,
         # HasValue, HasParser, HasGroups: to ask isinstance of a protocol is slow in Python 3.11.
         value=getattr(judge, "value", None),
         parser=getattr(judge, "parser", None),

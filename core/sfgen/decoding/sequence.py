@@ -23,6 +23,7 @@ from sfgen.protocols import BannedText, Guide, Int32
 from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # bytes of the text in a message
+_MOST_STEPS = 64  # and tokens at each, of an ending that is looked for
 
 
 @dataclass
@@ -268,6 +269,32 @@ class Text:
             ban.matcher.begin_text()
             return banned or ban.matcher.advance(data[start - last.offset :]) or ban.matcher.finish()
         return ban.matcher.advance(data) or ban.matcher.finish()
+
+    def shortest_ending(self) -> bytes | None:
+        """Return what could follow up to an end of the text: of few tokens that may follow, those nearest to an end.
+
+        Returns:
+            ``None`` where it is not found within a bounded number of steps.
+        """
+        guide, written = self.guide.fork(limited=False), b""
+        for _ in range(_MOST_STEPS):
+            forced = guide.forced_bytes(_MOST_STEPS)
+            if forced:
+                guide.advance_bytes(forced)
+                written += forced
+                continue
+            if guide.is_accepting:
+                return written
+            left = list[tuple[int, int]]()
+            for token in guide.allowed_tokens()[:_MOST_STEPS].tolist():
+                guide.advance(token)
+                left.append((guide.tokens_left(), token))
+                guide.rollback(1)
+            if not left:
+                return None
+            guide.advance(min(left)[1])
+            written += self.bytes_of(min(left)[1])
+        return None
 
     def clean_until(self, end: int, start: int) -> int:
         """Return the last position at which the text may end unbanned.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import sfgen
 from sfgen.decoding.sampler import Sampler
@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from sfgen.ban import BannedWords
 
 _SHOWN = 2000  # characters of a pattern or a text in a report
+
+
+class BannedPart(NamedTuple):
+    """A banned word in a text.
+
+    Attributes:
+        word: The word.
+        reading: The text in which it is read, such as a string of JSON; ``None``: the text itself.
+    """
+
+    word: str
+    reading: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,12 +75,14 @@ class Promises:
             refused_by = refusal.pop("refused by")
             facts = {name: _shown(fact) for name, fact in refusal.items()}
             raise self._broken("the text does not match the pattern", data, {**facts, "refused by": refused_by})
-        before = self.prompt
         if thought is not None and self.marker is not None:
             self._check_thought(thought, self.marker)
-            before += thought + self.marker.data
-        if self.banned is not None and data:
-            self._check_banned(data, self.banned, before)
+        found = self.banned_in(data, thought)
+        if found is not None and found.reading is None:
+            raise self._broken(f"the text contains the banned word {found.word!r}", data, {})
+        if found is not None:
+            facts = {"reading": _shown(found.reading or "")}
+            raise self._broken(f"what is read in the text has the banned word {found.word!r}", data, facts)
         for string in self.stops.strings:
             if string in data:
                 raise self._broken(f"the text contains the stop string {string.decode()!r}", data, {})
@@ -84,20 +98,31 @@ class Promises:
         if found:
             raise self._broken(f"the thought contains the banned word {found[0].word!r}", thought, {})
 
-    def _check_banned(self, data: bytes, banned: BannedWords, before: bytes) -> None:
+    def banned_in(self, data: bytes, thought: bytes | None = None) -> BannedPart | None:
+        """Find the first banned word of a finished text, or of what is read in it.
+
+        Args:
+            data: The bytes of the text.
+            thought: The bytes of the thought before it; ``None``: there is none.
+        """
+        if self.banned is None or not data:
+            return None
         from sfgen.ban import scan
 
-        found = scan(data, banned, prompt=before)
+        before = self.prompt
+        if thought is not None and self.marker is not None:
+            before += thought + self.marker.data
+        found = scan(data, self.banned, prompt=before)
         if found:
-            raise self._broken(f"the text contains the banned word {found[0].word!r}", data, {})
+            return BannedPart(found[0].word)
         constraint = getattr(self.source, "constraint", None)
         if not isinstance(constraint, HasReadings):
-            return
+            return None
         for reading in constraint.readings(data):
-            found = scan(reading.encode("utf-8", "replace"), banned)
+            found = scan(reading.encode("utf-8", "replace"), self.banned)
             if found:
-                facts = {"reading": _shown(reading)}
-                raise self._broken(f"what is read in the text has the banned word {found[0].word!r}", data, facts)
+                return BannedPart(found[0].word, reading)
+        return None
 
     def _broken(self, what: str, data: bytes, more: dict[str, str]) -> InternalError:
         vocabulary, sampler = self.model.vocabulary, self.sampler
