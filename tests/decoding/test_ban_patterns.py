@@ -19,6 +19,7 @@ from sfgen import (
     BannedWords,
     Dfa,
     Finished,
+    Grammar,
     Index,
     JsonSchema,
     Sampler,
@@ -264,3 +265,37 @@ def test_with_real_tokenizers(
             )
             assert re.fullmatch(pattern, result.text, re.ASCII)
             assert not BannedText(words, prompt=b"we ta").is_in(result.text.encode())
+
+
+HOPELESS = [
+    (Grammar.from_gbnf('root ::= "(" root ")" | [a-z]+ " yes"'), BannedWords(["yes"])),
+    (Template('{"talk": {{a: choices x, y}}}'), BannedWords(["talk"])),
+    (Template("{{a: regex [a-z]{1,9}}}! {{a}}!"), BannedWords(patterns=["!"])),
+    (Template("talk: {{a: schema name, age int}}"), BannedWords(["talk"])),
+    (JsonSchema({"type": "object", "properties": {"a": {"const": 36}}, "required": ["a"]}), BannedWords(["36"])),
+    (JsonSchema({"type": "array", "items": {"type": "boolean"}, "minItems": 1}), BannedWords(["true", "false"])),
+]
+
+
+@pytest.mark.parametrize(("constraint", "banned"), HOPELESS)
+@pytest.mark.parametrize("after", [None, "."])
+def test_that_no_text_is_possible_is_told_before_the_first_token(
+    constraint: Constraint, banned: BannedWords, after: str | None
+) -> None:
+    vocabulary = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
+    model = ScriptedModel(vocabulary, random_scores(257, 0))
+    with pytest.raises(BannedWordsError, match="has a banned word"):
+        stream(model, "a", index=constraint, banned=banned, after=after)
+    assert not model.sessions
+
+
+def test_where_that_is_not_known_it_gives_up_when_the_text_grows_no_more() -> None:
+    vocabulary = Vocabulary([*(bytes([byte]) for byte in b"()abcyes "), None], end_token_ids=[9])
+    model = ScriptedModel(vocabulary, random_scores(10, 0))
+    index = Grammar.from_lark('start: "(" start ")" | NAME " yes"\nNAME: /[a-c]+/')
+    for most, least in ((10_000, 1_000), (2_000, 300), (200, 200)):
+        with pytest.raises(GenerationError, match="gave up after") as caught:
+            generate(model, "a", index=index, banned=BannedWords(["yes"]), max_tokens=30, max_rollbacks=most)
+        count = int(caught.value.message.split()[3])
+        assert least <= count <= least + 100
+        assert "'yes'" in caught.value.details[0]

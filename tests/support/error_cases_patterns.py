@@ -102,6 +102,7 @@ PATTERNS = [
     Case("ban --pattern 'a*' x", 1, "matches the empty text and would ban"),
     Case("ban --pattern 'a(b' x", 1, "unterminated"),
     Case("gen --choices hot --ban-words hot 'It is '", 1, "every text that matches"),
+    Case(["gen", "--grammar", 'root ::= "(" root ")" | [a-z]+ " yes"', "--ban-words", "yes", "x"], 1, "'a yes' has"),
     # --- while a text is written
     Case("gen -m uniform -r '[ab]{9}' --strategy exact --max-passes 2 x", 1, "gave up after 2 forward passes"),
     Case("gen -m uniform -r '[xy]' --strategy exact --top-k 1 x", 1, "within the limit of tokens has any probability"),

@@ -347,7 +347,13 @@ MaxBlock = Annotated[
     ),
 ]
 MaxRollbacks = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Fail after N rollbacks, rather than leak.", rich_help_panel=BANS)
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Fail after N rollbacks, or N / 10 without progress, rather than leak.",
+        rich_help_panel=BANS,
+    ),
 ]
 MaxPasses = Annotated[
     int,

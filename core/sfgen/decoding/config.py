@@ -77,7 +77,8 @@ class GenerationConfig:
             ``sfgen.decoding.strategies``. Or ``"exact"``, with an index or without: the text is drawn as a whole, on
             condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0 that is the
             likeliest text of the index.
-        max_rollbacks: The most rollbacks; after them generation fails.
+        max_rollbacks: The most rollbacks; after them generation fails. It also does after a tenth of them, 300 at
+            least, during which the text has not grown longer than it was.
         max_block: Under ``resample``, the most tokens that are drawn again as one; what is longer is not an exact draw.
         max_passes: Under ``exact``, the most prefixes that the model scores for a text; after them generation fails.
         max_memory: Under ``exact``, the bytes that the scores may take that are kept for later texts, and for coming

@@ -55,7 +55,8 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
         when: The text is free, and from each of these on comes a text of the constraint.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``. ``"exact"``: the
             text is drawn as a whole, on condition that all of it is allowed.
-        max_rollbacks: The most rollbacks; after them generation fails.
+        max_rollbacks: The most rollbacks; after them generation fails. It also does after a tenth of them, 300 at
+            least, during which the text has not grown longer than it was.
         max_block: Under ``resample``, the most tokens that are drawn again as one.
         max_passes: Under ``exact``, the most prefixes that the model scores.
         max_memory: Under ``exact``, the bytes that kept scores may take.
@@ -130,7 +131,8 @@ def generate(model: Model, prompt: str | Sequence[int], config: GenerationConfig
         when: The text is free, and from each of these on comes a text of the constraint.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``. ``"exact"``: the
             text is drawn as a whole, on condition that all of it is allowed.
-        max_rollbacks: The most rollbacks; after them generation fails.
+        max_rollbacks: The most rollbacks; after them generation fails. It also does after a tenth of them, 300 at
+            least, during which the text has not grown longer than it was.
         max_block: Under ``resample``, the most tokens that are drawn again as one.
         max_passes: Under ``exact``, the most prefixes that the model scores.
         max_memory: Under ``exact``, the bytes that kept scores may take.

@@ -19,7 +19,8 @@ stop string is whole, a banned word inside it is a banned word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -59,6 +60,9 @@ from sfgen.errors import DeadEnd, GenerationError
 from sfgen.groups import Group
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import BannedText, Int32, Scores
+
+_PATIENCE = 300  # rollbacks during which the text need not grow, or a tenth of all that are allowed
+_WORDS_SHOWN = 3
 
 Steps: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, Result]
 
@@ -107,6 +111,7 @@ class Loop:
         self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
         self.rollbacks: list[RolledBack] = []
         self.moved_blocks = 0
+        self._grown, self._grown_at = 0, 0  # the most tokens that a rollback has left, and the rollbacks until then
 
     def observe_scores(self, observer: Callable[[int, Scores], None]) -> Loop:
         """Let an observer see the model's scores; to be called before ``run``.
@@ -350,9 +355,11 @@ class Loop:
     def _rolled_back(self, verdict: Verdict, word: str | None, tokens: tuple[int, ...], data: bytes) -> RolledBack:
         """The event of a rollback that was done."""
         assert self.ban is not None
-        if len(self.rollbacks) >= self.ban.max_rollbacks:
+        most = self.ban.max_rollbacks
+        if len(self.rollbacks) >= min(most, self._grown_at + max(_PATIENCE, most // 10)):
             raise GenerationError(
-                f"gave up after {self.ban.max_rollbacks} rollbacks at {self.text.shown!r}",
+                f"gave up after {len(self.rollbacks)} rollbacks at {self.text.shown!r}",
+                details=tuple(self._met()),
                 hint=ParameterText("Raise max_rollbacks, or ban fewer words.", "max_rollbacks"),
             )
         probability = self.path.here.probability(tokens[0])
@@ -361,6 +368,13 @@ class Loop:
         )
         self.rollbacks.append(event)
         return event
+
+    def _met(self) -> Iterator[str]:
+        """The words that rollbacks found since the text has grown last, for the error."""
+        found = Counter(event.word for event in self.rollbacks[self._grown_at :] if event.word is not None)
+        if found:
+            words = ", ".join(f"{word!r:.60} {count} times" for word, count in found.most_common(_WORDS_SHOWN))
+            yield f"  since {self._grown} tokens stayed, {words}{', …' if len(found) > _WORDS_SHOWN else ''}"
 
     def _cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
         """Take back the tokens from ``position`` on."""
@@ -405,6 +419,8 @@ class Loop:
 
     def _close_block(self, position: int) -> None:
         """A new block begins at ``position``; free what was kept of the one before."""
+        if position > self._grown:
+            self._grown, self._grown_at = position, len(self.rollbacks)
         if self.ban is None:
             self.path.nodes[position - 1].forget()
             return
