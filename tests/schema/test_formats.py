@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import datetime
 import ipaddress
 import json
@@ -14,11 +15,12 @@ import rfc3987_syntax
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tried import tried
+from tried import rounds, tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
 from sfgen.errors import UsageError
+from sfgen.schema.format_patterns import BASE64_OF_ASCII, between, whole_numbers
 from sfgen.schema.formats import FORMATS, format_texts
 from sfgen.schema.host_names import host_names
 from sfgen.schema.jsonschema_package import is_valid_syntax
@@ -93,7 +95,7 @@ def test_what_is_no_value_is_refused(name: str, text: str) -> None:
 def test_no_format_ends_in_a_newline_by_mistake(name: str) -> None:
     # Python's $ lets one through; pointers may have any character.
     accepted = format_texts(name).accepts(CASES[name]["valid"][1] + "\n")
-    assert accepted == (name in {"json-pointer", "relative-json-pointer"})
+    assert accepted == (name in {"json-pointer", "relative-json-pointer", "binary", "password", "path"})
 
 
 _PIECES = [*"a:/?#@%[]. é", "%41", "\ue000", "//", "http:", "a@b", ":80", "\U0001f600", "\n"]
@@ -104,6 +106,48 @@ _PIECES = [*"a:/?#@%[]. é", "%41", "\ue000", "//", "http:", "a@b", ":80", "\U00
 def test_iris_are_judged_as_by_the_package_that_jsonschema_asks(text: str) -> None:
     for term in ("iri", "iri_reference"):
         assert is_valid_syntax(term, text) == rfc3987_syntax.is_valid_syntax(term, text)
+
+
+@pytest.mark.parametrize("kind", ["Address", "Interface", "Network"])
+def test_networks_as_python_reads_them(kind: str) -> None:
+    for version in (4, 6):
+        formats = [format_texts(f"{name}{kind.lower()}") for name in (f"ipv{version}", "ipvany") if kind != "Address"]
+        read = getattr(ipaddress, f"IPv{version}{kind}")
+        for text in sampled((formats or [format_texts(f"ipv{version}")])[0], rounds(300), version):
+            read(text)
+            assert all(one.accepts(text) for one in formats)
+
+
+@pytest.mark.parametrize("name", ["base64", "base64url"])
+def test_base64_is_decoded_and_is_what_is_encoded(name: str) -> None:
+    decode, encode = {
+        "base64": (base64.b64decode, base64.b64encode),
+        "base64url": (base64.urlsafe_b64decode, base64.urlsafe_b64encode),
+    }[name]
+    texts, of_ascii, rng = format_texts(name), Dfa.from_regex(BASE64_OF_ASCII), random.Random(3)
+    for text in sampled(texts, rounds(200), 1):
+        assert encode(decode(text)).decode() == text
+    for text in sampled(of_ascii, rounds(200), 1):
+        assert decode(text).isascii()
+        assert texts.accepts(text)
+    for length in range(12):
+        assert texts.accepts(encode(rng.randbytes(length)).decode())
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.lists(st.integers(0, 10**6), max_size=9))
+def test_whole_numbers_in_a_range(first: int, second: int, others: list[int]) -> None:
+    least, most = sorted((first, second))
+    pattern = re.compile(whole_numbers(least, most))
+    for number in [*others, 0, least - 1, least, least + 1, (least + most) // 2, most - 1, most, most + 1]:
+        assert (pattern.fullmatch(str(number)) is not None) == (least <= number <= most)
+        assert pattern.fullmatch(f"0{number}") is None
+
+
+@given(*[st.dates()] * 3)
+def test_texts_between_dates(first: datetime.date, second: datetime.date, other: datetime.date) -> None:
+    low, high = sorted((first.isoformat(), second.isoformat()))
+    found = re.fullmatch(between(low, high), other.isoformat())
+    assert (found is not None) == (low <= other.isoformat() <= high)
 
 
 def test_every_day_of_400_years_and_no_other() -> None:

@@ -6,10 +6,12 @@ import collections
 import datetime
 import decimal
 import enum
+import fractions
 import ipaddress
 import pathlib
 import re
 import uuid
+import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import (
@@ -33,6 +35,7 @@ from pydantic.alias_generators import to_camel
 from typing_extensions import TypeAliasType, TypedDict
 
 T = TypeVar("T")
+_UTC = datetime.UTC
 UserId = NewType("UserId", int)
 
 
@@ -237,6 +240,21 @@ class Base64(BaseModel):
     raw: bytes
 
 
+class Hex(BaseModel):
+    model_config = ConfigDict(val_json_bytes="hex")
+    raw: Annotated[bytes, Field(max_length=3)]
+
+
+class Trimmed(BaseModel):
+    model_config = ConfigDict(str_strip_whitespace=True)
+    text: Annotated[str, Field(min_length=1, max_length=3)]
+
+
+class Pair(BaseModel):
+    x: int
+    y: float
+
+
 class Recursion(BaseModel):
     either: Recursion | list[Recursion] | None = None
 
@@ -367,12 +385,10 @@ class Stricter:
     says: str
 
 
-STRICTER: dict[str, Stricter] = {
-    "set of mixed": Stricter(Annotated[set[int | bool | str], Field(min_length=2)], "[true, 1]", "at least 2 items"),
+COMPLETED: dict[str, Stricter] = {
     "narrow number": Stricter(
         Annotated[float, Field(gt=0.1, lt=0.100000001)], "0.100000000000000007", "greater than 0.1"
     ),
-    "cents": Stricter(Annotated[float, Field(ge=0, multiple_of=0.01)], "86666666.6", "multiple of 0.01"),
     "timedelta": Stricter(datetime.timedelta, '"P5455Y67371090M880294612D"', "999,999,999 days"),
     "timedelta in a range": Stricter(
         Annotated[datetime.timedelta, Field(ge=datetime.timedelta(hours=1))], '"P0D"', "greater than or equal to 1 hour"
@@ -386,7 +402,6 @@ STRICTER: dict[str, Stricter] = {
     ),
     "decimal in a range": Stricter(Annotated[decimal.Decimal, Field(ge=0, lt=10)], '"11"', "less than 10"),
     "complex": Stricter(complex, '"i"', "valid complex string"),
-    "file path": Stricter(pydantic.FilePath, '"no such file"', "does not point to a file"),
     "byte size": Stricter(pydantic.ByteSize, '"3 talks"', "could not interpret byte unit"),
     "base64": Stricter(pydantic.Base64Bytes, '"b"', "Base64 decoding error"),
     "base64 url": Stricter(pydantic.Base64UrlStr, '"b"', "Base64 decoding error"),
@@ -414,6 +429,133 @@ STRICTER: dict[str, Stricter] = {
     ),
     "no word characters": Stricter(Annotated[str, Field(pattern=r"^\W\D\S$")], '"ᰲQ)"', "match pattern"),
     "boundary": Stricter(Annotated[str, Field(pattern=r"^.\b.$")], '"݃a"', "match pattern"),
+    "number next to a bound": Stricter(Annotated[float, Field(lt=1)], "0.99999999999999999999", "less than 1"),
+    "few digits": Stricter(Annotated[decimal.Decimal, Field(max_digits=3)], "12345", "3 digits"),
+}
+"""Types of which sfgen says what pydantic's schemas leave out; the texts are such that pydantic refuses."""
+
+DOCUMENTED: dict[str, Any] = {
+    **{
+        name: getattr(pydantic, name)
+        for name in [
+            "AnyUrl",
+            "AnyHttpUrl",
+            "FileUrl",
+            "HttpUrl",
+            "FtpUrl",
+            "WebsocketUrl",
+            "AnyWebsocketUrl",
+            "IPvAnyAddress",
+            "IPvAnyInterface",
+            "IPvAnyNetwork",
+            "PostgresDsn",
+            "CockroachDsn",
+            "AmqpDsn",
+            "RedisDsn",
+            "MongoDsn",
+            "KafkaDsn",
+            "NatsDsn",
+            "MySQLDsn",
+            "MariaDBDsn",
+            "ClickHouseDsn",
+            "SnowflakeDsn",
+            "UUID1",
+            "UUID3",
+            "UUID4",
+            "UUID5",
+            "UUID6",
+            "UUID7",
+            "UUID8",
+            "Json",
+            "SecretStr",
+            "SecretBytes",
+            "StrictBytes",
+            "ByteSize",
+            "PastDate",
+            "FutureDate",
+            "PastDatetime",
+            "FutureDatetime",
+            "AwareDatetime",
+            "NaiveDatetime",
+            "Base64Bytes",
+            "Base64Str",
+            "Base64UrlBytes",
+            "Base64UrlStr",
+            "PositiveFloat",
+            "NegativeFloat",
+            "NonNegativeFloat",
+            "NonPositiveFloat",
+            "PositiveInt",
+            "NegativeInt",
+            "StrictInt",
+            "StrictFloat",
+            "StrictStr",
+            "StrictBool",
+            "FiniteFloat",
+            "JsonValue",
+            "PaymentCardNumber",
+            "EmailStr",
+            "NameEmail",
+        ]
+    },
+    "int": int,
+    "float": float,
+    "str": str,
+    "bytes": bytes,
+    "decimal": decimal.Decimal,
+    "fraction": fractions.Fraction,
+    "complex": complex,
+    "date": datetime.date,
+    "datetime": datetime.datetime,
+    "time": datetime.time,
+    "timedelta": datetime.timedelta,
+    "uuid": uuid.UUID,
+    "path": pathlib.Path,
+    "zone": zoneinfo.ZoneInfo,
+    "pattern": re.Pattern,
+    **{
+        name: getattr(ipaddress, name)
+        for name in ["IPv4Address", "IPv6Address", "IPv4Interface", "IPv6Interface", "IPv4Network", "IPv6Network"]
+    },
+    "9 digits, 3 places": Annotated[decimal.Decimal, Field(max_digits=9, decimal_places=3)],
+    "2 places": Annotated[decimal.Decimal, Field(decimal_places=2)],
+    "digits, places, bound": Annotated[decimal.Decimal, Field(ge=0, max_digits=6, decimal_places=2)],
+    "multiples": Annotated[decimal.Decimal, annotated_types.MultipleOf(decimal.Decimal("0.05")), Field(ge=0, le=100)],
+    "decimals in a range": Annotated[decimal.Decimal, Field(gt=decimal.Decimal("0.1"), lt=decimal.Decimal("0.3"))],
+    "list of decimals": list[decimal.Decimal | None],
+    "moments in a range": Annotated[
+        datetime.datetime,
+        Field(ge=datetime.datetime(2020, 1, 1, tzinfo=_UTC), lt=datetime.datetime(2020, 3, 1, 5, tzinfo=_UTC)),
+    ],
+    "naive moments in a range": Annotated[
+        pydantic.NaiveDatetime,
+        Field(ge=datetime.datetime(2020, 1, 1, 5, 5, 5, 7), lt=datetime.datetime(2020, 2, 3)),
+    ],
+    "times in a range": Annotated[datetime.time, Field(ge=datetime.time(8), lt=datetime.time(17, 30))],
+    "times with a zone": Annotated[datetime.time, Field(gt=datetime.time(8, tzinfo=_UTC))],
+    "durations around 0": Annotated[
+        datetime.timedelta, Field(ge=datetime.timedelta(hours=-2), le=datetime.timedelta(minutes=5))
+    ],
+    "long durations": Annotated[datetime.timedelta, Field(gt=datetime.timedelta(days=80_000))],
+    "4 to 6 bytes": Annotated[bytes, Field(min_length=4, max_length=6)],
+    "bytes as hex": Hex,
+    "floats above": Annotated[float, Field(gt=1.5, lt=1.5000001)],
+    "any case": Annotated[str, Field(pattern=re.compile("^ab$", re.IGNORECASE))],
+    "ascii": Annotated[str, pydantic.StringConstraints(ascii_only=True)],
+    "stripped by the class": Trimmed,
+    "json object": pydantic.Json[dict[str, int]],
+    "json of a class": pydantic.Json[Pair],
+    "dict by floats": dict[float, str],
+    "dict by decimals": dict[decimal.Decimal, int],
+    "dict by a range": dict[Annotated[int, Field(ge=-3, le=12)], int],
+    "ordered dict by integers": collections.OrderedDict[int, str],
+}
+"""The types of pydantic's documentation that texts can be made for, and constraints on them."""
+
+STRICTER: dict[str, Stricter] = {
+    "set of mixed": Stricter(Annotated[set[int | bool | str], Field(min_length=2)], "[true, 1]", "at least 2 items"),
+    "cents": Stricter(Annotated[float, Field(ge=0, multiple_of=0.01)], "86666666.6", "multiple of 0.01"),
+    "file path": Stricter(pydantic.FilePath, '"no such file"', "does not point to a file"),
     "enum of tuples": Stricter(enum.Enum("Pairs", {"A": (1, 2), "B": (3, 4)}), "[1, 2]", "(1, 2) or (3, 4)"),
     "before validator": Stricter(
         Annotated[int, pydantic.BeforeValidator(int, json_schema_input_type=str)], '"x"', "invalid literal"
@@ -426,6 +568,4 @@ STRICTER: dict[str, Stricter] = {
         '["2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00"]',
         "at least 2 items",
     ),
-    "number next to a bound": Stricter(Annotated[float, Field(lt=1)], "0.99999999999999999999", "less than 1"),
-    "few digits": Stricter(Annotated[decimal.Decimal, Field(max_digits=3)], "12345", "3 digits"),
 }

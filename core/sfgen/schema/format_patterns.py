@@ -5,6 +5,8 @@ Names and numbers follow the RFCs; what is left out is told in :mod:`sfgen.schem
 
 from __future__ import annotations
 
+import re
+
 # ---- dates and times: RFC 3339 ----------------------------------------------------------------------------------
 
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
@@ -83,6 +85,103 @@ URI_TEMPLATE = (  # RFC 6570
     rf"(?:[!#$&()*+,./0-9:;=?@A-Z\[\]_a-z~{BEYOND_ASCII}{_PRIVATE}-]|%[0-9A-Fa-f]{{2}}"
     rf"|\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}})*"
 )
+
+# ---- what pydantic names as formats -------------------------------------------------------------------------------
+
+
+def uuid_of(version: int) -> str:
+    """Write the pattern of the UUIDs of a version (RFC 9562)."""
+    return f"[0-9A-Fa-f]{{8}}-[0-9A-Fa-f]{{4}}-{version}[0-9A-Fa-f]{{3}}-[89ABab][0-9A-Fa-f]{{3}}-[0-9A-Fa-f]{{12}}"
+
+
+_UP_TO_128 = "(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-8])"
+IPV4_INTERFACE = f"{IPV4}(?:/(?:[0-9]|[12][0-9]|3[0-2]))?"
+IPV6_INTERFACE = f"{IPV6}(?:/{_UP_TO_128})?"
+# Of a network all bits behind the prefix are zero: prefixes of whole octets, or of whole groups.
+IPV4_NETWORK = rf"{_OCTET}(?:\.0\.0\.0/8|\.{_OCTET}(?:\.0\.0/16|\.{_OCTET}(?:\.0/24|\.{_OCTET}(?:/32)?)))|0\.0\.0\.0/0"
+IPV6_NETWORK = f"{_H16}::/16|{_H16}:{_H16}::/32|{_H16}:{_H16}:{_H16}::/48|{IPV6}(?:/128)?|::/0"
+
+
+def _base64(more: str) -> str:
+    """Bytes in base64 with these two signs beside letters and digits (RFC 4648)."""
+    sign = f"[A-Za-z0-9{more}]"
+    return f"(?:{sign}{{4}})*(?:{sign}[AQgw]==|{sign}{{2}}[AEIMQUYcgkosw048]=)?"
+
+
+BASE64, BASE64_URL = _base64("+/"), _base64("_-")
+
+
+def _base64_of_ascii() -> str:
+    """Base64 of characters of ASCII, without the signs that differ between its two alphabets."""
+    signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+    def some(zeros: int) -> str:
+        return f"[{''.join(sign for value, sign in enumerate(signs) if not value & zeros)}]"
+
+    first, second, third, fourth = some(0b100000), some(0b001000), some(0b000010), some(0)
+    ends = f"{first}{some(0b001111)}==|{first}{second}{some(0b000011)}="
+    return f"(?:{first}{second}{third}{fourth})*(?:{ends})?"
+
+
+BASE64_OF_ASCII = _base64_of_ascii()
+
+_PORT = "(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3})"
+_LABEL = "[a-z0-9]+(?:-[a-z0-9]+)*"
+_HOST = rf"(?:{_LABEL}\.)*[a-z][a-z0-9]*(?:-[a-z0-9]+)*(?::{_PORT})?"
+_PLAIN = "[A-Za-z0-9._~-]"
+_BEHIND_HOST = rf"(?:/{_PLAIN}*)*(?:\?[A-Za-z0-9._~=&-]*)?(?:#{_PLAIN}*)?"
+_USER = f"(?:{_PLAIN}+(?::{_PLAIN}+)?@)?"
+URL_BEHIND_SCHEME = f"{_USER}{_HOST}{_BEHIND_HOST}"
+MULTI_HOST_URI = f"[a-z]{{2,12}}://{_USER}{_HOST}(?:,{_HOST})*{_BEHIND_HOST}"
+FRACTION = "-?[0-9]{1,15}(?:/[1-9][0-9]{0,14})?"
+# What the package email-validator takes: no names that RFC 6761 reserves, which all have more than three letters.
+_NAME_OF_HOST = r"(?:[A-Za-z0-9]{1,24}(?:-[A-Za-z0-9]{1,24})?\.){1,3}"
+_LAST_NAME = "(?:[a-z]{2,3}|info|name|shop|store|site|tech|cloud|email|online|travel|museum|agency)"
+MAILBOX = rf"[A-Za-z0-9_]{{1,20}}(?:[.+-][A-Za-z0-9_]{{1,20}}){{0,2}}@{_NAME_OF_HOST}{_LAST_NAME}"
+NAME_EMAIL = f"[A-Z][a-z]{{0,30}}(?: [A-Z][a-z]{{0,30}}){{0,3}} <{MAILBOX}>"
+
+
+_NOTHING = "(?!)"
+
+
+def between(low: str, high: str) -> str:
+    """Write the pattern of texts from one to another, as texts are sorted.
+
+    Args:
+        low: The first.
+        high: The last: as long, with digits in the same places, and the same signs between them. Where it comes before
+            the first, the pattern matches nothing.
+
+    >>> between("07", "12")
+    '(?:0[7-9]|1[0-2])'
+    """
+    if low >= high:
+        return re.escape(low) if low == high else _NOTHING
+    if low[0] == high[0]:
+        return re.escape(low[0]) + between(low[1:], high[1:])
+    least, most = re.sub("[0-9]", "0", low[1:]), re.sub("[0-9]", "9", low[1:])
+    if low[1:] == least and high[1:] == most:
+        return f"[{low[0]}-{high[0]}]" + re.sub("[0-9]", "[0-9]", re.escape(least))
+    first, last = int(low[0]), int(high[0])
+    parts = [low[0] + between(low[1:], most)]
+    if last - first > 1:
+        parts.append(between(f"{first + 1}{least}", f"{last - 1}{most}"))
+    parts.append(high[0] + between(least, high[1:]))
+    return f"(?:{'|'.join(parts)})"
+
+
+def whole_numbers(least: int, most: int) -> str:
+    """Write the pattern of whole numbers in a range, both from 0 on, without zeros before them.
+
+    >>> whole_numbers(8, 120)
+    '(?:[8-9]|[1-9][0-9]|1(?:0[0-9]|1[0-9]|20))'
+    """
+    if least > most:
+        return _NOTHING
+    lengths = range(len(str(least)), len(str(most)) + 1)
+    ranges = [(max(least, 10 ** (n - 1) if n > 1 else 0), min(most, 10**n - 1)) for n in lengths]
+    return f"(?:{'|'.join(between(str(low), str(high)) for low, high in ranges)})"
+
 
 ATOM_SIGNS = "A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
 

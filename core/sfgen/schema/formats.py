@@ -18,6 +18,10 @@ an automaton cannot keep, it gets one here:
 * ``regex``: what both ECMA-262 and Python's ``re`` compile, with groups at most 2 deep: literals, escapes of signs and
   of ``d D w W s S n r t f v``, the dot, classes of letters, digits, escapes and plain ranges, quantifiers, anchors at
   the ends of a branch.
+* Those of pydantic, of which jsonschema asks nothing: ``uuid1`` to ``uuid8``, addresses, interfaces and networks (with
+  prefixes of whole octets or groups), ``base64``, ``base64url``, ``fraction``, ``multi-host-uri`` (host names without
+  signs that the standard of URLs reads otherwise), ``name-email``, ``zoneinfo``; ``binary``, ``password`` and ``path``
+  say nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
+from zoneinfo import available_timezones
 
 import numpy as np
 
@@ -77,6 +82,22 @@ FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
         "json-pointer": _of(patterns.JSON_POINTER),
         "relative-json-pointer": _of(patterns.RELATIVE_POINTER),
         "regex": lambda: Dfa.from_regex(patterns.pattern_of_patterns(_GROUPS)),
+        # Those of pydantic.
+        **{f"uuid{version}": _of(patterns.uuid_of(version)) for version in range(1, 9)},
+        "ipv4interface": _of(patterns.IPV4_INTERFACE),
+        "ipv6interface": _of(patterns.IPV6_INTERFACE),
+        "ipvanyinterface": _of(f"{patterns.IPV4_INTERFACE}|{patterns.IPV6_INTERFACE}"),
+        "ipv4network": _of(patterns.IPV4_NETWORK),
+        "ipv6network": _of(patterns.IPV6_NETWORK),
+        "ipvanynetwork": _of(f"{patterns.IPV4_NETWORK}|{patterns.IPV6_NETWORK}"),
+        "ipvanyaddress": _of(f"{patterns.IPV4}|{patterns.IPV6}"),
+        "base64": _of(patterns.BASE64),
+        "base64url": _of(patterns.BASE64_URL),
+        "fraction": _of(patterns.FRACTION),
+        "multi-host-uri": _of(patterns.MULTI_HOST_URI),
+        "name-email": _of(patterns.NAME_EMAIL),
+        "zoneinfo": lambda: Dfa.from_choices(sorted(available_timezones() or {"UTC"})),
+        **dict.fromkeys(("binary", "password", "path"), _of("(?s:.*)")),
     }
 )
 """The formats that are known, and what makes the decoded automaton of each."""

@@ -3,23 +3,17 @@
 A model, a dataclass, a ``TypedDict``, an ``Enum``, ``list[Model]``, ``Literal["a", "b"]``: whatever pydantic's
 ``TypeAdapter`` takes. pydantic is imported when a type is read, and so only by those who use it.
 
-A text that is written by the schema is an instance of the type, unless the type asks for more than pydantic's schema
-of it says. Then ``NotAnInstance`` tells what. As of pydantic 2.14 these types do:
+A text that is written by the schema is an instance of the type, unless the type asks for more than can be said of it.
+:mod:`sfgen.schema.pydantic_schema` says of types what pydantic's own schemas leave out. As of pydantic 2.14 this is
+still refused, and ``NotAnInstance`` tells why:
 
 * What has validators of its own, predicates, or a schema of its own.
-* ``Decimal``: its schema has any string beside numbers, and neither the number of digits nor of places.
-* Formats that are pydantic's own (sfgen's notes name them): ``UUID1`` to ``UUID8``, networks, interfaces and addresses
-  of either version, base64, ``Json``, ``ByteSize``, paths that must exist; ``complex``. URLs: a URI of any scheme will
-  do for the schema.
-* ``NaiveDatetime`` (a date-time has an offset), dates and times in the past, in the future or with bounds; durations of
-  more than 999,999,999 days.
-* ``float`` with bounds or ``multiple_of``: sfgen's numbers are exact, and a float may be rounded to or over a bound, or
-  be so large that it is no multiple.
-* Dictionaries with keys that are numbers or bools, or that match a pattern: their schemas take other names, too.
-* Strings that are stripped before their length is looked at; bytes, whose length is not that of the string; patterns
-  with ``\\W``, ``\\D``, ``\\S`` or ``\\b``, which mean ASCII in a schema and all scripts in pydantic.
+* Paths that must exist or must not, ``ImportString``, ``Json`` of a class that refers to others or has limits.
+* ``float`` with ``multiple_of``: sfgen's numbers are exact, and a float may be so large that it is no multiple.
 * Sets of a least size, where JSON tells apart what Python does not: 1 and ``true``, one instant with two offsets.
 * Enums of tuples, an ``AliasPath``.
+* Dates in the past or the future, judged long after the schema was read. Their bounds are a day or two from the day
+  of reading, on which the schema depends.
 
 The code of a type runs on what a model wrote: an ``ImportString`` imports what the text names.
 """
@@ -31,9 +25,11 @@ import sys
 import typing
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from typing import Any, NewType
 
 from sfgen.errors import NotAnInstance, SchemaError, first_line
+from sfgen.schema.pydantic_schema import completed, generator
 
 INSTALL = "Install it: pip install 'sfgen[pydantic]'"
 
@@ -79,13 +75,18 @@ class PydanticType:
         # A class may have made this method its own.
         of_model = getattr(self.source, "model_json_schema", None) if isinstance(self.source, type) else None
         try:
-            schema = self._adapter.json_schema() if of_model is None else of_model()
+            if of_model is None:
+                schema = self._adapter.json_schema(schema_generator=generator())
+            else:
+                taken = signature(of_model).parameters.values()
+                takes_it = any(one.name == "schema_generator" or one.kind is one.VAR_KEYWORD for one in taken)
+                schema = of_model(schema_generator=generator()) if takes_it else of_model()
         except Exception as error:  # the type's own code may have a part in it
             raise SchemaError(
                 f"pydantic makes no schema of {self.name}: {first_line(error)}",
                 hint="It reads its models, dataclasses, TypedDicts, enums, and annotations made of them.",
             ) from error
-        plain: dict[str, Any] = _finite(schema)
+        plain: dict[str, Any] = completed(_finite(schema))
         return plain
 
     def parse(self, text: str | bytes) -> Any:
