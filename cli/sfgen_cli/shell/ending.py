@@ -29,7 +29,7 @@ class ExitCode(enum.IntEnum):
     DONE = 0
     FAILED = 1
     USAGE = 2
-    INTERRUPTED = 130
+    INTERRUPTED = process.INTERRUPTED
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
