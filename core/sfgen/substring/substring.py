@@ -136,6 +136,11 @@ class Substring:
         """The units of the whole document."""
         return len(self._document.ends)
 
+    @property
+    def document(self) -> Document:
+        """Where texts may begin and end."""
+        return self._document
+
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the document's UTF-8, in hexadecimal digits."""

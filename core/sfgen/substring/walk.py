@@ -14,7 +14,7 @@ FAR = 2**31 - 1
 
 
 @kernel(is_part=True)
-def _bound(low: Int, high: Int, depth: Int, byte: Int, data: UInt8s, order: Int32s) -> Int:
+def bound(low: Int, high: Int, depth: Int, byte: Int, data: UInt8s, order: Int32s) -> Int:
     """Find the first suffix of an interval that goes on with ``byte`` or a greater one."""
     while low < high:
         middle = (low + high) >> 1
@@ -49,8 +49,8 @@ def read(low: Int, high: Int, depth: Int, text: UInt8s, data: UInt8s, order: Int
     """
     for offset in range(text.size):
         byte = np.int64(text[offset])
-        low = _bound(low, high, depth, byte, data, order)
-        high = _bound(low, high, depth, byte + 1, data, order)
+        low = bound(low, high, depth, byte, data, order)
+        high = bound(low, high, depth, byte + 1, data, order)
         depth += 1
     if not _is_alive(low, high, depth, order, stops):
         return np.int64(0), np.int64(0)
@@ -58,7 +58,8 @@ def read(low: Int, high: Int, depth: Int, text: UInt8s, data: UInt8s, order: Int
 
 
 @kernel(is_part=True)
-def _is_end(at: Int, counts: Int32s) -> Flag:
+def is_end(at: Int, counts: Int32s) -> Flag:
+    """Tell whether a unit ends at an offset."""
     return at > 0 and counts[at] > counts[at - 1]
 
 
@@ -76,7 +77,7 @@ def accepts(low: Int, high: Int, depth: Int, least: Int, order: Int32s, stops: I
     for number in range(low, high):
         start = np.int64(order[number])
         at = start + depth
-        if at <= stops[number] and _is_end(at, counts) and counts[at] - counts[start] >= least:
+        if at <= stops[number] and is_end(at, counts) and counts[at] - counts[start] >= least:
             return True
     return False
 
@@ -133,7 +134,7 @@ def spell(
                 continue
             at += 1
             if token_starts[node] < token_starts[node + 1]:
-                is_end = _is_end(at, counts)
+                is_end = is_end(at, counts)
                 left, there = np.int64(fewest[at]), np.int64(landings[at])
                 if is_end:
                     left, there = np.int64(0), at
@@ -174,7 +175,7 @@ def _left(
     if at == start and least == 0:
         return 0
     target = np.int64(counts[start]) + max(np.int64(least), np.int64(1)) - 1  # the unit that must be written
-    if at > start and _is_end(at, counts) and counts[at] > target:
+    if at > start and is_end(at, counts) and counts[at] > target:
         return 0
     done = np.int64(counts[at])
     if done >= target:
@@ -194,7 +195,7 @@ def _left(
     found = min(found, taken + to_unit[last] + by_units[target] - by_units[counts[last]])
     reached = np.int64(following[last])
     if reached >= 0:
-        if _is_end(reached, counts):
+        if is_end(reached, counts):
             if reached <= stop:
                 found = min(found, taken + 1)
         elif landings[reached] <= stop:
@@ -258,8 +259,8 @@ def allow(
     while node < end:
         level = np.int64(depths[node])
         byte, read_ = np.int64(labels[node]), depth + level
-        first = _bound(np.int64(lows[level - 1]), np.int64(highs[level - 1]), read_ - 1, byte, data, order)
-        last = _bound(first, np.int64(highs[level - 1]), read_ - 1, byte + 1, data, order)
+        first = bound(np.int64(lows[level - 1]), np.int64(highs[level - 1]), read_ - 1, byte, data, order)
+        last = bound(first, np.int64(highs[level - 1]), read_ - 1, byte + 1, data, order)
         if not _is_alive(first, last, read_, order, stops):
             node = np.int64(subtree_ends[node])
             continue
