@@ -39,6 +39,8 @@ OWN: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({}, {}),
     ({"regex": "[a-f]{3}", "schema": None, "seed": None}, {"index": "[a-f]{3}"}),
+    ({"substring": "to be or"}, {"index": sfgen.Substring("to be or")}),
+    ({"substring": {"text": "to be or", "unit": "word"}}, {"index": sfgen.Substring("to be or", "word")}),
 ]
 """What a record says, and the same as parameters."""
 
@@ -164,6 +166,10 @@ def test_messages_take_the_place_of_those_of_all() -> None:
         ({"schema": "person.json"}, "schema: it is the name of a file"),
         ({"grammar": "root ::= ("}, "grammar"),
         ({"grammar": "%import .other (rule)\nstart: rule"}, "import"),
+        ({"substring": 7}, 'substring in "sfgen" must be a document'),
+        ({"substring": {"unit": "word"}}, 'substring in "sfgen" must be a document'),
+        ({"substring": {"text": "a", "file": "b"}}, "has the key 'file'"),
+        ({"substring": ""}, "the document has no characters"),
         ({"ban": "talk"}, 'ban in "sfgen" must be a list'),
         ({"ban": [""]}, "empty"),
         ({"seed": -1}, 'seed in "sfgen" must be at least 0'),

@@ -219,6 +219,7 @@ _GZ = "gen -m uniform -r a --input p --output o.gz --resume"
 RECORDS = [
     _own("7", '"sfgen" must be an object'),
     _own('{"regx": "a"}', "\"sfgen\" has the key 'regx'"),
+    _own('{"substring": {"text": "a", "file": "b"}}', "substring in \"sfgen\" has the key 'file'"),
     _own('{"regex": "a", "choices": ["a"]}', "regex and choices cannot be used together"),
     _own('{"choices": []}', 'choices in "sfgen" is an empty list'),
     _own('{"choices": "a"}', 'choices in "sfgen" must be a list of texts'),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from error_case import Case, files, patched
 
 _DOCUMENT = files(d="to be or not\r\nto be")
+_SCHEMA = files(s__json='{"x-substring-of": "d"}')
+_LONG = files(s__json='{"x-substring-of": "d"}', n="a" * 20_000)
 _INDEX = ["index", "--substring-of", "d"]
 
 
@@ -40,6 +42,14 @@ SUBSTRINGS = [
         [*_INDEX, "--save"], 1, "bytes in a file, and the limit is 99",
         lambda monkeypatch: [_DOCUMENT(monkeypatch), patched("sfgen.index.saved_text._LONGEST", 99)(monkeypatch)],
     ),
+    Case("gen --schema s.json x", 1, 'names the document \'d\', which is not given at /x-substring-of', _SCHEMA),
+    Case("gen --schema s.json x", 1, "document beside the schema, by its name, with --document NAME=FILE", _SCHEMA),
+    Case("gen --document d=s.json x", 2, "--document says what strings of a schema are quoted from, and", _SCHEMA),
+    Case("gen --schema s.json --document d x", 2, "--document d does not name a document and its file", _SCHEMA),
+    Case("gen --schema s.json --document d=s.json --document d=x x", 2, "--document names d twice", _SCHEMA),
+    Case("gen --schema s.json --document d=none x", 1, "cannot read none: No such file", _SCHEMA),
+    Case("gen --schema s.json --document d=n x", 1, "the automaton of a document of", _LONG),
+    Case(["index", "--schema", '{"x-substring-of": 1}'], 1, "must be the name of a document, not a number"),
     _hole("none.txt", "cannot read the document none.txt: No such file or directory at line 1, column 16"),
     _hole("d unit word unit line", "unit stands there twice at line 1, column 18"),
     _hole("d least 30", "d: the document has only 19 characters"),

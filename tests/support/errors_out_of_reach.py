@@ -39,6 +39,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("reference/recogniser.py", "", _LIBRARY),
     ("lalr/lexer.py", "of all terminals", "the limits of states and steps are passed before"),
     ("substring/document.py", "a surrogate code point in the document", "files are UTF-8, which has none"),
+    ("substring/substring.py", "documents[{name!r}]", _LIBRARY),
     ("index/saved_text.py", "that sfgen saved", "a command looks first what kind of file it is"),
     ("schema/json_schema.py", "text is not JSON", _LIBRARY),
     ("schema/pydantic_type.py", "does not take the text", "a command says so, and the text is there all the same"),

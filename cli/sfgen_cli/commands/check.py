@@ -188,7 +188,7 @@ def _matching(constraint: RequestedConstraint, *, quiet: bool) -> Comparing:
         from sfgen_cli.report.validating import Validating
 
         say("reading the schema")
-        validating = Validating(constraint.schema, constraint.schema_dir)
+        validating = Validating(constraint.schema, constraint.schema_dir, constraint.documents)
     for line in validating.notes:
         note(f"sfgen: {on_one_line(line)}", quiet=quiet)
     return validating

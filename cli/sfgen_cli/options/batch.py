@@ -23,10 +23,10 @@ Input = Annotated[
     typer.Option(
         metavar="FILE",
         help='Prompts as JSON Lines: an object with "prompt" on each, and with "id" if you like; "sfgen" says how this '
-        'one is done: {"regex": …}, or choices, schema, grammar; and ban, seed, max_tokens, messages. Other keys come '
-        "out under input. FILE.csv is a table with a column prompt, FILE.gz is compressed, [bold]-[/] is stdin. Writes "
-        'a JSON object for each, in the same order; one that fails has "error" in place of "text". With [bold]-n N[/] '
-        "sample j of line i uses the seed S + (i − 1)·N + j; lines count from 1, samples from 0.",
+        'one is done: {"regex": …}, or choices, schema, grammar, substring; and ban, seed, max_tokens, messages. Other '
+        "keys come out under input. FILE.csv is a table with a column prompt, FILE.gz is compressed, [bold]-[/] is "
+        'stdin. Writes a JSON object for each, in the same order; one that fails has "error" in place of "text". With '
+        "[bold]-n N[/] sample j of line i uses the seed S + (i − 1)·N + j; lines count from 1, samples from 0.",
         rich_help_panel=_MANY,
     ),
 ]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sfgen_cli.options.substring import SubstringLeast, SubstringMost, SubstringOf, SubstringUnit
+from sfgen_cli.options.substring import Document, SubstringLeast, SubstringMost, SubstringOf, SubstringUnit
 from sfgen_cli.options.template import Template
 
 CONSTRAINT = "Constraint (one of them, or none)"
@@ -153,6 +153,7 @@ class ConstraintOptions:
     like: Like = None
     tools: Tools = None
     template: Template = None
+    document: Document = None
     substring_of: SubstringOf = None
     substring_unit: SubstringUnit = None
     substring_least: SubstringLeast = None
@@ -169,6 +170,7 @@ class ConstraintOptions:
             "--tools": self.tools,
             "--template": self.template,
             "--substring-of": self.substring_of,
+            **{f"--document {each}": each.partition("=")[2] for each in self.document or ()},
         }
 
     @property

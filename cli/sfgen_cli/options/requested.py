@@ -15,7 +15,7 @@ from sfgen_cli.options.grammar import GrammarOptions, GrammarText
 from sfgen_cli.options.prompts import read_stdin, read_text
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.options.schema_files import inferred, of_tools
-from sfgen_cli.options.substring import read_substring
+from sfgen_cli.options.substring import read_documents, read_substring
 from sfgen_cli.options.template import read_template
 from sfgen_cli.shell.usage import quoted
 
@@ -42,6 +42,7 @@ class RequestedConstraint:
         schema_name: What people call it.
         schema_option: The option that gave it.
         schema_dir: The directory of other documents that it refers to.
+        documents: What strings of the schema are quoted from, by name.
         writing: How the values of the schema are written.
         grammar: A grammar that is not read yet.
         template: A template.
@@ -57,6 +58,7 @@ class RequestedConstraint:
     schema_name: str | None = None
     schema_option: str = "--schema"
     schema_dir: str | None = None
+    documents: Mapping[str, Substring] = field(default_factory=dict)
     writing: SchemaOptions = field(default_factory=SchemaOptions)
     grammar: GrammarText | None = None
     template: Template | None = None
@@ -86,7 +88,7 @@ class RequestedConstraint:
             IndexFileError: There is no such saved file, or it is damaged.
         """
         if self.schema is not None:
-            return self.writing.read(self.schema, self.schema_dir)
+            return self.writing.read(self.schema, self.schema_dir, self.documents)
         if self.index_file is None:
             return None
         from sfgen.schema.file import saved_schema
@@ -299,9 +301,14 @@ def read_constraint(
             hint="Leave it out, or give a schema with --schema.",
         )
     template, template_name = (None, None) if given.template is None else read_template(given.template)
-    substring, substring_name = read_substring(
-        given.substring_of, given.substring_unit, given.substring_least, given.substring_most
-    )
+    how = (given.substring_unit, given.substring_least, given.substring_most)
+    documents = read_documents(given.document or (), *how)
+    if documents and source.name is None:
+        raise UsageError(
+            "--document says what strings of a schema are quoted from, and there is no schema",
+            hint="Give a schema with --schema; a text that is a quotation as a whole: --substring-of FILE.",
+        )
+    substring, substring_name = (None, None) if documents else read_substring(given.substring_of, *how)
     return RequestedConstraint(
         pattern=_pattern(given),
         choices=_choices(given),
@@ -310,6 +317,7 @@ def read_constraint(
         schema_name="stdin" if source.name == _STDIN else source.name,
         schema_option=source.option,
         schema_dir=given.schema_dir,
+        documents=documents,
         writing=writing or SchemaOptions(),
         grammar=grammar.text(),
         template=template,

@@ -11,7 +11,9 @@ from sfgen.errors import UsageError
 from sfgen_cli.options.constraint import CONSTRAINT
 
 if TYPE_CHECKING:
-    from sfgen import JsonSchema
+    from collections.abc import Mapping
+
+    from sfgen import JsonSchema, Substring
     from sfgen.schema.document import SchemaDocument
     from sfgen.schema.pydantic_type import PydanticType
 
@@ -103,12 +105,18 @@ class SchemaOptions:
         }
         return {name: value for name, value in every.items() if value is not None}
 
-    def read(self, schema: str | PydanticType | SchemaDocument, schema_dir: str | None = None) -> JsonSchema:
+    def read(
+        self,
+        schema: str | PydanticType | SchemaDocument,
+        schema_dir: str | None = None,
+        documents: Mapping[str, Substring] | None = None,
+    ) -> JsonSchema:
         """Read a schema with these options.
 
         Args:
             schema: The schema.
             schema_dir: The directory of other documents that it refers to.
+            documents: What its strings are quoted from, by name.
 
         Raises:
             SchemaError: It cannot be read as a schema.
@@ -117,4 +125,4 @@ class SchemaOptions:
         """
         from sfgen import JsonSchema
 
-        return JsonSchema(schema, schema_dir=schema_dir, **self.given)
+        return JsonSchema(schema, schema_dir=schema_dir, documents=documents, **self.given)

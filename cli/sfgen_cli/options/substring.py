@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -23,6 +24,16 @@ SubstringOf = Annotated[
         metavar="FILE",
         help="A quotation: a text that stands in this file, character for character; [bold]-[/] is stdin. The file is "
         "UTF-8, and its line ends count.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+Document = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=FILE",
+        help='With --schema: what strings with the keyword [bold]"x-substring-of": "NAME"[/] are quoted from; '
+        "repeatable. The other options of quotations say how.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -85,12 +96,45 @@ def read_substring(
                     hint="Leave it out, or give a document with --substring-of.",
                 )
         return None, None
+    return _read(file, unit, least, most), "stdin" if str(file) == "-" else str(file)
+
+
+def read_documents(
+    given: Iterable[str], unit: Unit | None, least: int | None, most: int | None
+) -> dict[str, Substring]:
+    """Read the documents that strings of a schema are quoted from, by name.
+
+    Args:
+        given: ``NAME=FILE`` of each.
+        unit: Of what a quotation is made.
+        least: The fewest units.
+        most: The most units.
+
+    Raises:
+        InputError: A file cannot be read, or is not UTF-8.
+        UsageError: One has no name, or stands there twice, or has nothing that could be quoted.
+    """
+    found: dict[str, Substring] = {}
+    for each in given:
+        name, sign, file = each.partition("=")
+        if not (name and sign and file):
+            raise UsageError(
+                f"--document {shown_name(each)} does not name a document and its file",
+                hint='For example: --document report=report.txt, which the schema calls "report".',
+            )
+        if name in found:
+            raise UsageError(f"--document names {shown_name(name)} twice", hint="Give each document a name of its own.")
+        found[name] = _read(Path(file), unit, least, most)
+    return found
+
+
+def _read(file: Path, unit: Unit | None, least: int | None, most: int | None) -> Substring:
     text = read_text(file)
     process.import_numpy()
     from sfgen import Substring
 
-    name = "stdin" if str(file) == "-" else str(file)
     try:
-        return Substring(text, unit or "character", 1 if least is None else least, most), name
+        return Substring(text, unit or "character", 1 if least is None else least, most)
     except UsageError as error:
-        raise UsageError(f"{shown_name(name)}: {error.message}", details=error.details, hint=error.hint) from None
+        name = "stdin" if str(file) == "-" else shown_name(file)
+        raise UsageError(f"{name}: {error.message}", details=error.details, hint=error.hint) from None

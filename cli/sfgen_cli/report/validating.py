@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sfgen.schema import read_schema
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.pydantic_type import PydanticType
 from sfgen.schema.validity import Fault, Validity
+from sfgen.substring.substring import Substring
 from sfgen_cli.report.matching import Complaint
 
 
@@ -63,6 +66,7 @@ class Validating:
     Args:
         schema: As :func:`sfgen.schema.read_schema` takes it.
         schema_dir: The directory of other documents that it refers to.
+        documents: What strings are quoted from, by name.
 
     Raises:
         SchemaError: It cannot be read as a schema.
@@ -73,8 +77,13 @@ class Validating:
     each_line = False
     last_newline_may_go = False
 
-    def __init__(self, schema: str | PydanticType | SchemaDocument, schema_dir: str | None = None) -> None:
-        document = read_schema(schema, schema_dir)
+    def __init__(
+        self,
+        schema: str | PydanticType | SchemaDocument,
+        schema_dir: str | None = None,
+        documents: Mapping[str, Substring] = MappingProxyType({}),
+    ) -> None:
+        document = read_schema(schema, schema_dir).quoting(documents)
         self.notes = document.notes
         self._validity = Validity(document)
 

@@ -13,6 +13,7 @@ from sfgen.parameter_text import ParameterText
 _OTHER_NAMES = {
     "models_here()": "sfgen models",
     "name": "--model",
+    "documents": "--document NAME=FILE",
     "order": "--property-order",
     "plain": "--lines",
     "replace": "--force",

@@ -13,10 +13,11 @@ from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.models.messages import Message, checked_messages
 
-ConstraintKind: TypeAlias = Literal["regex", "choices", "schema", "grammar"]
+ConstraintKind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "substring"]
 """What a record can say that its text must match."""
 
 KINDS: tuple[ConstraintKind, ...] = get_args(ConstraintKind)
+_QUOTED_HOW = ("text", "unit", "least", "most")
 _KEYS = (*KINDS, "ban", "seed", "max_tokens", "messages")
 
 
@@ -112,6 +113,14 @@ def _constraint(kind: ConstraintKind, value: Any) -> OwnConstraint:
     elif kind == "schema":
         if not isinstance(value, Mapping | bool | str):
             raise arguments.refusal('schema in "sfgen"', "an object, true, false or names and types", value)
+    elif kind == "substring":
+        if not isinstance(value, Mapping | str) or (isinstance(value, Mapping) and "text" not in value):
+            raise arguments.refusal('substring in "sfgen"', "a document, or an object with its text", value)
+        for key in value if isinstance(value, Mapping) else ():
+            if key not in _QUOTED_HOW:
+                raise UsageError(
+                    f'substring in "sfgen" has the key {key!r:.60}', hint=f"It may have {', '.join(_QUOTED_HOW)}."
+                )
     else:
         arguments.text(f'{kind} in "sfgen"', value)
     try:

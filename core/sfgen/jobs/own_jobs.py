@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfgen.jobs.job import Job
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
+    from sfgen.substring.substring import Substring
 
 MOST_KEPT = 4096
 """Constraints that are kept, at most."""
@@ -29,6 +30,7 @@ MOST_BYTES = 2**31
 
 _MASKS = 32  # that a constraint is supposed to make, if it has as many states
 _SMALL = 2**14  # bytes of all else of an automaton, and of an error
+_QUOTED = 64  # bytes of each byte of a document, with the masks of short texts
 _LARGE = 2**19  # bytes of all else of a schema or a grammar: 370 000 were measured
 
 Made = TypeVar("Made")
@@ -165,11 +167,14 @@ class OwnJobs:
     def _size(self, compiled: LoadedJob) -> int:
         """The bytes of a constraint, about: masks are made while texts are written."""
         from sfgen.automata import Dfa
+        from sfgen.substring.substring import Substring
 
         assert isinstance(compiled.index, Index), "made above"
         constraint, masks, rest = compiled.index.constraint, _MASKS, _LARGE
         if isinstance(constraint, Dfa):
             masks, rest = min(_MASKS, len(constraint)), constraint.transitions.nbytes + _SMALL
+        if isinstance(constraint, Substring):
+            masks, rest = 0, _QUOTED * len(constraint.document.data) + _SMALL
         return rest + masks * len(vocabulary_of(self._loaded.model)) // 8
 
     def _banned(self, words: tuple[str, ...]) -> BannedWords:
@@ -186,7 +191,7 @@ class OwnJobs:
         )
 
 
-def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Grammar:
+def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Grammar | Substring:
     """Make what a record's text must match.
 
     Args:
@@ -200,6 +205,7 @@ def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Gr
     from sfgen.language.source import GrammarSource
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.schema.read import read_inline
+    from sfgen.substring.substring import Substring
 
     value = own.value
     if own.kind == "regex":
@@ -208,5 +214,9 @@ def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Gr
         return Dfa.from_choices(value)
     if own.kind == "grammar":
         return GrammarSource(value).grammar()
+    if own.kind == "substring":
+        return Substring(value) if isinstance(value, str) else Substring(**value)
     options = {} if usual is None else {key: item for key, item in usual.to_dict().items() if key != "schema"}
+    if usual is not None:
+        options["documents"] = usual.documents
     return JsonSchema(read_inline(value), **options)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from sfgen.errors import SchemaError
+from sfgen.parameter_text import ParameterText
 from sfgen.schema.dynamic_scope import STATIC, DynamicScope
-from sfgen.schema.keywords import Draft
+from sfgen.schema.keywords import SUBSTRING_OF, Draft
 from sfgen.schema.references import (
     Identifiers,
     UnresolvedError,
@@ -20,6 +22,7 @@ from sfgen.schema.references import (
 )
 from sfgen.schema.strict_json import escaped, positions
 from sfgen.schema.words import type_of
+from sfgen.substring.substring import Substring
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class SchemaDocument:
         identifiers: What the schemas in it call themselves.
         pointers: The pointers of all schemas in it, of each before those inside it.
         files: The files that other documents in it come from.
+        quoted: The documents that strings are quoted from, by the names that the schema has for them.
     """
 
     root: dict[str, Any] | bool
@@ -83,6 +87,29 @@ class SchemaDocument:
     identifiers: Identifiers = field(default_factory=Identifiers.empty, repr=False)
     pointers: tuple[str, ...] = field(default=("",), repr=False)
     files: tuple[SourceFile, ...] = ()
+    quoted: Mapping[str, Substring] = field(default_factory=dict, repr=False)
+
+    def quoting(self, documents: Mapping[str, Substring]) -> SchemaDocument:
+        """Return the same with documents to quote from.
+
+        Args:
+            documents: By their names.
+
+        Raises:
+            SchemaError: The schema names another document, or none.
+        """
+        quoted = {**self.quoted, **documents}
+        for pointer in self.pointers:
+            schema = value_at(self.root, pointer)
+            name = schema.get(SUBSTRING_OF) if isinstance(schema, dict) else None
+            if name is None or (isinstance(name, str) and name in quoted):
+                continue
+            reason = f'"{SUBSTRING_OF}" must be the name of a document, not {type_of(name)}'
+            if isinstance(name, str):
+                reason = f'"{SUBSTRING_OF}" names the document {name[:60]!r}, which is not given'
+            hint = ParameterText("Give the document beside the schema, by its name, with documents.", "documents")
+            raise self.error(reason, pointer + escaped(SUBSTRING_OF), hint=hint)
+        return replace(self, quoted=quoted)
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.from_python import from_python
 from sfgen.schema.jsonschema_package import jsonschema
-from sfgen.schema.keywords import Draft
+from sfgen.schema.keywords import SUBSTRING_OF, Draft
 from sfgen.schema.pattern_search import PatternUnreadableError, search_of
 from sfgen.schema.references import value_at
 from sfgen.schema.strict_json import escaped, is_equal, key, unescaped
 from sfgen.schema.unrolled import unrolled
+from sfgen.substring.substring import Substring
 
 CLASSES = {
     Draft.DRAFT_04: "Draft4Validator",
@@ -43,6 +44,8 @@ def validator_of(document: SchemaDocument) -> Any:
 
     _check_patterns(document)
     validator = _class_of(document.draft)
+    if document.quoted:
+        validator = jsonschema().validators.extend(validator, {SUBSTRING_OF: partial(_substring_of, document.quoted)})
     return validator(
         _for_jsonschema(document), format_checker=validator.FORMAT_CHECKER, registry=referencing.Registry()
     )
@@ -168,6 +171,13 @@ def _unique_items(validator: Any, must: bool, value: Any, schema: Any) -> Iterat
 
 def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[Any]:
     if isinstance(value, str) and not search_of(pattern)(value):
+        yield _error()
+
+
+def _substring_of(
+    documents: Mapping[str, Substring], validator: Any, name: str, value: Any, schema: Any
+) -> Iterator[Any]:
+    if isinstance(value, str) and not documents[name].accepts(value):
         yield _error()
 
 

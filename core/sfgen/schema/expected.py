@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sfgen.schema.keywords import SUBSTRING_OF
 from sfgen.schema.words import TYPE_WORDS, alternatives, shown, type_of
 
 _NOT_ALLOWED = "is not allowed here"
@@ -200,6 +201,7 @@ _WORDS: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "minProperties": _of_size(True, "property", "properties"),
     "maxProperties": _of_size(False, "property", "properties"),
     "pattern": lambda wanted, value, schema: f"must match the pattern {wanted}, and {shown(value)} does not",
+    SUBSTRING_OF: lambda wanted, value, schema: f"must stand in the document {wanted}, and {shown(value)} does not",
     "format": lambda wanted, value, schema: f"must be of the format {wanted}, and {shown(value)} is not",
     "uniqueItems": lambda wanted, value, schema: "must not have an item twice",
     "contains": _of_contains,

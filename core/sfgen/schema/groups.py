@@ -9,9 +9,10 @@ from sfgen.schema.arrays import ArrayLimits, array_limits
 from sfgen.schema.bounds import Contradiction, exact, number_bounds
 from sfgen.schema.bounds import count_bounds as length_bounds
 from sfgen.schema.conjunction import Plain
+from sfgen.schema.document import SchemaDocument
 from sfgen.schema.enforced import TYPES
 from sfgen.schema.formats import FORMATS
-from sfgen.schema.keywords import Draft
+from sfgen.schema.keywords import SUBSTRING_OF
 from sfgen.schema.numbers import NumberLimits
 from sfgen.schema.objects import ObjectLimits, object_limits
 from sfgen.schema.strings import StringLimits
@@ -42,12 +43,12 @@ class Groups:
     They are not to be shared between threads.
 
     Args:
-        draft: The draft of the document.
+        document: The document.
         banned: What no string may contain.
     """
 
-    def __init__(self, draft: Draft, banned: BannedWords | None) -> None:
-        self._draft = draft
+    def __init__(self, document: SchemaDocument, banned: BannedWords | None) -> None:
+        self._draft, self._quoted = document.draft, document.quoted
         self._banned = banned
         self._found: dict[Plain, tuple[tuple[Group, ...], Contradiction | None]] = {}
         self.unknown_formats: dict[str, None] = {}
@@ -104,6 +105,7 @@ class Groups:
         patterns = tuple(dict.fromkeys(one.schema["pattern"] for one in plain if "pattern" in one.schema))
         formats = dict.fromkeys(one.schema["format"] for one in plain if "format" in one.schema)
         known = tuple(name for name in formats if name in FORMATS)
+        quoted = [one.schema[SUBSTRING_OF] for one in plain if SUBSTRING_OF in one.schema]
         return StringLimits(
             minimum,
             maximum,
@@ -113,6 +115,7 @@ class Groups:
             tuple(said(plain, "-texts")),
             tuple(said(plain, "-patterns")),
             tuple(said(plain, "-formats")),
+            quoted=tuple(dict.fromkeys(self._quoted[name] for name in quoted)),
         )
 
 

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from sfgen.schema.conjunction import Plain
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.formats import FORMATS
-from sfgen.schema.keywords import KINDS, Draft, subschemas
+from sfgen.schema.keywords import KINDS, SUBSTRING_OF, Draft, subschemas
 from sfgen.schema.references import dynamic_name, is_reference_alone, references_of, value_at
 from sfgen.schema.strict_json import escaped
 
 _TYPES = {
-    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), "string"),
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format", SUBSTRING_OF), "string"),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
     **dict.fromkeys(("items", "prefixItems", "additionalItems", "contains"), "array"),
     **dict.fromkeys(("minItems", "maxItems", "uniqueItems"), "array"),
@@ -54,7 +54,7 @@ def inferred_type(plain: Plain, hidden: frozenset[str], draft: Draft) -> tuple[s
         elif one.pointer not in hidden:
             for keyword in schema:
                 kind = _TYPES.get(keyword)
-                if kind is None or not one.says(keyword, draft):
+                if kind is None or not (keyword == SUBSTRING_OF or one.says(keyword, draft)):
                     continue
                 if keyword != "format" or schema["format"] in FORMATS:
                     found.setdefault(kind, one.pointer)

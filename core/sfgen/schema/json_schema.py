@@ -27,6 +27,7 @@ from sfgen.schema.options import WritingOptions
 from sfgen.schema.pydantic_type import PydanticType, pydantic_type
 from sfgen.schema.read import read_schema
 from sfgen.schema.validity import Fault, Validity
+from sfgen.substring.substring import Substring, quoted_documents
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class JsonSchema:
         schema_dir: The directory of other documents that it may refer to, by their ``$id`` or by their path; as
             ``"URL=DIRECTORY"`` also by the path behind a URL. They become a part of the schema; nothing is fetched.
             The metaschemas of the drafts can be referred to without.
+        documents: What strings are quoted from, by name: texts, or a ``sfgen.Substring`` each, which says in what
+            units. A string with the keyword ``"x-substring-of": "NAME"`` stands in the document of that name.
 
     Raises:
         SchemaError: It cannot be read as a schema.
@@ -89,13 +92,14 @@ class JsonSchema:
         require_all: bool = False,
         infer_types: bool = True,
         schema_dir: str | PathLike[str] | None = None,
+        documents: Mapping[str, str | Substring] | None = None,
     ) -> None:
         source = pydantic_type(schema) or schema
         if not isinstance(source, Mapping | bool | str | PathLike | SchemaDocument | PydanticType):
             hint = "Of an instance of a class give the class." if hasattr(schema, "__dict__") else ""
             raise arguments.refusal("schema", "a dictionary, a bool, a text, a path or a class", schema, hint=hint)
         options = WritingOptions(spacing, indent, extra_properties, require_all, order, infer_types=infer_types)
-        document = read_schema(source, schema_dir)
+        document = read_schema(source, schema_dir).quoting(quoted_documents(documents))
         self._set(document, options, source if isinstance(source, PydanticType) else None)
 
     def _set(self, document: SchemaDocument, options: WritingOptions, python_type: PydanticType | None) -> None:
@@ -133,8 +137,8 @@ class JsonSchema:
         return hash(self._key)
 
     @cached_property
-    def _key(self) -> tuple[str, WritingOptions]:
-        return repr(self._document.root), self._options
+    def _key(self) -> tuple[str, WritingOptions, frozenset[tuple[str, Substring]]]:
+        return repr(self._document.root), self._options, frozenset(self.documents.items())
 
     @property
     def document(self) -> SchemaDocument:
@@ -190,7 +194,8 @@ class JsonSchema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema and the options as plain data for JSON."""
-        options = self._options
+        options, documents = self._options, self.documents
+        quoted = {name: document.to_dict()["substring"] for name, document in documents.items()}
         return {
             "schema": _plain(self._document.root),
             "spacing": options.spacing,
@@ -199,7 +204,13 @@ class JsonSchema:
             "require_all": options.require_all,
             "infer_types": options.infer_types,
             "order": options.order,
+            **({"documents": quoted} if quoted else {}),
         }
+
+    @property
+    def documents(self) -> Mapping[str, Substring]:
+        """What strings are quoted from, by name."""
+        return self._document.quoted
 
     def validate(self, data: object) -> list[Fault]:
         """List what is not valid in a document; nothing if it is.

@@ -56,6 +56,9 @@ class Kind(Enum):
     ANYTHING = "anything"
 
 
+SUBSTRING_OF = "x-substring-of"
+"""A keyword of our own: a string stands in the document of this name, which is given beside the schema."""
+
 TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 """The names of the types."""
 

@@ -16,7 +16,7 @@ from typing import Any
 from sfgen.schema.conjunction import Conjunction, Subschema
 from sfgen.schema.enforced import TYPES, says_nothing, type_of
 from sfgen.schema.formats import CHECKED_SINCE
-from sfgen.schema.keywords import Draft
+from sfgen.schema.keywords import SUBSTRING_OF, Draft
 
 
 def negated(one: Subschema) -> Subschema:
@@ -76,6 +76,8 @@ def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[
     found: list[Conjunction] = []
     left_out: list[str] = []
     for word in one.schema:
+        if word == SUBSTRING_OF:
+            left_out.append(word)
         if says_nothing([word]) or not one.says(word, draft):
             continue
         made = _contrary(one, word, draft)

@@ -59,7 +59,7 @@ class Outliner:
         self._options = options
         self._layout = layout
         self._branches = Branches(document, lambda plain: self._valueless.proves(plain))
-        self.groups = Groups(document.draft, options.banned)
+        self.groups = Groups(document, options.banned)
         self._satisfaction = Satisfaction(self._branches, self.groups)
         self._valueless = Valueless(self._branches, self.groups, self._satisfaction, document.draft)
         self._by_conjunction: dict[tuple[Conjunction, int], str] = {}

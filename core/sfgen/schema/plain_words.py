@@ -63,6 +63,7 @@ def _number(limits: NumberLimits) -> str:
 def _string(limits: StringLimits) -> str:
     words = "a string" + _range(limits.minimum, limits.maximum, "characters")
     kinds = [*limits.formats, *(f"pattern {pattern}" for pattern in limits.patterns)]
+    kinds += ["quoted from a document"] if limits.quoted else []
     return f"{words} ({', '.join(kinds)})" if kinds else words
 
 

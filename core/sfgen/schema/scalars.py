@@ -9,6 +9,7 @@ from sfgen.errors import PatternError, PatternTooLarge, SchemaError, SchemaTooLa
 from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
 from sfgen.schema.conjunction import Plain
 from sfgen.schema.groups import Group
+from sfgen.schema.keywords import SUBSTRING_OF
 from sfgen.schema.numbers import NumberLimits, number_automaton
 from sfgen.schema.strings import StringLimits, string_rule
 from sfgen.schema.text_lengths import of_length
@@ -18,7 +19,7 @@ _BOOLEAN = Alternation((Literal(b"true"), Literal(b"false")))
 
 _ABOUT = {
     "number": ("type", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
-    "string": ("minLength", "maxLength", "pattern", "format"),
+    "string": ("minLength", "maxLength", "pattern", "format", SUBSTRING_OF),
 }
 
 

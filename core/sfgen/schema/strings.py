@@ -20,8 +20,11 @@ from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.schema.ecma_patterns import has_modifiers, pattern_texts, texts_found_by_either
 from sfgen.schema.formats import at_most, format_texts
 from sfgen.schema.jsonschema_package import jsonschema
+from sfgen.schema.keywords import SUBSTRING_OF
 from sfgen.schema.text_lengths import of_length
 from sfgen.schema.written_text import any_text, counted_text, no_text, written
+from sfgen.substring.automaton import automaton_of
+from sfgen.substring.substring import Substring
 
 _KEPT = 512  # rules
 
@@ -40,6 +43,7 @@ class StringLimits:
         no_patterns: Patterns none of which may be found in the text.
         no_formats: Names of formats, none of which the text may have; of ``sfgen.schema.formats.CHECKED_SINCE``.
         at_most: Names of such formats; the text is among those that may be taken for one.
+        quoted: Documents, in all of which the text must stand.
     """
 
     minimum: int = 0
@@ -51,6 +55,7 @@ class StringLimits:
     no_patterns: tuple[str, ...] = ()
     no_formats: tuple[str, ...] = ()
     at_most: tuple[str, ...] = ()
+    quoted: tuple[Substring, ...] = ()
 
     def accepts(self, value: str) -> bool:
         """Tell whether a text is valid by jsonschema, without banned words.
@@ -76,6 +81,7 @@ class StringLimits:
             and not any(is_found(pattern, value) for pattern in self.no_patterns)
             and not any(_format_checker().conforms(value, name) for name in self.no_formats)
             and all(at_most(name).accepts(value) for name in self.at_most)
+            and all(document.accepts(value) for document in self.quoted)
         )
 
 
@@ -150,7 +156,7 @@ def _texts(limits: StringLimits) -> Dfa:
         SchemaTooLarge: It passes a limit.
     """
     automata = {
-        any_text(),
+        *(map(_quotations, limits.quoted) if limits.quoted else [any_text()]),
         *map(pattern_texts, limits.patterns),
         *map(format_texts, limits.formats),
         *map(at_most, limits.at_most),
@@ -172,6 +178,17 @@ def _texts(limits: StringLimits) -> Dfa:
             hint="Take simpler patterns, or fewer.",
         ) from None
     return smallest
+
+
+def _quotations(document: Substring) -> Dfa:
+    try:
+        quotations: Dfa = automaton_of(document)
+        return quotations
+    except PatternTooLarge as error:
+        raise SchemaTooLarge(
+            f'"{SUBSTRING_OF}": {error.reason}',
+            hint="Quote from a shorter document, or write the quotation by itself, with Substring.",
+        ) from None
 
 
 @cache

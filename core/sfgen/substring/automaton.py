@@ -15,7 +15,7 @@ from sfgen.automata.character_map import distinct
 from sfgen.automata.determinize import MAX_CELLS, MAX_DFA_STATES, Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternTooLarge
-from sfgen.kernels import Flag, Int, Int32s, Int32sOut, Int64sOut, UInt8s, UInt8sOut, UInt64sOut, kernel
+from sfgen.kernels import Flag, Int, Int32s, Int32sOut, UInt8s, UInt8sOut, UInt64sOut, kernel
 from sfgen.substring.substring import Substring
 from sfgen.substring.walk import bound, is_end
 

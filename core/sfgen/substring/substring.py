@@ -279,6 +279,22 @@ class Substring:
         return SubstringGuide(tokens, max_tokens)
 
 
+def quoted_documents(documents: object) -> dict[str, Substring]:
+    """Read documents by name: texts, or the constraints of some; ``None``: there are none.
+
+    Raises:
+        UsageError: They are something else, or one has nothing that could be quoted.
+    """
+    found: dict[str, Substring] = {}
+    for name, document in ({} if documents is None else arguments.mapping("documents", documents)).items():
+        arguments.text("a name in documents", name)
+        try:
+            found[name] = document if isinstance(document, Substring) else Substring(document)
+        except UsageError as error:
+            raise UsageError(f"documents[{name!r}]: {error.message}", hint=error.hint) from None
+    return found
+
+
 class SubstringGuide(GrammarGuide[Position]):
     """Walks one sequence through the texts of a document.
 

@@ -134,9 +134,9 @@ def spell(
                 continue
             at += 1
             if token_starts[node] < token_starts[node + 1]:
-                is_end = is_end(at, counts)
+                ends_here = is_end(at, counts)
                 left, there = np.int64(fewest[at]), np.int64(landings[at])
-                if is_end:
+                if ends_here:
                     left, there = np.int64(0), at
                 if left < FAR and (left + 1 < best or (left + 1 == best and there < landing)):
                     best, landing = left + 1, there
