@@ -386,6 +386,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "Mapping[int, float]": lambda value: isinstance(value, dict) and not value,
     "Mapping[int, str]": lambda value: value == {},
     "Mapping[str, str]": _is(Mapping),
+    "Mapping[str, str | Substring]": _is(Mapping),
     "Mapping[str, Constraint]": _is(Mapping),
     "Mark": _is(Mark),
     "Mask": lambda value: False,
