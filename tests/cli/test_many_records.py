@@ -132,3 +132,31 @@ def test_a_record_of_a_table_says_how_it_is_done(tmp_path: Path, capfd: pytest.C
     (tmp_path / "p.csv").write_text('prompt,sfgen\na,"{""choices"": [""hot""]}"\n')
     assert run([*GEN, "--input", str(tmp_path / "p.csv"), "--fields", "text"]) == 0
     assert json.loads(capfd.readouterr().out) == {"text": "hot"}
+
+
+def test_a_prompt_template_is_filled_with_the_keys_of_each_record(sfgen: Sfgen, tmp_path: Path) -> None:
+    """It stands beside a template of the text, choices to score, bans and chats: it makes the prompts alone."""
+    (tmp_path / "lines").write_text("Great food\nCold soup\n")
+    (tmp_path / "records").write_text('{"prompt": "a", "city": "Oslo"}\n{"prompt": "b"}\n')
+    template = ["--prompt-template", "Review: {prompt}\nSentiment:"]
+    lines = ["-m", "uniform", "--input", tmp_path / "lines", "--lines", *template]
+    expected = ["Review: Great food\nSentiment:", "Review: Cold soup\nSentiment:"]
+    for command in (
+        ["gen", "--choices", "good,bad"],
+        ["gen", "--choices", "good,bad", "--scores"],
+        ["gen", "--template", " {{mood: choices good,bad}}."],
+        ["ban", "--words", "a", "--max-tokens", "3"],
+    ):
+        done = sfgen(*command, *lines)
+        assert [record["prompt"] for record in done.records] == expected
+        assert [record["input"] for record in done.records] == [{"prompt": "Great food"}, {"prompt": "Cold soup"}]
+        for record in done.records:
+            alone = [*command, "-m", "uniform", "--json", record["prompt"]]
+            assert sfgen(*alone).records[0]["text"] == record["text"]
+    done = sfgen(
+        "gen", "-m", "uniform", "-r", "a", "--input", tmp_path / "records", "--prompt-template", "{city}: {{{prompt}}}"
+    )
+    assert [record.get("prompt", record.get("error")) for record in done.records] == [
+        "Oslo: {a}", 'no "city" in the object, which has "prompt"',
+    ]  # fmt: skip
+    assert done.code == 1

@@ -9,6 +9,7 @@ from error_case import Broken, Case, Terminal, both, files, patched
 _MESSAGE = '[{{"role": "{}", "content": "x"}}]'
 _TALK = _MESSAGE.format("user")[:-1] + ", " + _MESSAGE.format("assistant")[1:]
 
+_MANY = "-m uniform -r a --strict --input f"
 _HALF = r'[{"role": "user", "content": "\ud800"}]'
 
 _SHORT = patched("sfgen_cli.report.checked_texts.LONGEST_TEXT", 3)
@@ -104,6 +105,14 @@ USAGE = [
     Case("gen -r a --tokenizer x", 2, "model uniform only"),
     Case("gen --chat x -m uniform", 2, "the model uniform has no chat template"),
     Case("gen --chat x", 2, "no chat template"),
+    Case("gen --prompt-template '{prompt}' x", 2, "--prompt-template needs --input"),
+    Case("gen --prompt-template a --input f", 2, "--prompt-template names no key", files(f="")),
+    Case("gen --prompt-template 'a}' --input f", 2, "a brace of --prompt-template has no pair", files(f="")),
+    Case("gen --prompt-template '{}' --input f", 2, "a brace of --prompt-template names no key", files(f="")),
+    Case("gen --prompt-template '{a}' --lines --input f", 2, "a line of text is {prompt} alone", files(f="")),
+    Case("gen --prompt-template '{a}' --input f.csv", 1, "f.csv has no column a", files(f__csv="b\n")),
+    Case(f"gen --prompt-template '{{a}}' {_MANY}", 1, 'no "a" in the object, which has "b"', files(f='{"b": 1}')),
+    Case(f"gen --prompt-template '{{a}}' {_MANY}", 1, '"a" is null, and the prompt needs it', files(f='{"a": null}')),
     Case("gen --show-prompt --echo x", 2, "--show-prompt and --echo cannot be used together"),
     Case("gen --show-prompt --input f", 2, "--show-prompt and --input cannot be used together", files(f="")),
     Case("ban --words a --compare --show-prompt", 2, "--compare and --show-prompt cannot be used together"),

@@ -91,6 +91,8 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("index/literal_guide.py", "the text cannot go on with", _ASKED_RIGHT),
     ("index/prefixed_guide.py", "cannot take back", _ASKED_RIGHT),
     ("index/literal_guide.py", "inside a literal", "a prompt is healed where some token may follow"),
+    ("jobs/prompt_record.py", "half of a surrogate pair", _LIBRARY),
+    ("jobs/prompt_record.py", "cannot be written as JSON", _LIBRARY),
     ("decoding/healing.py", "token ids are taken as they are", _LIBRARY),
     ("integrations/no_healing.py", "", _LIBRARY),
     ("index/chain.py", "a chain needs at least one part", _LIBRARY),

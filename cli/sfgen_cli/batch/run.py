@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfgen.integrations.ray.cluster import RayCluster
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.jobs.output import Output
+    from sfgen.jobs.prompt_record import PromptTemplate
     from sfgen.jobs.prompts import PromptFile
     from sfgen.jobs.run import JobRun, Summary
     from sfgen.jobs.texts import Outcome
@@ -48,7 +49,11 @@ def run_many(request: Request, many: ManyOptions) -> None:
             ``strict`` a record failed.
     """
     assert many.input is not None, "the command has looked"
-    request = replace(request, options=replace(request.options, json=True, live=False))
+    template = None
+    if many.prompt_template is not None:
+        template = many.prompt_template.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    options = replace(request.options, json=True, live=False)
+    request = replace(request, options=options, prompt_template=template)
     request.check()
     process.import_numpy()
     from sfgen.jobs.fields import Fields
@@ -57,7 +62,8 @@ def run_many(request: Request, many: ManyOptions) -> None:
 
     fields = Fields.of(many.fields)
     path, quiet = None if many.writes_to_stdout else many.output, request.options.quiet
-    with _opened_input(many.input, plain=many.lines) as source, contextlib.ExitStack() as stack:
+    filling = request.job.prompts_by
+    with _opened_input(many.input, plain=many.lines, template=filling) as source, contextlib.ExitStack() as stack:
         format, fields = written_as(path, request.job, source, fields)
         if many.resume:
             check_resumable(request.job, fields)
@@ -136,7 +142,7 @@ def _crew(many: ManyOptions) -> contextlib.AbstractContextManager[RayCluster | N
 
 
 @contextlib.contextmanager
-def _opened_input(file: Path, *, plain: bool) -> Iterator[PromptFile]:
+def _opened_input(file: Path, *, plain: bool, template: PromptTemplate | None) -> Iterator[PromptFile]:
     """The input, open; ``-`` is stdin.
 
     Raises:
@@ -145,9 +151,9 @@ def _opened_input(file: Path, *, plain: bool) -> Iterator[PromptFile]:
     from sfgen.jobs.prompts import PromptFile, opened
 
     if str(file) == STDIN_OR_STDOUT:
-        yield PromptFile("stdin", _stdin(), plain=plain)
+        yield PromptFile("stdin", _stdin(), plain=plain, template=template)
         return
-    with opened(file, plain=plain) as source:
+    with opened(file, plain=plain, template=template) as source:
         yield source
 
 

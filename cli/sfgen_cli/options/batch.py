@@ -33,6 +33,16 @@ Input = Annotated[
 Lines = Annotated[
     bool, typer.Option("--lines", help="Each line of --input is a prompt, as it stands.", rich_help_panel=_MANY)
 ]
+PromptTemplateText = Annotated[
+    str | None,
+    typer.Option(
+        "--prompt-template",
+        metavar="TEXT",
+        help=r"The prompt of each record, with its keys in braces: [bold]$'Review: {prompt}\nSentiment:'[/]; "
+        "[bold]{{[/] is a brace. A line of --lines is {prompt}.",
+        rich_help_panel=_MANY,
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -116,6 +126,7 @@ class ManyOptions:
 
     input: Input = None
     lines: Lines = False
+    prompt_template: PromptTemplateText = None
     output: Output = None
     fields: Fields = None
     resume: Resume = False
@@ -147,6 +158,7 @@ class ManyOptions:
     def _check_without_input(self) -> None:
         given = {
             "--lines": self.lines,
+            "--prompt-template": self.prompt_template is not None,
             "--output": self.output is not None,
             "--fields": self.fields is not None,
             "--resume": self.resume,

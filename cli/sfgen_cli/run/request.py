@@ -59,6 +59,7 @@ class Request:
         fast_forward: Whether text that must follow is added without forward passes.
         scores: Whether the choices are scored, and no text is written.
         messages: What a conversation begins with before the prompt.
+        prompt_template: The prompt of each of many records, with its keys in braces; ``None``: it is in the record.
     """
 
     prompt: str
@@ -69,6 +70,7 @@ class Request:
     fast_forward: bool = True
     scores: bool = False
     messages: tuple[Message, ...] = ()
+    prompt_template: str | None = None
 
     def check(self) -> None:
         """Refuse options that have no meaning together.
@@ -347,6 +349,7 @@ class Request:
             chat=self.options.chat,
             messages=self.messages,
             tools=self.constraint.tools,
+            prompt_template=self.prompt_template,
             facts=self.facts,
             choices=self.constraint.choices if self.scores else None,
         )

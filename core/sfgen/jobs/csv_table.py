@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfgen.errors import InputError
-from sfgen.jobs.prompt_record import OUR_KEYS, PromptRecord, record_of
+from sfgen.jobs.prompt_record import OUR_KEYS, PromptRecord, PromptTemplate, record_of
 
 _LONGEST_CELL = 16 * 2**20  # characters
 _SHOWN = 5  # columns
@@ -25,10 +25,12 @@ class CsvTable:
     Args:
         name: What people call it.
         lines: Its lines, UTF-8; ``None`` for one that is too long.
+        template: The prompt, made of the cells of a row; ``None``: it is in the column ``prompt``.
     """
 
     name: str
     lines: Iterable[bytes | None]
+    template: PromptTemplate | None = None
     _number: int = field(default=0, init=False)  # of the line that was read last
     _is_cut: bool = field(default=False, init=False)  # a line of this row was too long
     _header: list[str] = field(default_factory=list, init=False)
@@ -43,10 +45,11 @@ class CsvTable:
         It must be called before the records are read.
 
         Raises:
-            InputError: There is no column of prompts, or two columns have one name.
+            InputError: There is no column of prompts, or one that a template needs; or two columns have one name.
         """
         self._read_header()
-        return tuple(name for name in self._header if name not in OUR_KEYS)
+        ours = OUR_KEYS if self.template is None else OUR_KEYS[1:]
+        return tuple(name for name in self._header if name not in ours)
 
     def records(self) -> Iterator[PromptRecord]:
         """Yield the records; blank lines are not records.
@@ -85,7 +88,7 @@ class CsvTable:
                 value["sfgen"] = json.loads(written)
             except (ValueError, RecursionError):
                 value["sfgen"] = written
-        return record_of(line, value)
+        return record_of(line, value, self.template)
 
     def _read_header(self) -> None:
         """Read the names of the columns; none if the file is empty."""
@@ -97,9 +100,11 @@ class CsvTable:
             return
         columns = ", ".join(json.dumps(name)[:40] for name in self._header[:_SHOWN])
         columns += ", …" if len(self._header) > _SHOWN else ""
-        if "prompt" not in self._header:
+        needed = ("prompt",) if self.template is None else self.template.names
+        missing = next((name for name in needed if name not in self._header), None)
+        if missing is not None:
             raise InputError(
-                f"{self.name} has no column prompt; its first line has {columns or 'nothing'}",
+                f"{self.name} has no column {missing:.60}; its first line has {columns or 'nothing'}",
                 hint="The first line of a table has the names of its columns, with commas between them.",
             )
         twice = [name for name, count in Counter(self._header).items() if count > 1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import UsageError
+from sfgen.jobs.prompt_record import find_value
 from sfgen.parameter_text import ParameterText
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Fields:
             return dict(record)
         found = {}
         for name in (*self.names, "error"):
-            there, value = _value(record, name)
+            there, value = find_value(record, name)
             if there:
                 found[name] = value
         return found
@@ -124,16 +125,6 @@ def table_columns(job: Job, passed_on: tuple[str, ...]) -> tuple[str, ...]:
         elif is_there.get(name, True):
             names.append(name)
     return tuple(names)
-
-
-def _value(record: Any, name: str) -> tuple[bool, Any]:
-    """Whether there is something of a name in a record, and what; a dot leads to what is within."""
-    if not isinstance(record, Mapping):
-        return False, None
-    if name in record:
-        return True, record[name]
-    first, dot, rest = name.partition(".")
-    return _value(record.get(first), rest) if dot else (False, None)
 
 
 def _check(name: str) -> None:

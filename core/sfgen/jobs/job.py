@@ -15,6 +15,7 @@ from sfgen.decoding.plain_forms import banned_of, has_temperatures, model_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import UsageError
 from sfgen.jobs.facts import ConstraintFacts
+from sfgen.jobs.prompt_record import PromptTemplate
 from sfgen.jobs.seeds import sampler_of
 from sfgen.models.messages import (
     Message,
@@ -40,7 +41,7 @@ _OF_ITS_CONFIG = {
 @partial(arguments.class_with_known_names, elsewhere=_OF_ITS_CONFIG)
 @dataclass(frozen=True)
 class Job:
-    """One configuration for many prompts.
+    r"""One configuration for many prompts.
 
     A job whose model is named can be pickled and sent to another process, which loads the model there.
 
@@ -57,6 +58,8 @@ class Job:
             ``scores`` then, and the likeliest choice as its ``text``.
         tools: The tools that the chat template is told of, in any form that ``sfgen.tools_schema`` takes; without a
             chat the model sees none of them.
+        prompt_template: The prompt of a record, with its keys in braces: ``"Review: {prompt}\nSentiment:"``. ``{{`` is
+            a brace. ``None``: the prompt is the key ``prompt``. A record whose key is missing has an error.
 
     Raises:
         UsageError: An argument of another kind, no sample, a chat that is to be healed where the answer begins, or
@@ -76,6 +79,7 @@ class Job:
     facts: ConstraintFacts | None = None
     choices: Iterable[str] | None = None
     tools: Sequence[Any] | Mapping[str, Any] | None = None
+    prompt_template: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.model, str | Path):
@@ -95,6 +99,7 @@ class Job:
             from sfgen.schema.from_tools import described_tools
 
             object.__setattr__(self, "tools", described_tools(self.tools))
+        _ = self.prompts_by
         if self.is_chat and config.heal and begun_answer(tuple(self.messages)) is None:
             raise UsageError(
                 ParameterText(
@@ -126,6 +131,11 @@ class Job:
                     f"choices and {name} cannot be used together: choices are scored, and no text is written",
                     hint="Leave one of them out.",
                 )
+
+    @cached_property
+    def prompts_by(self) -> PromptTemplate | None:
+        """What makes the prompt of a record; ``None``: the prompt is in the record."""
+        return None if self.prompt_template is None else PromptTemplate(self.prompt_template)
 
     @property
     def is_chat(self) -> bool:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.jobs.instructions import Instructions
 from sfgen.models.messages import check_conversation, user_message
+from sfgen.parameter_text import ParameterText
+from sfgen.printable import json_text, visible
+
+_BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_SHOWN = 40  # characters around a wrong brace
 
 OUR_KEYS = ("prompt", "id", "sfgen")
 """The keys of a record that mean something here; all others come out again under ``input``."""
@@ -48,18 +56,108 @@ class PromptRecord:
         return "" if self.is_object else "Each line is a JSON object; where lines are plain text, say so: plain=True."
 
 
-def record_of(number: int, value: object) -> PromptRecord:
+@dataclass(frozen=True)
+class PromptTemplate:
+    """A text with keys of records in braces, each of which stands for its value.
+
+    Args:
+        text: The text; ``{{`` and ``}}`` are braces.
+
+    Raises:
+        UsageError: A brace stands alone, or no key is named.
+
+    >>> template = PromptTemplate("{{{prompt}}} has {stars} of {of.most}.")
+    >>> template.filled({"prompt": "Nice!", "stars": 4, "of": {"most": 5}})
+    '{Nice!} has 4 of 5.'
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if arguments.utf8("prompt_template", arguments.text("prompt_template", self.text)) is None:
+            raise UsageError(ParameterText("prompt_template has half of a surrogate pair", "prompt_template"))
+        if not self.names:
+            two = "{{prompt}} is that text in braces: write {prompt}." if "{{prompt}}" in self.text else ""
+            raise UsageError(
+                ParameterText("prompt_template names no key: all prompts would be the same", "prompt_template"),
+                hint=two or "{prompt} stands for the prompt of each record.",
+            )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The keys that it needs."""
+        return tuple(dict.fromkeys(piece for piece, is_key in self._pieces if is_key))
+
+    @cached_property
+    def _pieces(self) -> list[tuple[str, bool]]:
+        """The pieces of the text, and of each whether it is a key."""
+        pieces: list[tuple[str, bool]] = []
+        end = 0
+        for found in _BRACES.finditer(self.text):
+            written, key = found[0], found[1]
+            if (key is None and len(written) == 1) or (key is not None and not key.strip()):
+                raise self._error(found.start(), "names no key" if key is not None else "has no pair")
+            pieces += [(self.text[end : found.start()], False), (key.strip(), True) if key else (written[0], False)]
+            end = found.end()
+        return [*pieces, (self.text[end:], False)]
+
+    def _error(self, place: int, why: str) -> UsageError:
+        line = self.text.count("\n", 0, place) + 1
+        start = self.text.rfind("\n", 0, place) + 1
+        shown = visible(self.text[max(start, place - _SHOWN) : place])
+        rest = visible(self.text[place:].partition("\n")[0][:_SHOWN])
+        return UsageError(
+            ParameterText(
+                f"a brace of prompt_template {why}: line {line}, column {place - start + 1}", "prompt_template"
+            ),
+            details=(f"  {shown}{rest}", f"  {' ' * len(shown)}^"),
+            hint="A key stands in braces, as {prompt}; a brace itself is {{ or }}.",
+        )
+
+    def filled(self, values: Mapping[str, Any]) -> str:
+        """Return the prompt of a record.
+
+        A text stands there as it is, any other value as JSON; a dot leads to a key within.
+
+        Args:
+            values: The values by key.
+
+        Raises:
+            UsageError: A key is missing, or has no value.
+        """
+        return "".join(_text_of(values, piece) if is_key else piece for piece, is_key in self._pieces)
+
+
+def _text_of(values: Mapping[str, Any], key: str) -> str:
+    """The value of a key, as it stands in a prompt."""
+    there, value = find_value(values, key)
+    if not there:
+        raise UsageError(f"no {json.dumps(key, ensure_ascii=False)} in the object{_keys_of(values)}")
+    if value is None:
+        raise UsageError(f"{json.dumps(key, ensure_ascii=False)} is null, and the prompt needs it")
+    if isinstance(value, str):
+        return value
+    try:
+        return json_text(value)
+    except (TypeError, ValueError, RecursionError):
+        raise UsageError(f"{json.dumps(key, ensure_ascii=False)} cannot be written as JSON") from None
+
+
+def record_of(number: int, value: object, template: PromptTemplate | None = None) -> PromptRecord:
     """Read the record of a value of JSON.
 
     Args:
         number: The number of its line.
         value: The value.
+        template: The prompt, made of its keys, all of which come out under ``input`` then; ``None``: it is the key
+            ``prompt``.
     """
     if not isinstance(value, Mapping):
         fault = f"{_KINDS.get(type(value), 'a number')}, not a JSON object"
         return PromptRecord(number, None, fault=fault, is_object=False)
     name = {"id": value["id"]} if "id" in value else {}
-    others = {key: item for key, item in value.items() if key not in OUR_KEYS}
+    ours = OUR_KEYS if template is None else OUR_KEYS[1:]
+    others = {key: item for key, item in value.items() if key not in ours}
     passed_on = {"input": others} if others else {}
     if _is_deep(name):
         return PromptRecord(number, None, fault=_TOO_DEEP)
@@ -72,16 +170,30 @@ def record_of(number: int, value: object) -> PromptRecord:
         except UsageError as error:
             fault = error.message
     prompt = value.get("prompt", "" if own is not None and own.messages else None)
+    if template is not None and not fault:
+        try:
+            prompt = template.filled(value)
+        except UsageError as error:
+            fault = error.message
     fault = fault or _fault(value, own, prompt)
     return PromptRecord(number, None if fault else prompt, name, fault, input=passed_on, own=own)
+
+
+def text_record(number: int, text: str, template: PromptTemplate | None) -> PromptRecord:
+    """Return the record of a text, which is a prompt, or the key ``prompt`` of a template.
+
+    Args:
+        number: The number of its line.
+        text: The text.
+        template: The prompt, made of it; ``None``: it is the prompt.
+    """
+    return PromptRecord(number, text) if template is None else record_of(number, {"prompt": text}, template)
 
 
 def _fault(value: Mapping[str, Any], own: Instructions | None, prompt: object) -> str:
     """What is wrong with the prompt of a record, or its messages; empty if nothing is."""
     if "prompt" not in value and prompt is None:
-        keys = ", ".join(json.dumps(key) for key in list(value)[:_KEYS_SHOWN])
-        more = ", …" if len(value) > _KEYS_SHOWN else ""
-        return f'no "prompt" in the object{", which has " + keys + more if keys else ""}'
+        return f'no "prompt" in the object{_keys_of(value)}'
     if not isinstance(prompt, str):
         kind = "an object" if isinstance(prompt, dict) else _KINDS.get(type(prompt), "a number")
         return f'"prompt" is {kind}, not a string'
@@ -95,6 +207,23 @@ def _fault(value: Mapping[str, Any], own: Instructions | None, prompt: object) -
         except UsageError as error:
             return f'messages in "sfgen": {error.message}'
     return ""
+
+
+def find_value(record: Any, name: str) -> tuple[bool, Any]:
+    """Tell whether a record has something of a name, and what; a dot leads to what is within."""
+    if not isinstance(record, Mapping):
+        return False, None
+    if name in record:
+        return True, record[name]
+    first, dot, rest = name.partition(".")
+    return find_value(record.get(first), rest) if dot else (False, None)
+
+
+def _keys_of(value: Mapping[str, Any]) -> str:
+    """The first keys of an object, in words."""
+    keys = ", ".join(json.dumps(key) for key in list(value)[:_KEYS_SHOWN])
+    more = ", …" if len(value) > _KEYS_SHOWN else ""
+    return f", which has {keys}{more}" if keys else ""
 
 
 def is_writable(value: object) -> bool:

@@ -17,7 +17,7 @@ from sfgen import arguments
 from sfgen.errors import InputError, UsageError
 from sfgen.jobs.csv_table import CsvTable
 from sfgen.jobs.endings import is_csv, is_gzip
-from sfgen.jobs.prompt_record import PromptRecord, is_writable, record_of
+from sfgen.jobs.prompt_record import PromptRecord, PromptTemplate, is_writable, record_of, text_record
 from sfgen.parameter_text import ParameterText
 from sfgen.whole_file import LONGEST_TEXT
 
@@ -44,6 +44,7 @@ class PromptList:
 
     Args:
         prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``, ``sfgen`` and keys of your own.
+        template: The prompt, made of the keys of each; ``None``: it is the key ``prompt``.
 
     >>> [record.prompt for record in PromptList(["a", {"prompt": "b", "id": 7}]).records()]
     ['a', 'b']
@@ -51,7 +52,8 @@ class PromptList:
 
     name = "the prompts"
 
-    def __init__(self, prompts: Iterable[str | Mapping[str, Any]]) -> None:
+    def __init__(self, prompts: Iterable[str | Mapping[str, Any]], template: PromptTemplate | None = None) -> None:
+        self._template = template
         self._prompts = arguments.items("prompts", prompts, "a list of texts or of dictionaries with a prompt")
 
     def records(self) -> Iterator[PromptRecord]:
@@ -62,9 +64,9 @@ class PromptList:
         """
         for number, prompt in enumerate(self._prompts, 1):
             if isinstance(prompt, str):
-                yield PromptRecord(number, prompt)
+                yield text_record(number, prompt, self._template)
                 continue
-            record = record_of(number, arguments.mapping(f"prompt {number}", prompt))
+            record = record_of(number, arguments.mapping(f"prompt {number}", prompt), self._template)
             if is_writable([record.id, record.input]):
                 yield record
             else:
@@ -79,13 +81,34 @@ class PromptFile:
         stream: Its bytes.
         plain: Whether each line is a prompt, and not JSON.
         table: Whether it is CSV: its first row has the names of the columns, one of which is ``prompt``.
+        template: The prompt, made of the keys of a record; ``None``: it is the key ``prompt``.
+
+    Raises:
+        UsageError: A template needs other keys than ``prompt``, and lines have none.
     """
 
-    def __init__(self, name: str, stream: BinaryIO, *, plain: bool = False, table: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        stream: BinaryIO,
+        *,
+        plain: bool = False,
+        table: bool = False,
+        template: PromptTemplate | None = None,
+    ) -> None:
         self.name = name
         self._stream = stream
         self._plain = plain
         self._table = table
+        self._template = template
+        others = [] if template is None or not plain else [key for key in template.names if key != "prompt"]
+        if others:
+            raise UsageError(
+                ParameterText(
+                    f"prompt_template has {{{others[0]}}}, and a line of text is {{prompt}} alone", "prompt_template"
+                ),
+                hint=ParameterText("Leave plain out, where each line is a JSON object.", "plain"),
+            )
 
     def records(self) -> Iterator[PromptRecord]:
         """Yield the records, each as soon as its line is there.
@@ -95,7 +118,7 @@ class PromptFile:
         Raises:
             InputError: The file cannot be read, or is a table without a column of prompts.
         """
-        return CsvTable(self.name, self._lines()).records() if self._table else self._records()
+        return self._rows().records() if self._table else self._records()
 
     def check(self) -> None:
         """Check that a compressed file can be read.
@@ -117,18 +140,42 @@ class PromptFile:
         """
         if not self._table:
             return ()
-        found = CsvTable(self.name, self._lines()).passed_on()
+        found = self._rows().passed_on()
         self._stream.seek(0)
         return found
+
+    def _rows(self) -> CsvTable:
+        return CsvTable(self.name, self._lines(), self._template)
 
     def _records(self) -> Iterator[PromptRecord]:
         for number, data in enumerate(self._lines(), 1):
             if data is None:
                 yield PromptRecord(number, None, fault=f"longer than {LONGEST_LINE:,} bytes")
                 continue
-            record = _parsed(number, data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data, plain=self._plain)
+            record = self._record(number, data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data)
             if record is not None:
                 yield record
+
+    def _record(self, number: int, data: bytes) -> PromptRecord | None:
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            return PromptRecord(number, None, fault=f"not valid UTF-8: byte {error.start + 1} of the line")
+        if self._plain:
+            line = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+            return text_record(number, line, self._template)
+        if not text.strip(" \t\r\n"):
+            return None
+        try:
+            value = json.loads(text, parse_constant=_constant, parse_float=_float)
+        except json.JSONDecodeError as error:
+            fault = f"not valid JSON: {error.msg} at character {error.pos + 1}"
+            return PromptRecord(number, None, fault=fault, is_object=False)
+        except ValueError as error:  # of the two functions, or a whole number of thousands of digits
+            return PromptRecord(number, None, fault=f"JSON that cannot be kept: {str(error).partition(';')[0]}")
+        except RecursionError:
+            return PromptRecord(number, None, fault="JSON that is nested too deeply")
+        return record_of(number, value, self._template)
 
     def record_count(self) -> int | None:
         """Count the records of a regular file.
@@ -191,7 +238,7 @@ class PromptFile:
 
 
 @contextlib.contextmanager
-def opened(file: Path, *, plain: bool = False) -> Iterator[PromptFile]:
+def opened(file: Path, *, plain: bool = False, template: PromptTemplate | None = None) -> Iterator[PromptFile]:
     """Open a file of prompts.
 
     One that ends in ``.csv`` is a table; ``.gz`` behind any ending: it is compressed.
@@ -199,9 +246,10 @@ def opened(file: Path, *, plain: bool = False) -> Iterator[PromptFile]:
     Args:
         file: The file.
         plain: Whether each line is a prompt, and not JSON.
+        template: The prompt, made of the keys of a record; ``None``: it is the key ``prompt``.
 
     Raises:
-        UsageError: A table with ``plain``.
+        UsageError: A table with ``plain``, or a template that needs other keys than ``prompt``.
         InputError: It cannot be opened, or is not compressed as its name says.
     """
     if plain and is_csv(file):
@@ -217,30 +265,9 @@ def opened(file: Path, *, plain: bool = False) -> Iterator[PromptFile]:
         data: BinaryIO = stream
         if is_gzip(file):
             data = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb")))
-        source = PromptFile(str(file), data, plain=plain, table=is_csv(file))
+        source = PromptFile(str(file), data, plain=plain, table=is_csv(file), template=template)
         source.check()
         yield source
-
-
-def _parsed(number: int, data: bytes, *, plain: bool) -> PromptRecord | None:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        return PromptRecord(number, None, fault=f"not valid UTF-8: byte {error.start + 1} of the line")
-    if plain:
-        return PromptRecord(number, text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text)
-    if not text.strip(" \t\r\n"):
-        return None
-    try:
-        value = json.loads(text, parse_constant=_constant, parse_float=_float)
-    except json.JSONDecodeError as error:
-        fault = f"not valid JSON: {error.msg} at character {error.pos + 1}"
-        return PromptRecord(number, None, fault=fault, is_object=False)
-    except ValueError as error:  # of the two functions, or a whole number of thousands of digits
-        return PromptRecord(number, None, fault=f"JSON that cannot be kept: {str(error).partition(';')[0]}")
-    except RecursionError:
-        return PromptRecord(number, None, fault="JSON that is nested too deeply")
-    return record_of(number, value)
 
 
 def _constant(name: str) -> float:

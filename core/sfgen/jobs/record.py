@@ -85,6 +85,8 @@ def options(job: Job) -> dict[str, Any]:
         named["dtype"] = spec.dtype
     if job.chat:
         named["chat"] = True
+    if job.prompt_template is not None:
+        named["prompt_template"] = job.prompt_template
     if job.is_chat and job.tools is not None:
         named["tools"] = sha256(json.dumps(job.tools).encode()).hexdigest()[:_KEPT]
     if config.after is not None:

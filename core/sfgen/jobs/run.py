@@ -284,7 +284,7 @@ def job_records(
     >>> [record["text"] for record in job_records(job, ["Number: ", "Another: "])]
     ['687', '393']
     """
-    run = JobRun(_checked(job), PromptList(prompts), Kept(), batch_size, fields=None)
+    run = JobRun(_checked(job), PromptList(prompts, job.prompts_by), Kept(), batch_size, fields=None)
     return (outcome.record for outcome in run.write())
 
 
@@ -351,9 +351,10 @@ def run_job(
     with ExitStack() as stack:
         source: PromptSource
         if isinstance(prompts, str | Path):
-            source = stack.enter_context(opened(arguments.path("prompts", prompts), plain=plain))
+            file_of_prompts = arguments.path("prompts", prompts)
+            source = stack.enter_context(opened(file_of_prompts, plain=plain, template=job.prompts_by))
         else:
-            source = PromptList(prompts)
+            source = PromptList(prompts, job.prompts_by)
         format, chosen = written_as(path, job, source, chosen)
         if resume:
             check_resumable(job, chosen)
