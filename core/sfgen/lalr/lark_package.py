@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfgen.errors import GrammarError, InputError
+from sfgen.lalr.expansions import check_expansions
 from sfgen.lalr.lark_errors import PATTERN_HINT, definition_of, explained, position_of, undefined_hint
 from sfgen.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
 from sfgen.whole_file import read_file
@@ -102,6 +103,7 @@ def read_lark(
     Raises:
         GrammarError: lark refuses it, or it has terminals that are declared and not defined.
     """
+    check_expansions(text)
     importer = Importer(text, directory, files)
     parser = _parser(text, start, importer)
     return LarkGrammar(text, start, importer, _Converter(text, parser, start).tables(), lambda: parser)
